@@ -1,0 +1,42 @@
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench lock clean
+
+help:
+	@echo "make run    set up, then a tour of the built-in tools"
+	@echo "make test   set up, then every test"
+	@echo "make check  ruff, mypy, import-linter, deptry, shellcheck"
+	@echo "make bench  the benchmarks, as ratios against the floor"
+	@echo "make lock   compile the requirements files again (needs uv)"
+
+.venv/.run-ready: requirements.lock pyproject.toml
+	@scripts/set-up run
+
+.venv/.dev-ready: requirements-dev.lock pyproject.toml
+	@scripts/set-up dev
+
+run: .venv/.run-ready
+	@.venv/bin/python -m toolyard.cli.tour
+
+test: .venv/.dev-ready
+	@scripts/system-packages
+	.venv/bin/python -m pytest -n auto $(ARGS)
+
+check: .venv/.dev-ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	.venv/bin/deptry src
+	.venv/bin/shellcheck scripts/* .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')
+
+bench: .venv/.dev-ready
+	.venv/bin/python -m benchmarks $(ARGS)
+
+lock:
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+	  --all-extras pyproject.toml -o requirements.lock
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+	  --all-extras --group dev pyproject.toml -o requirements-dev.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

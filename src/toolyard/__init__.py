@@ -1,0 +1,5 @@
+"""Toolyard gives AI agents their tools."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

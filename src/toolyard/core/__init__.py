@@ -1,0 +1,1 @@
+"""The vocabulary: pure data that every other package speaks."""

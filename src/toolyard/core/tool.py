@@ -1,0 +1,168 @@
+"""What a tool is, how it is called and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "CallContext",
+    "Failure",
+    "Hints",
+    "Json",
+    "JsonInput",
+    "JsonObject",
+    "Plan",
+    "Stream",
+    "TextInput",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "ToolSource",
+    "ToolSpec",
+    "Truncation",
+    "WireFormat",
+]
+
+Json: TypeAlias = Any
+"""A JSON value. It is `Any` because that is what JSON is until a schema has been applied."""
+
+JsonObject: TypeAlias = "Mapping[str, Json]"
+
+Failure = Literal["unknown_tool", "invalid_arguments", "denied", "exit_code", "timeout", "cancelled", "crash"]
+Stream = Literal["stdout", "stderr"]
+WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonInput:
+    """Arguments are a JSON object that fits a JSON Schema."""
+
+    schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextInput:
+    """The argument is free text, optionally of a grammar; it travels as `{"input": text}`."""
+
+    syntax: Literal["lark", "regex"] | None = None
+    grammar: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What a tool says of itself; a claim, never a permission."""
+
+    read_only: bool = False
+    destructive: bool = False
+    parallel: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """All that a model, a person or a wire format needs to know of a tool."""
+
+    name: str
+    description: str = ""
+    input: JsonInput | TextInput
+    timeout: float | None = None
+    native: Mapping[WireFormat, JsonObject] = field(default_factory=dict)
+    hints: Hints = Hints()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call as it came in; `arguments` may be the JSON text that a model wrote."""
+
+    id: str
+    name: str
+    arguments: JsonObject | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a call is about to do, in the terms in which permission and audit think."""
+
+    argv: Sequence[str] = ()
+    command: str | None = None
+    cwd: Path | None = None
+    env_keys: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncation:
+    """What was left out of a text, and where the whole is kept if it is."""
+
+    omitted_bytes: int
+    omitted_lines: int
+    kept_at: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """All that a tool may know of the world it is called in."""
+
+    call_id: str
+    cwd: Path
+    config: JsonObject
+    output_limit: int
+    emit: Callable[[Stream, str], None] | None = None
+    """Takes partial output as it comes; None when nobody listens, so that nothing is decoded in vain."""
+    spill_to: Path | None = None
+    """Where the whole output goes when it is too long to be kept in the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """The one answer to a call: text for the model, and how it came about."""
+
+    text: str
+    failure: Failure | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    bytes_out: int = 0
+    truncated: Truncation | None = None
+    data: JsonObject | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool did what it was asked."""
+        return self.failure is None
+
+
+class Tool(Protocol):
+    """What every kind of tool implements; everything around it is the call path's business."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Name, description and input."""
+
+    @property
+    def kind(self) -> str:
+        """The kind's name in audit lines and listings."""
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
+        """Say what `run` will do, without doing anything."""
+
+    async def preview(self, arguments: JsonObject, context: CallContext) -> str:
+        """Say in one line for a person what `run` will do; empty when there is nothing to say."""
+
+    async def run(self, arguments: JsonObject, context: CallContext) -> ToolResult:
+        """Do it; return the one result and emit the rest."""
+
+
+class ToolSource(Protocol):
+    """Whatever owns tools and their lifetime: a plugin, a connection, a session."""
+
+    def tools(self) -> Sequence[Tool]:
+        """The tools there are now."""
+
+    async def refresh(self) -> bool:
+        """Look whether what the tools come from has changed; tell whether the tools did."""
+
+    async def aclose(self) -> None:
+        """Release what the source holds."""

@@ -1,0 +1,39 @@
+"""The whole exception tree.
+
+Exceptions are for promises broken between our modules and for callers who misuse the Python API. A user's mistake in a
+configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `ToolResult`; neither is raised.
+
+    ToolyardError
+    ├── ApplicationClosed       a call on an application that is not open
+    └── ProcessError            a child process could not be run at all
+        ├── CannotStart         the program is missing, not a program, or the argument list is too long
+        └── KeeperLost          the helper that owns all children died; its children were killed
+"""
+
+from __future__ import annotations
+
+__all__ = ["ApplicationClosed", "CannotStart", "KeeperLost", "ProcessError", "ToolyardError"]
+
+
+class ToolyardError(Exception):
+    """Anything Toolyard raises on purpose."""
+
+
+class ApplicationClosed(ToolyardError):
+    """A call on an application that is not open."""
+
+
+class ProcessError(ToolyardError):
+    """A child process could not be run."""
+
+
+class CannotStart(ProcessError):
+    """The program could not be started; `errno` tells why."""
+
+    def __init__(self, message: str, *, errno: int) -> None:
+        super().__init__(message)
+        self.errno = errno
+
+
+class KeeperLost(ProcessError):
+    """The helper process that owns all children is gone."""
