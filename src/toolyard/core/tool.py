@@ -43,6 +43,8 @@ class JsonInput:
     """Arguments are a JSON object that fits a JSON Schema."""
 
     schema: JsonObject
+    defaults: JsonObject = field(default_factory=dict)
+    """Defaults of properties that the schema itself does not give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

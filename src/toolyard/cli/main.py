@@ -1,0 +1,110 @@
+"""`toolyard`: nouns and verbs. Nothing but click is imported until a command runs."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from toolyard import __version__
+
+__all__ = ["Places", "main", "run"]
+
+COMMANDS = {
+    "tools": ("toolyard.cli.tools:tools", "List the tools of an agent."),
+    "call": ("toolyard.cli.call:call", "Call a tool."),
+    "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
+    "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
+    "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the global options point."""
+
+    config: str | None
+    sessions: str | None
+    workspace: str | None
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and sentence, and imports one only when it runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's interface
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is none of that name."""
+        name = args[0]
+        if name not in COMMANDS and not ctx.resilient_parsing:
+            import difflib
+
+            close = difflib.get_close_matches(name, COMMANDS, n=1)
+            ctx.fail(f"no such command '{name}'." + (f" Did you mean '{close[0]}'?" if close else ""))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", metavar="FILE", help="Configuration; default ./toolyard.json, the user's, the built-in one.")
+@click.option("--sessions", metavar="DIR", help="Where sessions and the audit log are kept.")
+@click.option("--workspace", metavar="DIR", help="The folder tools work in; default the current one.")
+@click.version_option(__version__, prog_name="toolyard")
+@click.pass_context
+def main(ctx: click.Context, config: str | None, sessions: str | None, workspace: str | None) -> None:
+    """Toolyard gives AI agents their tools."""
+    ctx.obj = Places(config=config, sessions=sessions, workspace=workspace)
+    if workspace is not None:
+        try:
+            os.chdir(workspace)
+        except OSError as error:
+            raise click.UsageError(f"--workspace {workspace}: {error.strerror}") from error
+
+
+def run(argv: list[str] | None = None) -> None:
+    """The console script: every way out has its exit code."""
+    if os.name == "nt":
+        sys.exit("toolyard runs on Linux and macOS; on Windows use it inside WSL 2")
+    sys.exit(exit_code_of(argv))
+
+
+def exit_code_of(argv: list[str] | None) -> int:
+    """0 done, 1 the tool failed, 2 configuration or usage, 3 refused, 70 our bug, 130 interrupted."""
+    try:
+        result: Any = main.main(args=argv, prog_name="toolyard", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        # The reader has left: nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:
+        from toolyard.cli.render import show_bug
+
+        show_bug()
+        return 70
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,57 @@
+"""Opens the application that the global options name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from toolyard.app import AgentApplication
+    from toolyard.cli.main import Places
+    from toolyard.permissions.verdict import Approver
+
+__all__ = ["agent_of", "config_path", "open_application"]
+
+DEFAULT_CONFIG = Path(__file__).parent.parent / "default_config.json"
+
+
+def config_path(places: Places) -> Path:
+    """The configuration in use: the one named, the folder's, the user's, the built-in one."""
+    if places.config is not None:
+        path = Path(places.config)
+        if not path.is_file():
+            raise click.UsageError(f"--config {path}: no such file")
+        return path
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    for path in (Path("toolyard.json"), Path(home) / "toolyard" / "toolyard.json"):
+        if path.is_file():
+            return path
+    return DEFAULT_CONFIG
+
+
+def sessions_dir(places: Places) -> Path:
+    """Where sessions are kept: the folder named, or the user's own, outside every workspace."""
+    if places.sessions is not None:
+        return Path(places.sessions)
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(home) / "toolyard" / "sessions"
+
+
+def open_application(places: Places, *, approver: Approver | None = None) -> AgentApplication:
+    """An application, not yet entered."""
+    from toolyard.app import AgentApplication
+
+    return AgentApplication(config_path(places), sessions_dir(places), approver=approver)
+
+
+def agent_of(app: AgentApplication, agent: str | None) -> str:
+    """The agent that was named, or the only sensible one."""
+    known = app.agents()
+    if agent is None:
+        return "default" if "default" in known else known[0]
+    if agent not in known:
+        raise click.UsageError(f"there is no agent '{agent}'; known: {', '.join(known)}")
+    return agent

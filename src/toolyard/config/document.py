@@ -1,0 +1,131 @@
+"""A JSON file with the line and column of every value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from toolyard.config.problems import ConfigProblem, Position
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tree_sitter import Node
+
+    from toolyard.core.tool import Json
+
+__all__ = ["Document", "Pointer", "read_document"]
+
+Pointer: TypeAlias = "tuple[str | int, ...]"
+"""The way from the root to a value: keys and indices."""
+
+
+@dataclass(slots=True)
+class Document:
+    """A parsed JSON file; positions are looked up only when there is a problem to show."""
+
+    path: Path
+    text: str
+    value: Json
+    _tree: Node | None = field(default=None, repr=False)
+
+    def position(self, pointer: Pointer = ()) -> Position:
+        """Where a value is written, or the nearest thing around it that exists."""
+        node = self._root()
+        for step in pointer:
+            child = child_at(node, step)
+            if child is None:
+                break
+            node = child
+        row, column = node.start_point
+        line_start = self.text.split("\n")[row].encode("utf-8")[:column]
+        return Position(file=self.path, line=row + 1, column=len(line_start.decode("utf-8", "replace")) + 1)
+
+    def _root(self) -> Node:
+        if self._tree is None:
+            import tree_sitter
+            import tree_sitter_json
+
+            parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_json.language()))
+            root = parser.parse(self.text.encode("utf-8")).root_node
+            self._tree = root.named_children[0] if root.named_children else root
+        return self._tree
+
+
+def read_document(path: Path) -> Document | ConfigProblem:
+    """Read a JSON file, strictly; anything wrong with it is one problem that says where and what."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return ConfigProblem(
+            code="config_not_text",
+            message=f"not UTF-8 text (byte {error.start})",
+            hint="save the file as UTF-8",
+            where=Position(file=path),
+        )
+    except OSError as error:
+        return ConfigProblem(
+            code="config_unreadable",
+            message=f"cannot be read: {error.strerror}",
+            hint="check the path and its permissions",
+            where=Position(file=path),
+        )
+    return parse_document(path, text)
+
+
+def parse_document(path: Path, text: str) -> Document | ConfigProblem:
+    """Parse the text of a JSON file."""
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except json.JSONDecodeError as error:
+        return syntax_problem(path, text, error)
+    except (RecursionError, ValueError) as error:
+        return ConfigProblem(
+            code="config_syntax",
+            message=f"not strict JSON: {error}",
+            hint="",
+            where=Position(file=path, line=1, column=1),
+        )
+    return Document(path, text, value)
+
+
+def refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> ConfigProblem:
+    """A syntax error, with the usual causes named instead of the parser's surprise."""
+    before = text[: error.pos].rstrip()
+    after = text[error.pos : error.pos + 2]
+    where = Position(file=path, line=error.lineno, column=error.colno)
+    if before.endswith(",") and after[:1] in ("}", "]"):
+        comma = Position(file=path, line=before.count("\n") + 1, column=len(before) - before.rfind("\n") - 1)
+        return ConfigProblem(
+            code="config_syntax", message=f"trailing comma before '{after[0]}'", hint="remove the comma", where=comma
+        )
+    if after[:2] in ("//", "/*") or after[:1] == "#":
+        return ConfigProblem(
+            code="config_syntax", message="comments are not part of JSON", hint="remove the comment", where=where
+        )
+    if after[:1] == "'":
+        return ConfigProblem(
+            code="config_syntax", message="strings take double quotes", hint="write \"…\" instead of '…'", where=where
+        )
+    found = f"found {after[0]!r}" if after else "the file ends here"
+    return ConfigProblem(code="config_syntax", message=f"{error.msg.lower()}; {found}", hint="", where=where)
+
+
+def child_at(node: Node, step: str | int) -> Node | None:
+    """The value below a node for a key or an index."""
+    if isinstance(step, int):
+        values = [child for child in node.named_children if child.type != "comment"]
+        return values[step] if node.type == "array" and 0 <= step < len(values) else None
+    if node.type != "object":
+        return None
+    # The last of several equal keys is the one that counts.
+    for pair in reversed(node.named_children):
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is not None and value is not None and key.text is not None and json.loads(key.text) == step:
+            return value
+    return None

@@ -1,0 +1,64 @@
+"""One problem in a configuration or in what it names: code, where, message, hint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["ConfigProblem", "Position", "sort_problems"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A place in a file; lines and columns count from one, and may be unknown."""
+
+    file: Path
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigProblem:
+    """Something a person should mend; never raised."""
+
+    code: str
+    message: str
+    hint: str = ""
+    where: Position | None = None
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{place}{self.message}{hint}"
+
+    def as_mapping(self) -> dict[str, str | int | None]:
+        """The form in which an application hands problems out."""
+        where = self.where
+        return {
+            "type": self.code,
+            "detail": self.message,
+            "file": str(where.file) if where else None,
+            "line": where.line if where else None,
+            "column": where.column if where else None,
+            "hint": self.hint,
+            "severity": self.severity,
+        }
+
+
+def sort_problems(problems: Iterable[ConfigProblem]) -> list[ConfigProblem]:
+    """Errors before warnings, then by place, each problem once."""
+
+    def key(problem: ConfigProblem) -> tuple[bool, str, int, int, str]:
+        where = problem.where
+        place = (str(where.file), where.line or 0, where.column or 0) if where else ("", 0, 0)
+        return (problem.severity == "warning", *place, problem.message)
+
+    return sorted(dict.fromkeys(problems), key=key)

@@ -1,0 +1,264 @@
+"""A bash file as a tool: `bash FILE preview|run|error …`, streamed, limited and killed when it must be."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.errors import CannotStart
+from toolyard.kinds.bash_arguments import CannotPass, PassedArguments, as_word, pass_arguments
+from toolyard.kinds.bash_comments import CommentTool, parse_comments
+from toolyard.kinds.bash_comments_program import COMMENT_ENVIRONMENT, program_argv
+from toolyard.process.child import NO_LIMITS, ChildOutcome, Children, ChildRequest
+from toolyard.process.environment import child_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from toolyard.core.tool import CallContext, Json, JsonObject
+    from toolyard.kinds.bash_schema import BashSchema
+    from toolyard.process.limits import Limits
+
+__all__ = ["BashConditions", "BashScriptTool"]
+
+Subcommand: TypeAlias = Literal["preview", "run", "error"]
+TIMED_OUT = 124
+PREVIEW_LENGTH = 200
+TEXT_OF_FAILURE = 65_536
+"""How much of each stream the message about a failure may hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BashConditions:
+    """Under which conditions bash tools run; the same for every file of a configuration."""
+
+    timeout: float = 60
+    error_timeout: float = 5
+    stream_stderr: bool = False
+    pass_env: Sequence[str] = ()
+    limits: Limits = NO_LIMITS
+
+
+class BashScriptTool:
+    """One version of one tool file."""
+
+    kind = "bash_script"
+
+    def __init__(
+        self,
+        *,
+        bash: str,
+        file: Path,
+        source: bytes,
+        schema: BashSchema,
+        children: Children,
+        conditions: BashConditions,
+        run_file: Path | None = None,
+    ) -> None:
+        self.file = file
+        self.source = source
+        self.schema = schema
+        self._bash = bash
+        self._run_file = run_file or file
+        self._children = children
+        self._conditions = conditions
+        self.spec = ToolSpec(
+            name=schema.id,
+            description=schema.description,
+            input=JsonInput(schema=schema.parameters, defaults=schema.defaults()),
+            timeout=conditions.timeout,
+        )
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
+        """The command line of `run`."""
+        passed = self._pass(arguments)
+        words = passed.words if isinstance(passed, PassedArguments) else ()
+        return Plan(
+            argv=(self._bash, str(self._run_file), "run", *words),
+            cwd=self._cwd(context),
+            env_keys=sorted((*self._config_variables(context), *self._passed_names())),
+        )
+
+    async def preview(self, arguments: JsonObject, context: CallContext) -> str:
+        """The first line that `preview` prints; empty when it fails."""
+        passed = self._pass(arguments)
+        if isinstance(passed, CannotPass):
+            return ""
+        if self._comments:
+            return one_line(f"{self.spec.name} {' '.join(shown(arguments))}")
+        try:
+            outcome = await self._invoke("preview", passed, context, timeout=self._conditions.timeout)
+        except CannotStart:
+            return ""
+        failed = outcome.exit_code != 0 or outcome.timed_out
+        return "" if failed else one_line(outcome.stdout.text)
+
+    async def run(self, arguments: JsonObject, context: CallContext) -> ToolResult:
+        """Run it; a failure's text is what `error` makes of it, or what the tool printed."""
+        passed = self._pass(arguments)
+        if isinstance(passed, CannotPass):
+            return ToolResult(
+                text=f"Invalid arguments for '{self.spec.name}':\n{passed.reason}", failure="invalid_arguments"
+            )
+        try:
+            outcome = await self._invoke("run", passed, context, timeout=self._conditions.timeout, listen=True)
+        except CannotStart as error:
+            return ToolResult(text=self._explain(error, context), failure="crash")
+        if outcome.exit_code == 0 and not outcome.timed_out:
+            return ToolResult(
+                text=outcome.stdout.text,
+                exit_code=0,
+                bytes_out=outcome.stdout.total_bytes,
+                truncated=outcome.stdout.truncated,
+            )
+        return await self._failed(outcome, passed, context)
+
+    async def _failed(self, outcome: ChildOutcome, passed: PassedArguments, context: CallContext) -> ToolResult:
+        code = TIMED_OUT if outcome.timed_out else outcome.exit_code
+        text = await self._error_text(code, outcome.timed_out, passed, context)
+        return ToolResult(
+            text=text or self._default_text(code, outcome),
+            failure="timeout" if outcome.timed_out else "exit_code",
+            exit_code=code,
+            signal=outcome.signal,
+            bytes_out=outcome.stdout.total_bytes,
+            truncated=None if text else outcome.stdout.truncated,
+        )
+
+    async def _error_text(self, code: int, timed_out: bool, passed: PassedArguments, context: CallContext) -> str:
+        """What the file's own `error` makes of a failure; empty when it has none or nothing to say."""
+        if self._comments:
+            return ""
+        try:
+            outcome = await self._invoke(
+                "error", passed, context, timeout=self._conditions.error_timeout, code=code, timed_out=timed_out
+            )
+        except CannotStart:
+            return ""
+        useful = outcome.exit_code == 0 and not outcome.timed_out and outcome.stdout.text.strip()
+        return outcome.stdout.text if useful else ""
+
+    async def _invoke(
+        self,
+        subcommand: Subcommand,
+        passed: PassedArguments,
+        context: CallContext,
+        *,
+        timeout: float,
+        listen: bool = False,
+        code: int | None = None,
+        timed_out: bool = False,
+    ) -> ChildOutcome:
+        """Run one subcommand of the file."""
+        conditions = self._conditions
+        return await self._children.run(
+            ChildRequest(
+                argv=self._argv(subcommand, passed, code),
+                cwd=self._cwd(context),
+                env=self._environment(context, timed_out=timed_out),
+                stdin=passed.stdin,
+                timeout=timeout,
+                limits=conditions.limits,
+                output_limit=context.output_limit,
+                spill_to=context.spill_to if listen else None,
+                on_output=context.emit if listen else None,
+                streams=("stdout", "stderr") if conditions.stream_stderr else ("stdout",),
+            )
+        )
+
+    def _argv(self, subcommand: Subcommand, passed: PassedArguments, code: int | None) -> list[str]:
+        if self._comments:
+            return list(passed.words)
+        codes = [] if code is None else [str(code)]
+        return [self._bash, str(self._run_file), subcommand, *codes, *passed.words]
+
+    def _pass(self, arguments: JsonObject) -> PassedArguments | CannotPass:
+        if self._comments:
+            return pass_to_comments(self._bash, self._run_file, self._comments, arguments)
+        return pass_arguments(self.schema, arguments)
+
+    @cached_property
+    def _comments(self) -> CommentTool | None:
+        """The declarations in the file's comments, for a file that has no subcommands."""
+        if self.schema.args_mode != "comments":
+            return None
+        parsed = parse_comments(self.source.decode("utf-8", "replace"))
+        return parsed if isinstance(parsed, CommentTool) else None
+
+    def _environment(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
+        extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
+        if self._comments:
+            extra |= COMMENT_ENVIRONMENT
+        if timed_out:
+            extra |= {"AGENT_TOOL_TIMED_OUT": "1", "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._conditions.timeout:g}"}
+        return child_environment(passed=self._conditions.pass_env, extra=extra)
+
+    def _config_variables(self, context: CallContext) -> dict[str, str]:
+        """The scalars that the file asks for, as variables."""
+        return {
+            f"AGENT_TOOL_CONFIG_{upper_snake(key)}": as_word(value)
+            for key in self.schema.config_keys
+            if isinstance(value := context.config.get(key), str | int | float) and fits_variable(value)
+        }
+
+    def _passed_names(self) -> list[str]:
+        return [name for name in self._conditions.pass_env if name in os.environ]
+
+    def _cwd(self, context: CallContext) -> Path:
+        configured = context.config.get("working_directory")
+        return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
+
+    def _default_text(self, code: int, outcome: ChildOutcome) -> str:
+        name = self.spec.name
+        if outcome.timed_out:
+            first = f"Error: '{name}' timed out after {self._conditions.timeout:g} seconds (exit code {code})"
+        elif outcome.signal is not None:
+            first = (
+                f"Error: '{name}' was ended by signal {outcome.signal}{limit_hit(outcome.signal)} (exit code {code})"
+            )
+        else:
+            first = f"Error: '{name}' failed with exit code {code}"
+        streams = (("stderr", outcome.stderr.text), ("stdout", outcome.stdout.text))
+        return "\n".join((first, *(f"{title}:\n{text}" for title, text in streams if text.strip())))
+
+    def _explain(self, error: CannotStart, context: CallContext) -> str:
+        place = self._cwd(context) if "directory:" in str(error) else self._run_file
+        return f"Error: '{self.spec.name}' could not be started: {error} ({place})"
+
+
+def pass_to_comments(bash: str, file: Path, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
+    """A whole command line, since the script's own functions are called."""
+    from toolyard.kinds.bash_arguments import checked
+
+    return checked(program_argv(bash, file, tool, arguments))
+
+
+def shown(arguments: JsonObject) -> list[str]:
+    return [f"{name}={shlex.quote(as_word(value))}" for name, value in arguments.items()]
+
+
+def one_line(text: str) -> str:
+    """The first line, short enough for a list."""
+    first = text.strip("\n").split("\n", 1)[0].rstrip()
+    return first if len(first) <= PREVIEW_LENGTH else first[: PREVIEW_LENGTH - 1] + "…"
+
+
+def upper_snake(key: str) -> str:
+    """`smtpUser`, `smtp-user` and `smtp_user` are all SMTP_USER."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)).upper()
+
+
+def fits_variable(value: Json) -> bool:
+    return not (isinstance(value, str) and "\0" in value)
+
+
+def limit_hit(signal: int) -> str:
+    """Which resource limit a signal stands for."""
+    return {24: ", its processor time was used up", 25: ", a file grew beyond its limit"}.get(signal, "")

@@ -1,0 +1,86 @@
+"""From the entries of `plugins` to sources of tools."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolyard.config.problems import ConfigProblem
+from toolyard.plugins.bash_source import BashToolSource, BashWorkshop, stamp_of
+from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
+from toolyard.plugins.spec import BashDirectory, BashFile, parse_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolyard.config.document import Document
+    from toolyard.config.settings import PluginPolicy
+    from toolyard.core.tool import Json
+    from toolyard.plugins.spec import PluginSpec
+
+__all__ = ["Loader"]
+
+
+class Loader:
+    """Turns plugin references into sources, keeping those that were there before a reload."""
+
+    def __init__(self, policy: PluginPolicy, workshop: BashWorkshop | None) -> None:
+        self._policy = policy
+        self._workshop = workshop
+        self.problems: list[ConfigProblem] = []
+        self.watched: dict[Path, tuple[int, int, int] | None] = {}
+        """Files besides the tools themselves whose change changes what is loaded."""
+
+    def sources(self, entries: Json, document: Document, kept: Iterable[BashToolSource] = ()) -> list[BashToolSource]:
+        """The sources of the document's `plugins`, in order, each file once."""
+        before = {source.file: source for source in kept if source.workshop == self._workshop}
+        files = dict.fromkeys(self._files(entries, document))
+        if self._workshop is None:
+            return []
+        return [before.get(file) or BashToolSource(file, self._workshop) for file in files]
+
+    def _files(self, entries: Json, document: Document) -> Iterable[Path]:
+        if not isinstance(entries, list):
+            if entries is not None:
+                self._add(
+                    "plugin_spec", "'plugins' must be a list", '"plugins": ["bash:./tools"]', document, ("plugins",)
+                )
+            return
+        for index, entry in enumerate(entries):
+            spec = parse_plugin(entry, ("plugins", index), document)
+            if isinstance(spec, ConfigProblem):
+                self.problems.append(spec)
+            elif self._may_load(spec, document):
+                yield from self._bash_files(spec)
+
+    def _may_load(self, spec: PluginSpec, document: Document) -> bool:
+        """Nothing of a bash tool runs unless the configuration says so."""
+        if not self._policy.allow_bash_tools:
+            self._add(
+                "bash_tools_not_allowed",
+                "bash tools are not allowed by this configuration",
+                'set "plugin_policy": {"allow_bash_tools": true}',
+                document,
+                spec.pointer,
+            )
+            return False
+        if self._workshop is None:
+            hint = "install bash 4.4 or newer and put it on PATH"
+            self._add("bash_missing", "there is no bash on PATH", hint, document, spec.pointer)
+            return False
+        return True
+
+    def _bash_files(self, spec: PluginSpec) -> Iterable[Path]:
+        match spec:
+            case BashFile(file=file):
+                return [file]
+            case BashDirectory(folder=folder):
+                descriptor = folder / DESCRIPTOR
+                self.watched[descriptor] = stamp_of(descriptor)
+                files, problems = bash_files(folder)
+                self.problems += problems
+                return [Path(os.path.abspath(file)) for file in files]  # links stay as written
+
+    def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
+        self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))

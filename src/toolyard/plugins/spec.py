@@ -1,0 +1,110 @@
+"""Every spelling of a plugin reference, as one union."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from toolyard.config.problems import ConfigProblem
+
+if TYPE_CHECKING:
+    from toolyard.config.document import Document, Pointer
+    from toolyard.core.tool import Json
+
+__all__ = ["BashDirectory", "BashFile", "PluginSpec", "parse_plugin"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BashFile:
+    """One bash tool file."""
+
+    file: Path
+    pointer: Pointer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BashDirectory:
+    """A folder whose `agent_plugin.json` lists bash tool files."""
+
+    folder: Path
+    pointer: Pointer
+
+
+PluginSpec: TypeAlias = BashFile | BashDirectory
+
+FORMS = '"bash:PATH", {"bash_tool": {"file": PATH}} or {"bash_tool": {"path": FOLDER}}'
+
+
+def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
+    """One entry of `plugins`; relative paths start at the configuration file's folder."""
+    match value:
+        case str() if value.startswith("bash:"):
+            return bash_path(value.removeprefix("bash:"), pointer, document)
+        case str() if value.startswith("path:"):
+            return python_path(value.removeprefix("path:"), pointer, document)
+        case {"bash_tool": {"file": str(file)}}:
+            return BashFile(file=absolute(file, document), pointer=pointer)
+        case {"bash_tool": {"path": str(folder), **rest}}:
+            below = rest.get("subdirectory") or ""
+            return BashDirectory(folder=absolute(folder, document) / str(below), pointer=pointer)
+        case {"bash_tool": _}:
+            return problem(
+                "plugin_spec",
+                "'bash_tool' needs 'file' or 'path', a string",
+                'for example {"bash_tool": {"file": "./tools/my_tool.bash"}}',
+                pointer,
+                document,
+            )
+        case str() | dict():
+            return problem(
+                "plugin_unsupported", f"no plugin source here loads {short(value)}", FORMS, pointer, document
+            )
+    return problem("plugin_spec", f"a plugin is a string or an object, not {short(value)}", FORMS, pointer, document)
+
+
+def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
+    """`bash:` takes a folder or a single file."""
+    if not name:
+        return problem("plugin_spec", "'bash:' names no path", 'for example "bash:./tools"', pointer, document)
+    path = absolute(name, document)
+    return BashDirectory(folder=path, pointer=pointer) if path.is_dir() else BashFile(file=path, pointer=pointer)
+
+
+def python_path(name: str, pointer: Pointer, document: Document) -> ConfigProblem:
+    """`path:` is for Python plugins; a bash repository has its own spelling."""
+    if is_bash_repository(absolute(name, document)):
+        return problem(
+            "plugin_path_is_bash",
+            f"'{name}' is a repository of bash tools, which 'path:' does not load",
+            f'write "bash:{name}"',
+            pointer,
+            document,
+        )
+    return problem("plugin_unsupported", f'no plugin source here loads "path:{name}"', FORMS, pointer, document)
+
+
+def is_bash_repository(path: Path) -> bool:
+    from toolyard.config.document import read_document
+
+    descriptor = read_document(path / "agent_plugin.json")
+    value = None if isinstance(descriptor, ConfigProblem) else descriptor.value
+    return path.suffix in (".bash", ".sh") or (isinstance(value, dict) and "bash_tools" in value)
+
+
+def absolute(name: str, document: Document) -> Path:
+    """A path as written, made absolute without following links, so that messages show what the user wrote."""
+    base = os.path.dirname(document.path)
+    return Path(os.path.abspath(os.path.join(base, os.path.expanduser(name))))
+
+
+def problem(code: str, message: str, hint: str, pointer: Pointer, document: Document) -> ConfigProblem:
+    return ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer))
+
+
+def short(value: Json) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "…"

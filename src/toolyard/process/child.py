@@ -1,0 +1,255 @@
+"""One child process: streams as they come, a deadline that holds, and nothing of its tree left afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolyard.process.keeper_link import KeeperLink
+from toolyard.process.limits import Limits
+from toolyard.process.output import Captured, HeadTail, Utf8Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from toolyard.core.tool import Stream
+    from toolyard.process.keeper_link import Ended, Spawned
+
+__all__ = ["ChildOutcome", "ChildRequest", "Children"]
+
+GRACE = 1.0
+"""How long a tree may take to end after SIGTERM before it is killed."""
+ANSWER_PATIENCE = 5.0
+"""How long the keeper may take beyond the grace; only a stopped or broken keeper takes longer."""
+READ_SIZE = 1 << 16
+READS_AT_ONCE = 16
+WIDE_PIPE = 1 << 20
+F_SETPIPE_SZ = 1031
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildRequest:
+    """What to run and under which conditions."""
+
+    argv: Sequence[str]
+    """The first is the absolute path of the program."""
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: bytes | None = None
+    """All that standard input holds; None means that it is at its end."""
+    timeout: float | None = None
+    grace: float = GRACE
+    limits: Limits = NO_LIMITS
+    output_limit: int = 1 << 20
+    spill_to: Path | None = None
+    on_output: Callable[[Stream, str], None] | None = None
+    streams: Sequence[Stream] = ("stdout", "stderr")
+    """Which streams `on_output` hears."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildOutcome:
+    """How it ended and what it printed."""
+
+    exit_code: int
+    """As a shell counts: 128 and the signal's number when a signal ended it."""
+    signal: int | None
+    timed_out: bool
+    stdout: Captured
+    stderr: Captured
+    duration: float
+    left: Sequence[int] = field(default=())
+    """Processes that could not be killed; empty but for ones the kernel itself holds."""
+
+
+class Children:
+    """Runs children on behalf of one application."""
+
+    def __init__(self) -> None:
+        self._keeper = KeeperLink()
+
+    @property
+    def keeper_pid(self) -> int | None:
+        """The process that owns all children, while there is one."""
+        return self._keeper.pid
+
+    @property
+    def protections(self) -> Mapping[str, bool]:
+        """What this system lets us do about runaway processes; known after the first child."""
+        return self._keeper.protections
+
+    async def run(self, request: ChildRequest) -> ChildOutcome:
+        """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
+        started = time.monotonic()
+        stdin = open_stdin(request.stdin)
+        stdout, stdout_end = Reader.open(request, "stdout")
+        stderr, stderr_end = Reader.open(request, "stderr")
+        try:
+            spawned = self._keeper.spawn(
+                [os.fsencode(word) for word in request.argv],
+                cwd=os.fsencode(request.cwd),
+                env={os.fsencode(name): os.fsencode(value) for name, value in request.env.items()},
+                limits=request.limits.as_rlimits(),
+                fds=[stdin, stdout_end, stderr_end],
+            )
+            stdout.start()
+            stderr.start()
+            ended, timed_out = await self._wait(spawned, request)
+        finally:
+            captured = stdout.finish(), stderr.finish()
+        exit_code, signal = read_wait_status(ended.wait_status)
+        return ChildOutcome(
+            exit_code=exit_code,
+            signal=signal,
+            timed_out=timed_out,
+            stdout=captured[0],
+            stderr=captured[1],
+            duration=time.monotonic() - started,
+            left=ended.left,
+        )
+
+    async def aclose(self) -> None:
+        """End every child that still runs."""
+        await self._keeper.aclose()
+
+    async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:
+        """Wait for the end; past the deadline, or when we are cancelled, bring it about."""
+        try:
+            async with asyncio.timeout(request.timeout):
+                return await asyncio.shield(spawned.ended), False
+        except TimeoutError:
+            return await self._end(spawned, request.grace), True
+        except asyncio.CancelledError:
+            # Its own task, so that a second cancellation cannot keep the tree alive.
+            ending = asyncio.ensure_future(self._end(spawned, request.grace))
+            await finish_despite_cancellation(ending)
+            raise
+
+    async def _end(self, spawned: Spawned, grace: float) -> Ended:
+        """Kill the tree; a keeper that does not answer in time is itself ended, which ends the tree."""
+        spawned.kill(grace=grace)
+        try:
+            async with asyncio.timeout(grace + ANSWER_PATIENCE):
+                return await asyncio.shield(spawned.ended)
+        except TimeoutError:
+            await self._keeper.aclose()
+            return await spawned.ended
+
+
+class Reader:
+    """Reads one pipe whenever it has something, without a task of its own."""
+
+    def __init__(self, fd: int, request: ChildRequest, stream: Stream) -> None:
+        self._fd = fd
+        self._loop = asyncio.get_running_loop()
+        self._kept = HeadTail(request.output_limit, spill_to=request.spill_to if stream == "stdout" else None)
+        self._stream: Stream = stream
+        self._listener = request.on_output if stream in request.streams else None
+        self._decoder = Utf8Stream() if self._listener else None
+        self._open = True
+        self._widened = False
+
+    @classmethod
+    def open(cls, request: ChildRequest, stream: Stream) -> tuple[Reader, int]:
+        """A reader and the end that goes to the child."""
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        return cls(ours, request, stream), theirs
+
+    def start(self) -> None:
+        self._loop.add_reader(self._fd, self._read_some)
+
+    def finish(self) -> Captured:
+        """Take what is still in the pipe, whoever else may hold it open, and close it."""
+        while self._open and self._read():
+            pass
+        self._close()
+        if self._decoder and (rest := self._decoder.finish()):
+            self._hear(rest)
+        self._decoder = None
+        return self._kept.finish()
+
+    def _read_some(self) -> None:
+        """Read several times in a row, so that much output costs few turns of the loop but never starves it."""
+        for _ in range(READS_AT_ONCE):
+            if not self._read():
+                return
+
+    def _read(self) -> bool:
+        """Read once; tell whether there may be more."""
+        try:
+            data = os.read(self._fd, READ_SIZE)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._close()
+            return False
+        if len(data) == READ_SIZE and not self._widened:
+            self._widen()
+        self._kept.add(data)
+        if self._decoder and (text := self._decoder.feed(data)):
+            self._hear(text)
+        return True
+
+    def _hear(self, text: str) -> None:
+        if self._listener:
+            self._listener(self._stream, text)
+
+    def _widen(self) -> None:
+        """Give a stream that fills its pipe a larger one, which saves most of the switches between the two."""
+        self._widened = True
+        try:
+            import fcntl
+
+            fcntl.fcntl(self._fd, F_SETPIPE_SZ, WIDE_PIPE)
+        except OSError:
+            pass
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+
+
+def open_stdin(data: bytes | None) -> int:
+    """A descriptor that holds exactly `data`: no writer, no deadlock, and nothing to clean up."""
+    if data is None:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def read_wait_status(status: int) -> tuple[int, int | None]:
+    """A wait status as exit code and signal."""
+    code = os.waitstatus_to_exitcode(status)
+    return (128 - code, -code) if code < 0 else (code, None)
+
+
+async def finish_despite_cancellation(task: asyncio.Future[Ended]) -> None:
+    """Wait for a task even while somebody keeps cancelling us."""
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            continue
+        except Exception:
+            return

@@ -1,0 +1,90 @@
+"""Which variables a child may see."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = ["child_environment", "looks_like_credential", "process_secrets"]
+
+CREDENTIAL_WORDS = frozenset(
+    {"APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS", "DSN", "JWT", "KEY"}
+    | {
+        "KEYS",
+        "PASS",
+        "PASSPHRASE",
+        "PASSWD",
+        "PASSWORD",
+        "PAT",
+        "PRIVATE",
+        "PWD",
+        "SECRET",
+        "SECRETS",
+        "TOKEN",
+        "TOKENS",
+    }
+)
+CREDENTIAL_ENDINGS = ("APIKEY", "PASSWORD", "PASSWD", "SECRET", "TOKEN", "PASSPHRASE", "CREDENTIALS")
+NOT_CREDENTIALS = frozenset({"PWD", "OLDPWD"})
+SECRET_VALUE = re.compile(
+    r"""^(?:sk-|rk_live_|sk_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|hf_|npm_|pypi-|eyJ[\w-]+\.)
+      | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
+      | ^[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@""",
+    re.VERBOSE,
+)
+CHANGES_BASH = frozenset({"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "CDPATH", "GLOBIGNORE"})
+"""Variables by which bash runs or does something else than the script says."""
+OURS_TO_SET = frozenset({"AGENT_TOOL_PYTHON", "AGENT_TOOL_TIMED_OUT", "AGENT_TOOL_TIMEOUT_SECONDS"})
+SHORTEST_SECRET = 8
+"""Shorter values are words that occur everywhere; hiding them would only garble output."""
+
+
+def child_environment(
+    parent: Mapping[str, str] | None = None, *, passed: Collection[str] = (), extra: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The parent's variables less credentials and less what would change bash, plus `extra`."""
+    source = os.environ if parent is None else parent
+    kept = {name: value for name, value in source.items() if name in passed or may_pass(name, value)}
+    kept.update(extra or {})
+    return kept
+
+
+def may_pass(name: str, value: str) -> bool:
+    """Whether a variable may reach a tool without being named by policy."""
+    return passes_by_name(name) and SECRET_VALUE.search(value) is None
+
+
+def looks_like_credential(name: str, value: str = "") -> bool:
+    """Whether a variable's name or value says that it is a secret."""
+    return credential_name(name) or SECRET_VALUE.search(value) is not None
+
+
+def process_secrets(parent: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The secret values this process knows, by the names of their variables."""
+    source = os.environ if parent is None else parent
+    return {
+        name: value
+        for name, value in source.items()
+        if len(value) >= SHORTEST_SECRET and looks_like_credential(name, value)
+    }
+
+
+@lru_cache(maxsize=4096)
+def passes_by_name(name: str) -> bool:
+    if name in CHANGES_BASH or name in OURS_TO_SET or name.startswith(("BASH_FUNC_", "AGENT_TOOL_CONFIG_")):
+        return False
+    return not credential_name(name)
+
+
+@lru_cache(maxsize=4096)
+def credential_name(name: str) -> bool:
+    if name in NOT_CREDENTIALS:
+        return False
+    upper = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
+    words = re.split(r"[^A-Z0-9]+", upper)
+    return not CREDENTIAL_WORDS.isdisjoint(words) or any(word.endswith(CREDENTIAL_ENDINGS) for word in words)

@@ -1,0 +1,262 @@
+"""The application's end of the keeper: starts it on first use, sends spawns and kills, hears of ends."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import contextlib
+import marshal
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.errors import CannotStart, KeeperLost
+from toolyard.process.keeper import HEADER, first_mark, kill_marked, take_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["Ended", "KeeperLink", "Spawned"]
+
+KEEPER_PROGRAM = Path(__file__).with_name("keeper.py")
+CLOSE_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a child ended, with nothing of its tree left (or the pids of what could not be killed)."""
+
+    pid: int
+    wait_status: int
+    killed: int
+    left: Sequence[int]
+
+
+class Spawned:
+    """A child that was asked for; `ended` resolves when it and its tree are gone."""
+
+    __slots__ = ("_link", "ended", "id")
+
+    def __init__(self, link: KeeperLink, id: int, ended: asyncio.Future[Ended]) -> None:
+        self._link = link
+        self.id = id
+        self.ended = ended
+
+    def kill(self, *, grace: float) -> None:
+        """Ask the whole tree to end, and make it after `grace` seconds."""
+        self._link.kill(self.id, grace)
+
+
+class KeeperLink:
+    """One keeper process for one event loop, started when the first child is."""
+
+    def __init__(self) -> None:
+        self._connection: Connection | None = None
+        self._waiting: dict[int, asyncio.Future[Ended]] = {}
+        self._next_id = 0
+        self.protections: Mapping[str, bool] = {}
+        """What the keeper can do on this system, known after its first message."""
+
+    @property
+    def pid(self) -> int | None:
+        """The keeper's process id, while it runs."""
+        return self._connection.process.pid if self._connection else None
+
+    def spawn(
+        self,
+        argv: Sequence[bytes],
+        *,
+        cwd: bytes,
+        env: Mapping[bytes, bytes],
+        limits: Sequence[tuple[int, int]],
+        fds: Sequence[int],
+    ) -> Spawned:
+        """Start a child with `fds` as its descriptors 0, 1, 2 …; takes the descriptors over and closes them."""
+        connection = self._connect()
+        self._next_id += 1
+        id = self._next_id
+        ended: asyncio.Future[Ended] = connection.loop.create_future()
+        self._waiting[id] = ended
+        connection.post(("spawn", id, list(argv), cwd, dict(env), list(limits), len(fds)), fds)
+        return Spawned(self, id, ended)
+
+    def kill(self, id: int, grace: float) -> None:
+        """Ask for the end of a child's tree; one that has ended already is not asked."""
+        if self._connection and id in self._waiting:
+            self._connection.post(("kill", id, grace))
+
+    async def aclose(self) -> None:
+        """End the keeper and with it every child; returns when they are gone."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        connection.close()
+        self._fail_all(KeeperLost("the application was closed while a child was running"))
+        # A thread, because the keeper may need its grace to end what still runs.
+        await asyncio.to_thread(wait_or_kill, connection.process)
+
+    def _connect(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        if self._connection is None:
+            self._connection = Connection.open(loop, on_message=self._handle, on_lost=self._lost)
+        elif self._connection.loop is not loop:
+            raise KeeperLost("this application belongs to another event loop")
+        return self._connection
+
+    def _handle(self, message: tuple[Any, ...]) -> None:
+        match message:
+            case ("gone", id, pid, status, killed, left):
+                if (ended := self._waiting.pop(id, None)) and not ended.done():
+                    ended.set_result(Ended(pid=pid, wait_status=status, killed=killed, left=left))
+            case ("failed", id, errno, what):
+                if (ended := self._waiting.pop(id, None)) and not ended.done():
+                    ended.set_exception(cannot_start(errno, what))
+            case ("hello", protections):
+                self.protections = protections
+
+    def _lost(self) -> None:
+        """The keeper died under us: its children have no owner any more, so they are found by their mark and killed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+            connection.process.kill()
+            connection.process.wait()
+            kill_marked(connection.first_mark)
+        self._fail_all(KeeperLost("the process keeper ended unexpectedly; the running calls were lost"))
+
+    def _fail_all(self, reason: KeeperLost) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for ended in waiting.values():
+            if not ended.done():
+                ended.set_exception(reason)
+
+
+class Connection:
+    """A running keeper and the socket to it; messages that do not fit at once wait for their turn."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        channel: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        on_message: Callable[[tuple[Any, ...]], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self.process = process
+        self.loop = loop
+        self.first_mark = first_mark(process.pid)
+        self._channel = channel
+        self._on_message = on_message
+        self._on_lost = on_lost
+        self._inbox = bytearray()
+        self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
+
+    @classmethod
+    def open(
+        cls,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        on_message: Callable[[tuple[Any, ...]], None],
+        on_lost: Callable[[], None],
+    ) -> Connection:
+        """Start a keeper and listen to it."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = start_keeper(theirs)
+        ours.setblocking(False)
+        connection = cls(process, ours, loop, on_message, on_lost)
+        loop.add_reader(ours, connection._receive)
+        return connection
+
+    def post(self, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
+        """Send a message, at once or as soon as the keeper takes more; closes the descriptors that went with it."""
+        payload = marshal.dumps(message)
+        self._outbox.append((HEADER.pack(len(payload)) + payload, fds))
+        if len(self._outbox) == 1:
+            self._flush()
+
+    def close(self) -> None:
+        """Hang up, which tells the keeper to end everything."""
+        self.loop.remove_reader(self._channel)
+        self.loop.remove_writer(self._channel)
+        self._channel.close()
+        for _, fds in self._outbox:
+            close_all(fds)
+        self._outbox.clear()
+
+    def _flush(self) -> None:
+        """Write as much as goes; the descriptors travel with a message's first byte."""
+        while self._outbox:
+            data, fds = self._outbox[0]
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+            try:
+                sent = self._channel.sendmsg([data], rights)
+            except BlockingIOError:
+                self.loop.add_writer(self._channel, self._flush)
+                return
+            except OSError:
+                self.loop.call_soon(self._on_lost)
+                return
+            close_all(fds)
+            if sent < len(data):
+                self._outbox[0] = (data[sent:], ())
+            else:
+                self._outbox.popleft()
+        self.loop.remove_writer(self._channel)
+
+    def _receive(self) -> None:
+        try:
+            data = self._channel.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._on_lost()
+            return
+        self._inbox += data
+        for message in take_messages(self._inbox):
+            self._on_message(message)
+
+
+def start_keeper(channel: socket.socket) -> subprocess.Popen[bytes]:
+    """Start the keeper apart from our terminal and environment, holding nothing of ours but the channel."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(KEEPER_PROGRAM), str(channel.fileno()), str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[channel.fileno()],
+            start_new_session=True,
+            env={},
+            cwd="/",
+        )
+    except OSError as error:
+        raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
+
+
+def wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+    """Let the keeper finish its work; one that hangs is killed."""
+    try:
+        process.wait(CLOSE_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def cannot_start(errno: int, what: str) -> CannotStart:
+    """The reason in words: the working directory or the program."""
+    subject = "working directory" if what == "cwd" else "program"
+    return CannotStart(f"{subject}: {os.strerror(errno)}", errno=errno)
+
+
+def close_all(fds: Sequence[int]) -> None:
+    """Close descriptors that may be closed already."""
+    for fd in fds:
+        with contextlib.suppress(OSError):
+            os.close(fd)

@@ -1,0 +1,175 @@
+"""What a child prints: a bounded head and tail, the whole in a file when asked for, characters never cut in two."""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolyard.core.tool import Truncation
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
+
+__all__ = ["Captured", "HeadTail", "Utf8Stream", "limit_text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """One stream of a child after its end."""
+
+    text: str
+    """Everything, or the head, a line that says what is missing, and the tail."""
+    total_bytes: int
+    truncated: Truncation | None = None
+
+
+class HeadTail:
+    """Keeps the first and the last bytes of a stream of any length in bounded memory."""
+
+    def __init__(self, limit: int, *, spill_to: Path | None = None) -> None:
+        self._head_limit = max(1, limit // 2)
+        self._tail_limit = max(1, limit - self._head_limit)
+        self._limit = self._head_limit + self._tail_limit
+        self._head: list[bytes] = []
+        self._head_size = 0
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._dropped = 0
+        self._dropped_lines = 0
+        self._spill_to = spill_to
+        self._spill: FileIO | None = None
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        self.total += len(data)
+        if self._spill is not None:
+            self._write_spill(data)
+        elif self._spill_to is not None and self.total > self._limit:
+            self._open_spill(self._spill_to, data)
+        if self._head_size < self._head_limit:
+            data = self._fill_head(data)
+        if data:
+            self._tail.append(data)
+            self._tail_size += len(data)
+            self._drop_middle()
+
+    def finish(self) -> Captured:
+        """What was kept, as text."""
+        if self._spill is not None:
+            self._spill.close()
+        if self.total <= self._limit:
+            whole = b"".join((*self._head, *self._tail))
+            return Captured(text=whole.decode("utf-8", "replace"), total_bytes=self.total)
+        return self._finish_truncated()
+
+    def _fill_head(self, data: bytes) -> bytes:
+        room = self._head_limit - self._head_size
+        taken = data[:room]
+        self._head.append(taken)
+        self._head_size += len(taken)
+        return data[room:]
+
+    def _drop_middle(self) -> None:
+        """Forget the oldest of the tail as soon as newer bytes fill it."""
+        while self._tail_size - len(self._tail[0]) >= self._tail_limit:
+            gone = self._tail.popleft()
+            self._tail_size -= len(gone)
+            self._dropped += len(gone)
+            if b"\n" in gone:  # a search is many times faster than a count, and binary output has few lines
+                self._dropped_lines += gone.count(b"\n")
+
+    def _finish_truncated(self) -> Captured:
+        """The head and the tail, each cut at whole characters, around a line that says what is missing."""
+        head, head_rest = cut_before(b"".join(self._head))
+        tail = b"".join(self._tail)
+        start = after_continuation(tail, len(tail) - self._tail_limit)
+        missing = head_rest + tail[:start]
+        truncation = Truncation(
+            omitted_bytes=self._dropped + len(missing),
+            omitted_lines=self._dropped_lines + missing.count(b"\n"),
+            kept_at=self._spill_to if self._spill is not None else None,
+        )
+        text = join_around(head.decode("utf-8", "replace"), tail[start:].decode("utf-8", "replace"), truncation)
+        return Captured(text=text, total_bytes=self.total, truncated=truncation)
+
+    def _open_spill(self, path: Path, data: bytes) -> None:
+        """From here on the whole goes to a file too; a disk that does not take it costs the file, not the call."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._spill = path.open("xb", buffering=0)
+        except OSError:
+            self._spill_to = None
+            return
+        for piece in (*self._head, *self._tail, data):
+            self._write_spill(piece)
+
+    def _write_spill(self, data: bytes) -> None:
+        try:
+            view = memoryview(data)
+            while view and self._spill is not None:
+                view = view[self._spill.write(view) :]
+        except OSError:
+            self._abandon_spill()
+
+    def _abandon_spill(self) -> None:
+        if self._spill is not None and self._spill_to is not None:
+            self._spill.close()
+            self._spill_to.unlink(missing_ok=True)
+        self._spill = self._spill_to = None
+
+
+class Utf8Stream:
+    """Decodes a stream as it comes: a character split over two reads is one, invalid bytes become U+FFFD."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, data: bytes) -> str:
+        """The characters that are complete by now."""
+        return self._decoder.decode(data)
+
+    def finish(self) -> str:
+        """What an unfinished last character amounts to."""
+        return self._decoder.decode(b"", final=True)
+
+
+def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:
+    """Cut a text that is already in memory to its head and tail."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limit:
+        return text, None
+    kept = HeadTail(limit)
+    kept.add(data)
+    captured = kept.finish()
+    return captured.text, captured.truncated
+
+
+def join_around(head: str, tail: str, truncation: Truncation) -> str:
+    """Head and tail with a line between them that says what is missing."""
+    where = f"; the whole is in {truncation.kept_at}" if truncation.kept_at else ""
+    lines = "1 line" if truncation.omitted_lines == 1 else f"{truncation.omitted_lines} lines"
+    return f"{head}\n[... {truncation.omitted_bytes} bytes, {lines} left out{where} ...]\n{tail}"
+
+
+def cut_before(data: bytes) -> tuple[bytes, bytes]:
+    """Split off an incomplete last character."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 != 0x80:
+            width = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            end = len(data) - back if width > back else len(data)
+            return data[:end], data[end:]
+    return data, b""
+
+
+def after_continuation(data: bytes, start: int) -> int:
+    """Move a start forward past the rest of a character that began before it."""
+    start = max(0, start)
+    for end in range(start, min(start + 4, len(data))):
+        if data[end] & 0xC0 != 0x80:
+            return end
+    return start

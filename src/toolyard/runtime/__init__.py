@@ -1,0 +1,1 @@
+"""The loops: the one path of every call, and what it keeps."""

@@ -1,0 +1,281 @@
+"""One call on its way along the path, step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import logging
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from toolyard.core.arguments import BadArguments
+from toolyard.core.events import (
+    CallFinished,
+    CallStarted,
+    OutputChunk,
+    PermissionAsked,
+    PermissionDecided,
+    PreviewReady,
+)
+from toolyard.core.tool import CallContext, ToolResult
+from toolyard.permissions.verdict import PermissionRequest, Verdict
+from toolyard.process.output import limit_text
+from toolyard.runtime.audit import AuditUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolyard.core.events import Event, Observer
+    from toolyard.core.tool import Json, JsonObject, Plan, Stream, Tool, ToolCall
+    from toolyard.runtime.invoke import Invoker
+    from toolyard.runtime.redaction import StreamRedactor
+
+__all__ = ["CallSettings", "Passage"]
+
+log = logging.getLogger("toolyard.calls")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettings:
+    """The conditions of a call that do not depend on the tool."""
+
+    session: str
+    cwd: Path
+    config: JsonObject
+    output_limit: int
+    spill_folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What a call that was found and fits is about to do."""
+
+    tool: Tool
+    arguments: dict[str, Json]
+    context: CallContext
+    plan: Plan
+
+
+class Refused(Exception):
+    """A step of the path ends the call."""
+
+    def __init__(self, result: ToolResult) -> None:
+        self.result = result
+
+
+class Passage:
+    """Carries one call through `prepare` and `execute`; `result` is set exactly once, at its end."""
+
+    def __init__(self, path: Invoker, call: ToolCall, settings: CallSettings, observer: Observer | None) -> None:
+        self.call = call
+        self.result: ToolResult | None = None
+        self._path = path
+        self._settings = settings
+        self._observer = observer
+        self._started = time.monotonic()
+        self._ready: Ready | None = None
+        self._verdict: Verdict | None = None
+        self._preview: str | None = None
+        self._outlets: dict[Stream, StreamRedactor] = {}
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the tool may run beside others."""
+        return self._ready is None or self._ready.tool.spec.hints.parallel
+
+    async def prepare(self) -> None:
+        """Find, decode, preview, permit; sets the result when the call ends here."""
+        try:
+            self._ready = ready = await self._decode(await self._find())
+            await self._show_preview()
+            self._verdict = await self._permit(ready)
+        except Refused as refusal:
+            self._finish(refusal.result)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        except Exception as error:  # the one broad catch: here and in `execute` a call ends, whatever broke
+            self._finish(crashed(self.call.name, error))
+
+    async def preview(self) -> str | ToolResult:
+        """Find, decode and preview, and nothing more."""
+        try:
+            self._ready = await self._decode(await self._find())
+            return await self._get_preview()
+        except Refused as refusal:
+            return refusal.result
+
+    async def execute(self) -> ToolResult:
+        """Checkpoint, run, limit, redact, audit."""
+        if self._ready is None:
+            raise RuntimeError("execute comes after a prepare that set no result")
+        try:
+            return self._finish(await self._run(self._ready))
+        except Refused as refusal:
+            return self._finish(refusal.result)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        except Exception as error:
+            return self._finish(crashed(self.call.name, error))
+
+    def cancel(self) -> ToolResult:
+        """End the call as cancelled, unless it has ended already."""
+        return self.result or self._finish(ToolResult(text="The call was cancelled.", failure="cancelled"))
+
+    async def _find(self) -> Tool:
+        tool = await self._path.tools.find(self.call.name)
+        if tool is None:
+            raise Refused(unknown_tool(self.call.name, self._path.tools.names()))
+        return tool
+
+    async def _decode(self, tool: Tool) -> Ready:
+        arguments = self._path.decoder_for(tool).decode(self.call.arguments)
+        if isinstance(arguments, BadArguments):
+            raise Refused(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
+        context = self._context()
+        self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=arguments))
+        return Ready(tool=tool, arguments=arguments, context=context, plan=tool.plan(arguments, context))
+
+    def _context(self) -> CallContext:
+        settings = self._settings
+        return CallContext(
+            call_id=self.call.id,
+            cwd=settings.cwd,
+            config=settings.config,
+            output_limit=settings.output_limit,
+            emit=self._emit if self._observer else None,
+            spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
+        )
+
+    async def _show_preview(self) -> None:
+        """Somebody watches: say what is about to happen. Nobody: the preview waits until permission needs it."""
+        if self._observer:
+            self._tell(PreviewReady(call_id=self.call.id, preview=await self._get_preview()))
+
+    async def _get_preview(self) -> str:
+        if self._preview is None and self._ready:
+            text = await self._ready.tool.preview(self._ready.arguments, self._ready.context)
+            self._preview = self._path.redactor.redact(text)
+        return self._preview or ""
+
+    async def _permit(self, ready: Ready) -> Verdict:
+        request = PermissionRequest(
+            call_id=self.call.id,
+            tool=ready.tool.spec,
+            kind=ready.tool.kind,
+            arguments=ready.arguments,
+            plan=ready.plan,
+            preview=self._get_preview,
+        )
+        verdict = await self._path.permissions.decide(request)
+        if verdict.decision == "ask":
+            self._tell(PermissionAsked(call_id=self.call.id, reason=verdict.reason))
+            answer = await self._path.approver.approve(request, verdict)
+            verdict = Verdict(decision="allow" if answer.allowed else "deny", reason=answer.reason, rule=verdict.rule)
+        self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=verdict.reason))
+        if verdict.decision == "deny":
+            self._verdict = verdict
+            raise Refused(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
+        return verdict
+
+    async def _run(self, ready: Ready) -> ToolResult:
+        await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
+        try:
+            self._path.audit.write(self._record("start"))
+        except AuditUnavailable as error:
+            raise Refused(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
+        result = await ready.tool.run(ready.arguments, ready.context)
+        for outlet in self._outlets.values():
+            outlet.finish()
+        return self._limit(result)
+
+    def _limit(self, result: ToolResult) -> ToolResult:
+        """No kind's text is longer than the limit; the kinds that print cut it themselves while they read."""
+        if result.truncated:
+            return result
+        text, truncation = limit_text(result.text, self._settings.output_limit)
+        return replace(result, text=text, truncated=truncation) if truncation else result
+
+    def _finish(self, result: ToolResult) -> ToolResult:
+        """Redact, record and tell the one result."""
+        if self._path.redactor.knows_any:
+            result = replace(result, text=self._path.redactor.redact(result.text))
+        self.result = result
+        duration = time.monotonic() - self._started
+        try:
+            self._path.audit.write(self._record("end") | outcome_record(result, duration))
+        except AuditUnavailable:
+            log.error("call %s ended but its end could not be recorded", self.call.id)
+        self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
+        return result
+
+    def _record(self, event: str) -> dict[str, Any]:
+        """What the audit says of the call, before and after."""
+        record: dict[str, Any] = {
+            "event": event,
+            "session": self._settings.session,
+            "call_id": self.call.id,
+            "tool": self.call.name,
+        }
+        if self._ready:
+            plan, redact = self._ready.plan, self._path.redactor.redact
+            record["kind"] = self._ready.tool.kind
+            record |= (
+                {"command": redact(plan.command)} if plan.command else {"argv": [redact(word) for word in plan.argv]}
+            )
+            record |= {"cwd": str(plan.cwd or self._settings.cwd), "envKeys": list(plan.env_keys)}
+        if self._verdict:
+            verdict = self._verdict
+            record |= {"decision": verdict.decision, "rule": verdict.rule, "reason": verdict.reason}
+        return record
+
+    def _emit(self, stream: Stream, text: str) -> None:
+        """Pass partial output on, less secrets."""
+        if stream not in self._outlets:
+            self._outlets[stream] = self._path.redactor.stream(
+                lambda piece: self._tell(OutputChunk(call_id=self.call.id, stream=stream, text=piece))
+            )
+        self._outlets[stream].feed(text)
+
+    def _tell(self, event: Event) -> None:
+        """An observer that breaks must not break the call."""
+        if self._observer:
+            try:
+                self._observer(event)
+            except Exception:
+                log.exception("an observer failed on %s", type(event).__name__)
+
+
+def unknown_tool(name: str, known: Any) -> ToolResult:
+    """Name the nearest, or all when they are few."""
+    close = difflib.get_close_matches(name, known, n=3)
+    if close:
+        help_text = f"Did you mean {' or '.join(repr(other) for other in close)}?"
+    else:
+        help_text = f"Known tools: {', '.join(known)}." if known else "No tools are loaded."
+    return ToolResult(text=f"There is no tool named '{name}'. {help_text}", failure="unknown_tool")
+
+
+def crashed(name: str, error: Exception) -> ToolResult:
+    """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""
+    log.error("call of '%s' crashed", name, exc_info=error)
+    return ToolResult(text=f"The tool '{name}' could not be run: {type(error).__name__}: {error}", failure="crash")
+
+
+def outcome_record(result: ToolResult, duration: float) -> dict[str, Any]:
+    return {
+        "failure": result.failure,
+        "exit": result.exit_code,
+        "signal": result.signal,
+        "timed_out": result.failure == "timeout",
+        "ms": round(duration * 1000, 3),
+        "bytes_out": result.bytes_out,
+        "truncated": result.truncated is not None,
+    }
+
+
+def file_name(call_id: str) -> str:
+    """A call id comes from a model; only harmless characters of it become part of a path."""
+    return "".join(char if char.isalnum() or char in "-_" else "_" for char in call_id)[:100]
