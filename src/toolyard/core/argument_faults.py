@@ -19,6 +19,7 @@ __all__ = [
     "ArgumentFault",
     "BadArguments",
     "SchemaError",
+    "branches_of_its_kind",
     "brief",
     "faults_in",
     "kind_of",
@@ -137,6 +138,11 @@ def brief(value: Json) -> str:
 def kind_of(value: Json) -> str:
     """The kind of a value in words."""
     return _KINDS.get(type(value), "null")
+
+
+def branches_of_its_kind(error: SchemaError) -> list[list[SchemaError]]:
+    """The errors of each alternative that takes this kind of value, only not this one."""
+    return [branch for branch in _branches(error) if not _wanted_by(branch)]
 
 
 def path_text(path: Iterable[str | int]) -> str:
@@ -274,7 +280,7 @@ def _wanted_by(branch: Sequence[SchemaError]) -> list[str]:
 
 def _unfit_alternatives(error: SchemaError, given: Json) -> Iterator[ArgumentFault]:
     """Explain the alternative that was most likely meant, or what each of the likely ones needs."""
-    branches = [branch for branch in _branches(error) if not _wanted_by(branch)]
+    branches = branches_of_its_kind(error)
     if not branches:
         yield _fault(error, _sentence(error, given))
     elif tags := _wrong_tags(branches):

@@ -7,6 +7,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +16,7 @@ from toolyard.core.argument_faults import (
     ABSENT,
     ArgumentFault,
     BadArguments,
+    branches_of_its_kind,
     brief,
     faults_in,
     kind_of,
@@ -40,6 +42,10 @@ _Changes: TypeAlias = "dict[_Path, Json]"
 
 _MOST_ROUNDS = 8
 """Each round may uncover texts inside a text that the round before has read; nobody nests them deeper."""
+
+_MOST_LEVELS = 64
+"""How deep arguments may be nested. The validator needs about ten frames for a level, and out of stack its part in
+Rust may panic, which no `except Exception` stops."""
 
 _MOST_TRIALS = 5_000
 """How many alternatives are tried for one call; nested ones multiply."""
@@ -81,9 +87,9 @@ class ArgumentDecoder:
         except _NotJsonError as error:
             return _refusal(str(error))
         except RecursionError:
-            return _refusal("cannot be checked: nested too deeply, or the tool's schema refers to itself without end")
-        except Unresolvable as error:
-            return _refusal(f"cannot be checked: the tool's schema refers to {error.ref!r}, which it does not have")
+            return _refusal(f"nested too deeply, at most {_MOST_LEVELS} levels are allowed")
+        except Unresolvable:
+            return _refusal("cannot be checked: a reference in the tool's schema points to nothing")
         except (ArithmeticError, ValueError) as error:
             return _refusal(f"cannot be checked: {error}")
 
@@ -91,6 +97,8 @@ class ArgumentDecoder:
         repair, taken = _Repair(), set[_Path]()
         value = self._defaults.fill(given, (), taken)
         for _ in range(_MOST_ROUNDS):
+            if _is_deeper(value, _MOST_LEVELS):
+                raise RecursionError
             errors = list(self._validator.iter_errors(value))
             if not errors:
                 return value  # type: ignore[no-any-return]  # an object stays one
@@ -132,8 +140,6 @@ def _parse(text: str) -> Json:
         return _STRICT_JSON.decode(text) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise _NotJsonError(f"not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
-    except RecursionError:
-        raise _NotJsonError("nested too deeply to be read") from None
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -203,10 +209,11 @@ class _Repair:
     def _as_alternative(self, validator: Validator, error: SchemaError) -> Json:
         """The value as the first alternative that it can be made to fit; else as near as one could bring it."""
         nearest = error.instance
+        takes_text = bool(branches_of_its_kind(error))
         whole = validator.evolve(schema={str(error.validator): error.validator_value})
         for schema in error.validator_value:
             attempt = self._settled(validator.evolve(schema=schema), error.instance)
-            if attempt is error.instance or (attempt is None and _takes_text(error)):
+            if attempt is error.instance or (attempt is None and takes_text):
                 continue
             if whole.is_valid(attempt):
                 return attempt
@@ -232,11 +239,6 @@ class _Repair:
         return value
 
 
-def _takes_text(error: SchemaError) -> bool:
-    """Whether some alternative is for texts, only not for this one."""
-    return any(not cause.relative_path and cause.validator not in ("type", "enum", "const") for cause in error.context)
-
-
 def _as_type(value: Json, types: Sequence[str]) -> Json:
     spelled = _spelled(value)
     if isinstance(spelled, float) and spelled.is_integer() and "integer" in types and "number" not in types:
@@ -258,7 +260,12 @@ def _spelled(value: Json) -> Json:
         spelled = _STRICT_JSON.decode(text.lower() if text.lower() in ("true", "false") else text)
     except (ValueError, RecursionError):
         return value
-    return value if isinstance(spelled, str) else spelled
+    return value if isinstance(spelled, str) or _is_deeper(spelled, _MOST_LEVELS) else spelled
+
+
+def _is_deeper(value: Json, levels: int) -> bool:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels < 0 or any(_is_deeper(child, levels - 1) for child in children if isinstance(child, dict | list))
 
 
 def _changed(value: Json, changes: _Changes) -> Json:
@@ -370,9 +377,23 @@ class _Part:
 
     def references(self) -> Iterator[str]:
         """The references that this schema makes itself."""
-        for keyword in ("$ref", "$dynamicRef"):
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in self.schema:
                 yield self.schema[keyword]
+
+    def targets(self) -> Iterator[_Part]:
+        """The schemas that are referred to, as far as they exist."""
+        for reference in self.references():
+            with suppress(LookupError):
+                yield self.target(reference)
+
+    def conditions(self) -> Iterator[Json]:
+        """The schemas in it that may be tried on the same value."""
+        yield from (self.schema[keyword] for keyword in ("not", "if", "then", "else") if keyword in self.schema)
+        for keyword in ("anyOf", "oneOf"):
+            yield from self.schema.get(keyword, ())
+        for keyword in ("dependentSchemas", "dependencies"):
+            yield from (each for each in self.schema.get(keyword, {}).values() if isinstance(each, Mapping))
 
     def with_all_below(self) -> Iterator[_Part]:
         """This schema and all that lie in it, without following references."""
@@ -394,8 +415,8 @@ def _root_part(schema: Mapping[str, Json], dialect: type[Validator]) -> _Part:
     return _Part(schema=plain, resolver=resolver, specification=specification)
 
 
-def _facets(part: _Part) -> list[_Part]:
-    """All the schemas that hold for the same value without condition: itself, and those behind `$ref` and `allOf`."""
+def _facets(part: _Part, *, conditional: bool = False) -> list[_Part]:
+    """All the schemas for the same value: itself, and those behind `$ref` and `allOf`; on demand also the rest."""
     facets: dict[int, _Part] = {}
     todo = deque([part])
     while todo:
@@ -403,12 +424,9 @@ def _facets(part: _Part) -> list[_Part]:
         if not isinstance(current.schema, Mapping) or id(current.schema) in facets:
             continue
         facets[id(current.schema)] = current
-        todo.extend(current.into(schema) for schema in current.schema.get("allOf", ()))
-        for reference in current.references():
-            try:
-                todo.append(current.target(reference))
-            except LookupError:
-                continue
+        todo.extend(map(current.into, current.schema.get("allOf", ())))
+        todo.extend(map(current.into, current.conditions() if conditional else ()))
+        todo.extend(current.targets())
     return list(facets.values())
 
 
@@ -486,7 +504,7 @@ def _part_fault(root: _Part, dialect: type[Validator]) -> str | None:
             known.add(id(part.schema))
             if fault := _pattern_fault(part.schema) or _foreign_fault(part.schema, dialect) or _reference_fault(part):
                 return ".".join(filter(None, [_place(root, part), fault]))
-            todo.extend(part.target(reference) for reference in part.references())
+            todo.extend(part.targets())
     return None
 
 
@@ -516,7 +534,7 @@ def _reference_fault(part: _Part) -> str | None:
             return f"$ref: {brief(reference)} points to nothing in this schema, and nothing is fetched from elsewhere"
         if not isinstance(target.schema, Mapping | bool):
             return f"$ref: {brief(reference)} does not point to a schema"
-        if any(facet.schema is part.schema for facet in _facets(target)):
+        if any(facet.schema is part.schema for facet in _facets(target, conditional=True)):
             return f"$ref: {brief(reference)} leads back to itself without end"
     return None
 

@@ -20,6 +20,8 @@ __all__ = ["CannotPass", "PassedArguments", "pass_arguments"]
 LONGEST_WORD = 131_071
 """The kernel's limit on one argument, less its final NUL."""
 ROOM_FOR_ENVIRONMENT = 262_144
+PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+ESCAPED = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +100,11 @@ def as_word(value: Json) -> str:
 
 def encode_json(value: Json) -> str:
     """Compact JSON; characters stay as they are, but for lone surrogates, which no UTF-8 text can hold."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = PLAIN.encode(value)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
+        return ESCAPED.encode(value)
     return text
 
 

@@ -15,7 +15,7 @@ from toolyard.errors import CannotStart
 from toolyard.kinds.bash_comments import CommentTool, has_comment_tags, parameters_schema, parse_comments
 from toolyard.kinds.bash_schema import BashSchema, SchemaFault, parse_schema
 from toolyard.process.child import ChildOutcome, Children, ChildRequest
-from toolyard.process.environment import child_environment
+from toolyard.process.environment import ParentEnvironment
 
 if TYPE_CHECKING:
     from toolyard.kinds.bash_schema_cache import SchemaCache
@@ -92,7 +92,7 @@ async def schema_from_run(
             ChildRequest(
                 argv=[bash.path, str(file), "schema"],
                 cwd=Path.cwd(),
-                env=child_environment(passed=conditions.pass_env, extra={"AGENT_TOOL_PYTHON": sys.executable}),
+                env=ParentEnvironment(passed=conditions.pass_env).with_extra({"AGENT_TOOL_PYTHON": sys.executable}),
                 timeout=conditions.timeout,
                 limits=conditions.limits,
                 output_limit=SCHEMA_LIMIT,

@@ -16,7 +16,7 @@ from toolyard.kinds.bash_arguments import CannotPass, PassedArguments, as_word, 
 from toolyard.kinds.bash_comments import CommentTool, parse_comments
 from toolyard.kinds.bash_comments_program import COMMENT_ENVIRONMENT, program_argv
 from toolyard.process.child import NO_LIMITS, ChildOutcome, Children, ChildRequest
-from toolyard.process.environment import child_environment
+from toolyard.process.environment import ParentEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +69,7 @@ class BashScriptTool:
         self._run_file = run_file or file
         self._children = children
         self._conditions = conditions
+        self._parent = ParentEnvironment(passed=conditions.pass_env)
         self.spec = ToolSpec(
             name=schema.id,
             description=schema.description,
@@ -88,17 +89,11 @@ class BashScriptTool:
 
     async def preview(self, arguments: JsonObject, context: CallContext) -> str:
         """The first line that `preview` prints; empty when it fails."""
-        passed = self._pass(arguments)
-        if isinstance(passed, CannotPass):
-            return ""
         if self._comments:
             return one_line(f"{self.spec.name} {' '.join(shown(arguments))}")
-        try:
-            outcome = await self._invoke("preview", passed, context, timeout=self._conditions.timeout)
-        except CannotStart:
-            return ""
-        failed = outcome.exit_code != 0 or outcome.timed_out
-        return "" if failed else one_line(outcome.stdout.text)
+        outcome = await self.try_subcommand("preview", arguments, context)
+        failed = outcome is None or outcome.exit_code != 0 or outcome.timed_out
+        return "" if failed or outcome is None else one_line(outcome.stdout.text)
 
     async def run(self, arguments: JsonObject, context: CallContext) -> ToolResult:
         """Run it; a failure's text is what `error` makes of it, or what the tool printed."""
@@ -119,6 +114,23 @@ class BashScriptTool:
                 truncated=outcome.stdout.truncated,
             )
         return await self._failed(outcome, passed, context)
+
+    async def try_subcommand(
+        self,
+        subcommand: Literal["preview", "error"],
+        arguments: JsonObject,
+        context: CallContext,
+        *,
+        code: int | None = None,
+    ) -> ChildOutcome | None:
+        """Run `preview` or `error` by itself, for an author who wants to see what it does; None when it cannot start."""
+        passed = self._pass(arguments)
+        if isinstance(passed, CannotPass):
+            return None
+        try:
+            return await self._invoke(subcommand, passed, context, timeout=self._conditions.timeout, code=code)
+        except CannotStart:
+            return None
 
     async def _failed(self, outcome: ChildOutcome, passed: PassedArguments, context: CallContext) -> ToolResult:
         code = TIMED_OUT if outcome.timed_out else outcome.exit_code
@@ -192,13 +204,13 @@ class BashScriptTool:
         parsed = parse_comments(self.source.decode("utf-8", "replace"))
         return parsed if isinstance(parsed, CommentTool) else None
 
-    def _environment(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
+    def _environment(self, context: CallContext, *, timed_out: bool) -> dict[bytes, bytes]:
         extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
         if self._comments:
             extra |= COMMENT_ENVIRONMENT
         if timed_out:
             extra |= {"AGENT_TOOL_TIMED_OUT": "1", "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._conditions.timeout:g}"}
-        return child_environment(passed=self._conditions.pass_env, extra=extra)
+        return self._parent.with_extra(extra)
 
     def _config_variables(self, context: CallContext) -> dict[str, str]:
         """The scalars that the file asks for, as variables."""

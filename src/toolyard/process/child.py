@@ -42,7 +42,7 @@ class ChildRequest:
     argv: Sequence[str]
     """The first is the absolute path of the program."""
     cwd: Path
-    env: Mapping[str, str]
+    env: Mapping[bytes, bytes]
     stdin: bytes | None = None
     """All that standard input holds; None means that it is at its end."""
     timeout: float | None = None
@@ -96,7 +96,7 @@ class Children:
             spawned = self._keeper.spawn(
                 [os.fsencode(word) for word in request.argv],
                 cwd=os.fsencode(request.cwd),
-                env={os.fsencode(name): os.fsencode(value) for name, value in request.env.items()},
+                env=request.env,
                 limits=request.limits.as_rlimits(),
                 fds=[stdin, stdout_end, stderr_end],
             )

@@ -82,7 +82,7 @@ class KeeperLink:
         id = self._next_id
         ended: asyncio.Future[Ended] = connection.loop.create_future()
         self._waiting[id] = ended
-        connection.post(("spawn", id, list(argv), cwd, dict(env), list(limits), len(fds)), fds)
+        connection.post(("spawn", id, list(argv), cwd, env, list(limits), len(fds)), fds)
         return Spawned(self, id, ended)
 
     def kill(self, id: int, grace: float) -> None:

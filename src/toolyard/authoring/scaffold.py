@@ -1,0 +1,194 @@
+"""`tool new`: a folder with a tool that already works."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["MODES", "CannotCreate", "Mode", "create_tool"]
+
+Mode = Literal["flags", "positional", "json", "comments"]
+MODES: tuple[Mode, ...] = ("flags", "positional", "json", "comments")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannotCreate:
+    """Why no tool was written."""
+
+    message: str
+    hint: str
+
+
+def create_tool(folder: Path, mode: Mode) -> list[Path] | CannotCreate:
+    """Write a new tool named after its folder; the files written, or why none was."""
+    name = folder.name
+    if not NAME.fullmatch(name):
+        return CannotCreate(
+            message=f"'{name}' cannot name a tool",
+            hint="use up to 64 letters, digits, - and _, starting with a letter",
+        )
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        return CannotCreate(message=f"{folder} exists and is not empty", hint="choose another name")
+    files = {
+        folder / f"{name}.bash": script(name, mode),
+        folder / "agent_plugin.json": json.dumps({"bash_tools": [{"file": f"{name}.bash"}]}, indent=2) + "\n",
+        folder / "tests" / f"{name}.json": json.dumps(cases(name, mode), indent=2) + "\n",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / f"{name}.bash").chmod(0o755)
+    return list(files)
+
+
+def script(name: str, mode: Mode) -> str:
+    """The text of the tool."""
+    if mode == "comments":
+        return COMMENTS
+    body = SUBCOMMANDS.replace("@SCHEMA@", schema(name, mode)).replace("@READ@", READING[mode])
+    return body.replace("@NAME@", name)
+
+
+def schema(name: str, mode: Mode) -> str:
+    value = {
+        "id": name,
+        "version": "0.1.0",
+        "args_mode": mode,
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "description": "Greet somebody by name.",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string", "description": "Whom to greet."},
+                            "loud": {"type": "boolean", "default": False, "description": "Whether to shout."},
+                        },
+                        "required": ["name"],
+                        "additionalProperties": False,
+                    },
+                },
+            }
+        ],
+    }
+    if mode == "positional":
+        value["positional"] = [{"name": "name", "required": True}, {"name": "loud", "default": False}]
+    return json.dumps(value, indent=2)
+
+
+def cases(name: str, mode: Mode) -> list[dict[str, object]]:
+    """Test cases that pass as they are."""
+    shown = f"{name} name=Ada loud=false" if mode == "comments" else "greet Ada"
+    return [
+        {"name": "greets by name", "arguments": {"name": "Ada"}, "output": "Hello, Ada!\n", "preview": shown},
+        {"name": "shouts when asked", "arguments": {"name": "Ada", "loud": True}, "output": "HELLO, ADA!\n"},
+        {
+            "name": "keeps spaces and quotes",
+            "arguments": {"name": 'it\'s  "me"'},
+            "output": 'Hello, it\'s  "me"!\n',
+        },
+        {"name": "needs a name", "arguments": {}, "failure": "invalid_arguments"},
+        {
+            "name": "fails on an empty name",
+            "arguments": {"name": ""},
+            "exit": 3,
+            "output_contains": "name must not be empty",
+        },
+    ]
+
+
+SUBCOMMANDS = r"""#!/usr/bin/env bash
+# Try it: bash @NAME@.bash schema
+#         toolyard tool check .    toolyard tool test .
+set -euo pipefail
+
+command=${1:-}
+[ "$#" -eq 0 ] || shift
+
+@READ@
+
+case $command in
+  schema)
+    cat <<'JSON'
+@SCHEMA@
+JSON
+    ;;
+  preview)
+    # One line for the person who watches.
+    read_arguments "$@"
+    printf 'greet %q\n' "$name"
+    ;;
+  run)
+    # The work. What is printed here is what the model sees.
+    read_arguments "$@"
+    [ -n "$name" ] || { echo "name must not be empty" >&2; exit 3; }
+    greeting="Hello, $name!"
+    [ "$loud" != true ] || greeting=${greeting^^}
+    printf '%s\n' "$greeting"
+    ;;
+  error)
+    # What the model sees when run failed; say what to do differently.
+    case ${1:-} in
+      3) echo "The name must not be empty." ;;
+      *) echo "@NAME@ failed with exit code ${1:-unknown}." ;;
+    esac
+    ;;
+  *)
+    echo "usage: ${0##*/} schema | preview | run | error CODE" >&2
+    exit 2
+    ;;
+esac
+"""
+
+READING = {
+    "flags": r"""name="" loud=false
+read_arguments() {
+  while [ "$#" -gt 0 ]; do
+    case $1 in
+      --name) name=$2; shift 2 ;;
+      --loud) loud=true; shift ;;
+      --no-loud) loud=false; shift ;;
+      *) echo "unexpected argument: $1" >&2; exit 2 ;;
+    esac
+  done
+}""",
+    "positional": r"""read_arguments() {
+  name=${1-} loud=${2:-false}
+}""",
+    "json": r"""read_arguments() {
+  # The arguments are a JSON object on standard input. AGENT_TOOL_PYTHON is always there; jq works as well.
+  local python=${AGENT_TOOL_PYTHON:-python3} fields
+  mapfile -d '' -t fields < <("$python" -c '
+import json, sys
+arguments = json.load(sys.stdin)
+for value in (arguments["name"], "true" if arguments.get("loud") else "false"):
+    sys.stdout.write(value + "\0")')
+  name=${fields[0]} loud=${fields[1]}
+}""",
+}
+
+COMMENTS = r"""#!/usr/bin/env bash
+# Try it: toolyard tool check .    toolyard tool test .
+set -euo pipefail
+
+# @describe Greet somebody by name.
+# @option --name! <TEXT> Whom to greet.
+# @flag --loud Whether to shout.
+
+main() {
+  [ -n "$argc_name" ] || { echo "name must not be empty" >&2; exit 3; }
+  local greeting="Hello, $argc_name!"
+  [ -z "${argc_loud:-}" ] || greeting=${greeting^^}
+  printf '%s\n' "$greeting"
+}
+
+eval "$(argc --argc-eval "$0" "$@")"
+"""

@@ -1,0 +1,93 @@
+"""Tool files on the bench: the same sources and the same call path as in an application, without a configuration."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.config.problems import ConfigProblem, Position
+from toolyard.kinds.bash_file import find_bash
+from toolyard.kinds.bash_schema_cache import SchemaCache
+from toolyard.kinds.bash_script import BashConditions
+from toolyard.plugins.bash_source import BashToolSource, BashWorkshop
+from toolyard.plugins.catalog import Catalog
+from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
+from toolyard.process.child import Children
+from toolyard.process.environment import process_secrets
+from toolyard.runtime.invoke import Invoker
+from toolyard.runtime.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from toolyard.config.problems import ConfigProblem as Problem
+
+__all__ = ["Workbench", "open_workbench"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """What lies on the bench."""
+
+    workshop: BashWorkshop
+    sources: Sequence[BashToolSource]
+    catalog: Catalog
+    invoker: Invoker
+    problems: Sequence[Problem]
+    """What is wrong with the folder itself; each source has its own."""
+
+
+class NoAudit:
+    """Records nothing: trying a tool out is not running an agent."""
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@asynccontextmanager
+async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Workbench]:
+    """Read the tools of a file or a folder; ends every process on leaving."""
+    bash = find_bash()
+    if bash is None:
+        raise FileNotFoundError("there is no bash on PATH")
+    files, problems = tool_files(path)
+    children = Children()
+    workshop = BashWorkshop(
+        bash=bash, children=children, conditions=BashConditions(timeout=timeout), cache=SchemaCache(None)
+    )
+    catalog = Catalog([BashToolSource(file, workshop) for file in files])
+    try:
+        await catalog.refresh()
+        invoker = Invoker(tools=catalog, audit=NoAudit(), redactor=Redactor(process_secrets()))
+        yield Workbench(
+            workshop=workshop, sources=catalog.sources(), catalog=catalog, invoker=invoker, problems=problems
+        )
+    finally:
+        for source in catalog.sources():
+            await source.aclose()
+        await children.aclose()
+
+
+def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:
+    """The tool files meant by a path: a file, a folder with a descriptor, or a folder of `*.bash` files."""
+    path = Path(os.path.abspath(path))
+    if not path.is_dir():
+        return [path], []
+    if (path / DESCRIPTOR).exists():
+        return bash_files(path)
+    found = sorted((*path.glob("*.bash"), *path.glob("*.sh")))
+    if found:
+        return found, []
+    nothing = ConfigProblem(
+        code="tool_missing",
+        message="no tool files here",
+        hint=f"start one: toolyard tool new {path.name}",
+        where=Position(file=path),
+    )
+    return [], [nothing]
