@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import threading
 import uuid
@@ -62,6 +63,7 @@ class AgentApplication:
         self._approver = approver
         self._session = session or uuid.uuid4().hex
         self._cache = SchemaCache(Path(cache_dir or default_cache_dir()) / "bash-schemas.json")
+        self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
         self._loaded: Loaded | None = None
         self._apart: Loaded | None = None
@@ -126,7 +128,7 @@ class AgentApplication:
     ) -> ToolResult:
         """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
         loaded = await self._current()
-        call = ToolCall(id=call_id or new_call_id(), name=name, arguments=arguments)
+        call = ToolCall(id=call_id or self._new_call_id(), name=name, arguments=arguments)
         return await loaded.invoker.call(call, self._settings(loaded, agent), on_event)
 
     async def call_tools(
@@ -144,7 +146,7 @@ class AgentApplication:
     async def preview_tool(self, name: str, arguments: JsonObject | str, *, agent: str = "default") -> str | ToolResult:
         """What a call would do, in a line; a result instead when the call could not even begin."""
         loaded = await self._current()
-        call = ToolCall(id=new_call_id(), name=name, arguments=arguments)
+        call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments)
         return await loaded.invoker.preview(call, self._settings(loaded, agent))
 
     async def reload(self) -> None:
@@ -247,6 +249,9 @@ class AgentApplication:
             spill_folder=self._sessions_dir / "outputs" if output.spill else None,
         )
 
+    def _new_call_id(self) -> str:
+        return f"call_{self._session}_{next(self._numbers)}"
+
     def _names(self) -> Names:
         return Names(
             config_env=self._config_env,
@@ -304,10 +309,6 @@ class Loaded:
         self.invoker.audit.close()
 
 
-def new_call_id() -> str:
-    return f"call_{uuid.uuid4().hex}"
-
-
 def default_cache_dir() -> Path:
     """The user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -323,7 +324,8 @@ def config_secrets(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     match value:
         case dict():
             for key, item in value.items():
-                yield from config_secrets(item, str(key))
+                if key not in ("plugins", "plugin_policy"):
+                    yield from config_secrets(item, str(key))
         case list():
             for item in value:
                 yield from config_secrets(item, name)

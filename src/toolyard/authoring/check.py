@@ -10,7 +10,7 @@ from toolyard.authoring.samples import sample_arguments
 from toolyard.authoring.workbench import open_workbench
 from toolyard.core.arguments import ArgumentDecoder, BadArguments
 from toolyard.core.formats import format_problems
-from toolyard.core.tool import CallContext, WireFormat
+from toolyard.core.tool import CallContext, ToolResult, WireFormat
 from toolyard.kinds.bash_script import BashScriptTool
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import ParentEnvironment
@@ -198,7 +198,10 @@ async def trial_findings(file: Path, text: str, tool: BashScriptTool) -> AsyncIt
         return
     arguments = sample_arguments(tool.schema.parameters)
     context = CallContext(call_id="check", cwd=file.parent, config={}, output_limit=65_536)
-    shown = await tool.try_subcommand("preview", arguments, context)
+    plan = tool.plan(arguments, context)
+    if isinstance(plan, ToolResult):
+        return
+    shown = await tool.try_subcommand("preview", plan, context)
     if shown is not None:
         line = find_line(text, "preview)", "preview")
         if shown.timed_out or shown.exit_code != 0:
@@ -211,7 +214,7 @@ async def trial_findings(file: Path, text: str, tool: BashScriptTool) -> AsyncIt
             yield warning(file, line, "preview_empty", "`preview` prints nothing", "print one line about the call")
         elif len(shown.stdout.text.strip().splitlines()) > 1:
             yield warning(file, line, "preview_lines", "`preview` prints several lines; the first is used", "print one")
-    failed = await tool.try_subcommand("error", arguments, context, code=1)
+    failed = await tool.try_subcommand("error", plan, context, code=1)
     if failed is not None and (failed.exit_code != 0 or not failed.stdout.text.strip()):
         yield warning(
             file,

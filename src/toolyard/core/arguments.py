@@ -26,7 +26,7 @@ from toolyard.core.argument_faults import (
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from jsonschema.protocols import Validator
     from referencing import Specification
@@ -49,6 +49,9 @@ Rust may panic, which no `except Exception` stops."""
 
 _MOST_TRIALS = 5_000
 """How many alternatives are tried for one call; nested ones multiply."""
+
+_ALWAYS_APPLIED = ("allOf",)
+_EVER_APPLIED = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 
 _TYPE_NAMES: dict[type, tuple[str, ...]] = {
     bool: ("boolean",),
@@ -387,19 +390,17 @@ class _Part:
             with suppress(LookupError):
                 yield self.target(reference)
 
-    def conditions(self) -> Iterator[Json]:
-        """The schemas in it that may be tried on the same value."""
-        yield from (self.schema[keyword] for keyword in ("not", "if", "then", "else") if keyword in self.schema)
-        for keyword in ("anyOf", "oneOf"):
-            yield from self.schema.get(keyword, ())
-        for keyword in ("dependentSchemas", "dependencies"):
-            yield from (each for each in self.schema.get(keyword, {}).values() if isinstance(each, Mapping))
+    def beside(self, keywords: Iterable[str]) -> Iterator[_Part]:
+        """The schemas under some keywords that are for the same value."""
+        found = [schema for keyword in keywords for schema in _schemas_under(keyword, self.schema.get(keyword))]
+        return (self.into(schema) for schema in found if isinstance(schema, Mapping))
 
     def with_all_below(self) -> Iterator[_Part]:
         """This schema and all that lie in it, without following references."""
-        if isinstance(self.schema, Mapping):
-            yield self
-            for schema in self.specification.subresources_of(self.schema):
+        yield self
+        for schema in self.specification.subresources_of(self.schema):
+            # Not a schema of true or false, nor the list of names that older dialects allow in its place.
+            if isinstance(schema, Mapping):
                 yield from self.into(schema).with_all_below()
 
 
@@ -415,8 +416,14 @@ def _root_part(schema: Mapping[str, Json], dialect: type[Validator]) -> _Part:
     return _Part(schema=plain, resolver=resolver, specification=specification)
 
 
-def _facets(part: _Part, *, conditional: bool = False) -> list[_Part]:
-    """All the schemas for the same value: itself, and those behind `$ref` and `allOf`; on demand also the rest."""
+def _schemas_under(keyword: str, value: Json) -> list[Json]:
+    if keyword in ("dependencies", "dependentSchemas") and isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
+
+
+def _facets(part: _Part, keywords: Sequence[str] = _ALWAYS_APPLIED) -> list[_Part]:
+    """All the schemas for the same value: itself, those under the keywords, and those referred to."""
     facets: dict[int, _Part] = {}
     todo = deque([part])
     while todo:
@@ -424,8 +431,7 @@ def _facets(part: _Part, *, conditional: bool = False) -> list[_Part]:
         if not isinstance(current.schema, Mapping) or id(current.schema) in facets:
             continue
         facets[id(current.schema)] = current
-        todo.extend(map(current.into, current.schema.get("allOf", ())))
-        todo.extend(map(current.into, current.conditions() if conditional else ()))
+        todo.extend(current.beside(keywords))
         todo.extend(current.targets())
     return list(facets.values())
 
@@ -492,20 +498,21 @@ def _kind_fault(schema: dict[str, Json]) -> str | None:
 
 def _part_fault(root: _Part, dialect: type[Validator]) -> str | None:
     """What the meta-schema does not see, in every part that can be reached."""
-    known: set[int] = set()
+    known: dict[int, _Part] = {}
     todo = deque([root])
     while todo:
         start = todo.popleft()
-        if id(start.schema) in known:
+        if not isinstance(start.schema, Mapping) or id(start.schema) in known:
             continue
         if start is not root and (fault := _meta_fault(start.schema, dialect)):
             return f"{_place(root, start)}: {fault}"
         for part in start.with_all_below():
-            known.add(id(part.schema))
+            known[id(part.schema)] = part
             if fault := _pattern_fault(part.schema) or _foreign_fault(part.schema, dialect) or _reference_fault(part):
-                return ".".join(filter(None, [_place(root, part), fault]))
+                return _located(root, part, fault)
             todo.extend(part.targets())
-    return None
+    # Only now are all parts known to be schemas, so that they can be walked.
+    return next((_located(root, part, fault) for part in known.values() if (fault := _endless_fault(part))), None)
 
 
 def _pattern_fault(schema: Json) -> str | None:
@@ -534,9 +541,16 @@ def _reference_fault(part: _Part) -> str | None:
             return f"$ref: {brief(reference)} points to nothing in this schema, and nothing is fetched from elsewhere"
         if not isinstance(target.schema, Mapping | bool):
             return f"$ref: {brief(reference)} does not point to a schema"
-        if any(facet.schema is part.schema for facet in _facets(target, conditional=True)):
-            return f"$ref: {brief(reference)} leads back to itself without end"
     return None
+
+
+def _endless_fault(part: _Part) -> str | None:
+    targets = (facet for target in part.targets() for facet in _facets(target, _EVER_APPLIED))
+    return "$ref: leads back to itself without end" if any(each.schema is part.schema for each in targets) else None
+
+
+def _located(root: _Part, part: _Part, fault: str) -> str:
+    return ".".join(filter(None, [_place(root, part), fault]))
 
 
 def _place(root: _Part, part: _Part) -> str:

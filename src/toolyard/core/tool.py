@@ -89,10 +89,13 @@ class ToolCall:
 class Plan:
     """What a call is about to do, in the terms in which permission and audit think."""
 
+    arguments: JsonObject
     argv: Sequence[str] = ()
     command: str | None = None
     cwd: Path | None = None
     env_keys: Sequence[str] = ()
+    prepared: Any = None
+    """Whatever the kind made of the arguments and wants to find again when it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +150,13 @@ class Tool(Protocol):
     def kind(self) -> str:
         """The kind's name in audit lines and listings."""
 
-    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
-        """Say what `run` will do, without doing anything."""
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """Say what `run` will do, without doing anything; a result when it cannot be done with these arguments."""
 
-    async def preview(self, arguments: JsonObject, context: CallContext) -> str:
+    async def preview(self, plan: Plan, context: CallContext) -> str:
         """Say in one line for a person what `run` will do; empty when there is nothing to say."""
 
-    async def run(self, arguments: JsonObject, context: CallContext) -> ToolResult:
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Do it; return the one result and emit the rest."""
 
 

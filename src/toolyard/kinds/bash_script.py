@@ -77,35 +77,34 @@ class BashScriptTool:
             timeout=conditions.timeout,
         )
 
-    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
-        """The command line of `run`."""
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """The command line of `run`; a refusal when a command line cannot carry the arguments."""
         passed = self._pass(arguments)
-        words = passed.words if isinstance(passed, PassedArguments) else ()
+        if isinstance(passed, CannotPass):
+            text = f"Invalid arguments for '{self.spec.name}':\n{passed.reason}"
+            return ToolResult(text=text, failure="invalid_arguments")
         return Plan(
-            argv=(self._bash, str(self._run_file), "run", *words),
+            arguments=arguments,
+            argv=self._argv("run", passed, None),
             cwd=self._cwd(context),
             env_keys=sorted((*self._config_variables(context), *self._passed_names())),
+            prepared=passed,
         )
 
-    async def preview(self, arguments: JsonObject, context: CallContext) -> str:
+    async def preview(self, plan: Plan, context: CallContext) -> str:
         """The first line that `preview` prints; empty when it fails."""
         if self._comments:
-            return one_line(f"{self.spec.name} {' '.join(shown(arguments))}")
-        outcome = await self.try_subcommand("preview", arguments, context)
+            return one_line(f"{self.spec.name} {' '.join(shown(plan.arguments))}")
+        outcome = await self.try_subcommand("preview", plan, context)
         failed = outcome is None or outcome.exit_code != 0 or outcome.timed_out
         return "" if failed or outcome is None else one_line(outcome.stdout.text)
 
-    async def run(self, arguments: JsonObject, context: CallContext) -> ToolResult:
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it; a failure's text is what `error` makes of it, or what the tool printed."""
-        passed = self._pass(arguments)
-        if isinstance(passed, CannotPass):
-            return ToolResult(
-                text=f"Invalid arguments for '{self.spec.name}':\n{passed.reason}", failure="invalid_arguments"
-            )
         try:
-            outcome = await self._invoke("run", passed, context, timeout=self._conditions.timeout, listen=True)
+            outcome = await self._invoke("run", plan, context, timeout=self._conditions.timeout, listen=True)
         except CannotStart as error:
-            return ToolResult(text=self._explain(error, context), failure="crash")
+            return ToolResult(text=self._explain(error, plan), failure="crash")
         if outcome.exit_code == 0 and not outcome.timed_out:
             return ToolResult(
                 text=outcome.stdout.text,
@@ -113,28 +112,20 @@ class BashScriptTool:
                 bytes_out=outcome.stdout.total_bytes,
                 truncated=outcome.stdout.truncated,
             )
-        return await self._failed(outcome, passed, context)
+        return await self._failed(outcome, plan, context)
 
     async def try_subcommand(
-        self,
-        subcommand: Literal["preview", "error"],
-        arguments: JsonObject,
-        context: CallContext,
-        *,
-        code: int | None = None,
+        self, subcommand: Literal["preview", "error"], plan: Plan, context: CallContext, *, code: int | None = None
     ) -> ChildOutcome | None:
-        """Run `preview` or `error` by itself, for an author who wants to see what it does; None when it cannot start."""
-        passed = self._pass(arguments)
-        if isinstance(passed, CannotPass):
-            return None
+        """Run `preview` or `error` by itself; None when it cannot even start."""
         try:
-            return await self._invoke(subcommand, passed, context, timeout=self._conditions.timeout, code=code)
+            return await self._invoke(subcommand, plan, context, timeout=self._conditions.timeout, code=code)
         except CannotStart:
             return None
 
-    async def _failed(self, outcome: ChildOutcome, passed: PassedArguments, context: CallContext) -> ToolResult:
+    async def _failed(self, outcome: ChildOutcome, plan: Plan, context: CallContext) -> ToolResult:
         code = TIMED_OUT if outcome.timed_out else outcome.exit_code
-        text = await self._error_text(code, outcome.timed_out, passed, context)
+        text = await self._error_text(code, outcome.timed_out, plan, context)
         return ToolResult(
             text=text or self._default_text(code, outcome),
             failure="timeout" if outcome.timed_out else "exit_code",
@@ -144,13 +135,13 @@ class BashScriptTool:
             truncated=None if text else outcome.stdout.truncated,
         )
 
-    async def _error_text(self, code: int, timed_out: bool, passed: PassedArguments, context: CallContext) -> str:
+    async def _error_text(self, code: int, timed_out: bool, plan: Plan, context: CallContext) -> str:
         """What the file's own `error` makes of a failure; empty when it has none or nothing to say."""
         if self._comments:
             return ""
         try:
             outcome = await self._invoke(
-                "error", passed, context, timeout=self._conditions.error_timeout, code=code, timed_out=timed_out
+                "error", plan, context, timeout=self._conditions.error_timeout, code=code, timed_out=timed_out
             )
         except CannotStart:
             return ""
@@ -160,7 +151,7 @@ class BashScriptTool:
     async def _invoke(
         self,
         subcommand: Subcommand,
-        passed: PassedArguments,
+        plan: Plan,
         context: CallContext,
         *,
         timeout: float,
@@ -169,11 +160,11 @@ class BashScriptTool:
         timed_out: bool = False,
     ) -> ChildOutcome:
         """Run one subcommand of the file."""
-        conditions = self._conditions
+        conditions, passed = self._conditions, plan.prepared
         return await self._children.run(
             ChildRequest(
-                argv=self._argv(subcommand, passed, code),
-                cwd=self._cwd(context),
+                argv=plan.argv if subcommand == "run" else self._argv(subcommand, passed, code),
+                cwd=plan.cwd or context.cwd,
                 env=self._environment(context, timed_out=timed_out),
                 stdin=passed.stdin,
                 timeout=timeout,
@@ -240,8 +231,8 @@ class BashScriptTool:
         streams = (("stderr", outcome.stderr.text), ("stdout", outcome.stdout.text))
         return "\n".join((first, *(f"{title}:\n{text}" for title, text in streams if text.strip())))
 
-    def _explain(self, error: CannotStart, context: CallContext) -> str:
-        place = self._cwd(context) if "directory:" in str(error) else self._run_file
+    def _explain(self, error: CannotStart, plan: Plan) -> str:
+        place = plan.cwd if "directory:" in str(error) else self._run_file
         return f"Error: '{self.spec.name}' could not be started: {error} ({place})"
 
 

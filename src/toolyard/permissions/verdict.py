@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from toolyard.core.events import Decision
-    from toolyard.core.tool import JsonObject, Plan, ToolSpec
+    from toolyard.core.tool import Plan, ToolSpec
 
 __all__ = ["AllowAll", "Answer", "Approver", "PermissionPolicy", "PermissionRequest", "Verdict", "answer_always"]
 
@@ -21,7 +21,6 @@ class PermissionRequest:
     call_id: str
     tool: ToolSpec
     kind: str
-    arguments: JsonObject
     plan: Plan
     preview: Callable[[], Awaitable[str]]
     """Asks the tool for its preview, once; costs a process for some kinds, so it is asked only when it is shown."""

@@ -46,6 +46,7 @@ GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep) before reporting them."""
 TICK = 0.01
 SWEEP_AFTER = 0.1
+RECEIVE_SIZE = 8192
 PR_SET_CHILD_SUBREAPER = 36
 LINUX = sys.platform == "linux"
 HEADER = struct.Struct("!I")
@@ -83,6 +84,7 @@ class Keeper:
         self.rttime_hard = can_mark()
         self.last_mark = first_mark(os.getpid())
         self.closing = False
+        self.own_children = open_children_list()
         self.sweep_at: float | None = None
 
     def run(self) -> None:
@@ -138,7 +140,7 @@ class Keeper:
     def receive(self) -> None:
         """Take in what has come; end-of-file means that the application is gone."""
         try:
-            data, ancillary, _, _ = self.channel.recvmsg(1 << 16, socket.CMSG_SPACE(64 * 4), CMSG_CLOEXEC)
+            data, ancillary, _, _ = self.channel.recvmsg(RECEIVE_SIZE, socket.CMSG_SPACE(64 * 4), CMSG_CLOEXEC)
         except BlockingIOError:
             return
         except OSError:
@@ -281,17 +283,26 @@ class Keeper:
 
     def leftovers(self, call: Call) -> list[int]:
         """Adopted processes that carry the call's mark; without marks, all that nobody else can own."""
-        orphans = [pid for pid in children_of(os.getpid()) if pid not in self.roots]
+        orphans = [pid for pid in self.children() if pid not in self.roots]
         if not orphans:
             return []
         if self.rttime_hard is None:
             return orphans if len(self.calls) == 1 else []
         return [pid for pid in orphans if mark_of(pid) == call.mark]
 
+    def children(self) -> list[int]:
+        """Our own children, read from a file that stays open: this happens at the end of every call."""
+        if self.own_children is None:
+            return []
+        listing = b""
+        while piece := os.pread(self.own_children, 65536, len(listing)):
+            listing += piece
+        return [int(pid) for pid in listing.split()]
+
     def sweep_unowned(self) -> None:
         """End adopted processes whose call is over."""
         owned = {call.mark for call in self.calls.values()}
-        for pid in children_of(os.getpid()):
+        for pid in self.children():
             mark = mark_of(pid)
             if pid in self.roots or mark in owned or (mark is None and self.calls):
                 continue
@@ -427,12 +438,19 @@ def tighten_limits(pid: int, limits: list[tuple[int, int]]) -> None:
             continue
 
 
+def open_children_list() -> int | None:
+    """The list of our own children; we have one thread, so one file has them all."""
+    try:
+        return os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
 def children_of(pid: int) -> list[int]:
     """The direct children of all threads of a process."""
     found: list[int] = []
     try:
-        threads = [str(pid)] if pid == os.getpid() else os.listdir(f"/proc/{pid}/task")
-        for thread in threads:
+        for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
                 found.extend(map(int, listing.read().split()))
     except OSError:

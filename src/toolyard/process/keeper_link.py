@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolyard.errors import CannotStart, KeeperLost
+from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.keeper import HEADER, first_mark, kill_marked, take_messages
 
 if TYPE_CHECKING:
@@ -38,18 +38,34 @@ class Ended:
 
 
 class Spawned:
-    """A child that was asked for; `ended` resolves when it and its tree are gone."""
+    """A child that was asked for."""
 
-    __slots__ = ("_link", "ended", "id")
+    __slots__ = ("_link", "_outcome", "_waiter", "id")
 
-    def __init__(self, link: KeeperLink, id: int, ended: asyncio.Future[Ended]) -> None:
-        self._link = link
+    def __init__(self, link: KeeperLink, id: int) -> None:
         self.id = id
-        self.ended = ended
+        self._link = link
+        self._outcome: Ended | ProcessError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    async def ended(self) -> Ended:
+        """Wait until the child and its tree are gone; may be cancelled and asked again."""
+        while self._outcome is None:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        if isinstance(self._outcome, ProcessError):
+            raise self._outcome
+        return self._outcome
 
     def kill(self, *, grace: float) -> None:
         """Ask the whole tree to end, and make it after `grace` seconds."""
         self._link.kill(self.id, grace)
+
+    def settle(self, outcome: Ended | ProcessError) -> None:
+        """The keeper's word; only the first counts."""
+        self._outcome = self._outcome or outcome
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
 
 class KeeperLink:
@@ -57,7 +73,7 @@ class KeeperLink:
 
     def __init__(self) -> None:
         self._connection: Connection | None = None
-        self._waiting: dict[int, asyncio.Future[Ended]] = {}
+        self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
         self.protections: Mapping[str, bool] = {}
         """What the keeper can do on this system, known after its first message."""
@@ -79,11 +95,9 @@ class KeeperLink:
         """Start a child with `fds` as its descriptors 0, 1, 2 …; takes the descriptors over and closes them."""
         connection = self._connect()
         self._next_id += 1
-        id = self._next_id
-        ended: asyncio.Future[Ended] = connection.loop.create_future()
-        self._waiting[id] = ended
-        connection.post(("spawn", id, list(argv), cwd, env, list(limits), len(fds)), fds)
-        return Spawned(self, id, ended)
+        spawned = self._waiting[self._next_id] = Spawned(self, self._next_id)
+        connection.post(("spawn", spawned.id, list(argv), cwd, env, list(limits), len(fds)), fds)
+        return spawned
 
     def kill(self, id: int, grace: float) -> None:
         """Ask for the end of a child's tree; one that has ended already is not asked."""
@@ -111,11 +125,9 @@ class KeeperLink:
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:
             case ("gone", id, pid, status, killed, left):
-                if (ended := self._waiting.pop(id, None)) and not ended.done():
-                    ended.set_result(Ended(pid=pid, wait_status=status, killed=killed, left=left))
+                self._settle(id, Ended(pid=pid, wait_status=status, killed=killed, left=left))
             case ("failed", id, errno, what):
-                if (ended := self._waiting.pop(id, None)) and not ended.done():
-                    ended.set_exception(cannot_start(errno, what))
+                self._settle(id, cannot_start(errno, what))
             case ("hello", protections):
                 self.protections = protections
 
@@ -130,10 +142,12 @@ class KeeperLink:
         self._fail_all(KeeperLost("the process keeper ended unexpectedly; the running calls were lost"))
 
     def _fail_all(self, reason: KeeperLost) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for ended in waiting.values():
-            if not ended.done():
-                ended.set_exception(reason)
+        for id in list(self._waiting):
+            self._settle(id, reason)
+
+    def _settle(self, id: int, outcome: Ended | ProcessError) -> None:
+        if spawned := self._waiting.pop(id, None):
+            spawned.settle(outcome)
 
 
 class Connection:
@@ -155,6 +169,7 @@ class Connection:
         self._on_lost = on_lost
         self._inbox = bytearray()
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
+        self._stalled = False
 
     @classmethod
     def open(
@@ -197,6 +212,7 @@ class Connection:
             try:
                 sent = self._channel.sendmsg([data], rights)
             except BlockingIOError:
+                self._stalled = True
                 self.loop.add_writer(self._channel, self._flush)
                 return
             except OSError:
@@ -207,7 +223,9 @@ class Connection:
                 self._outbox[0] = (data[sent:], ())
             else:
                 self._outbox.popleft()
-        self.loop.remove_writer(self._channel)
+        if self._stalled:
+            self._stalled = False
+            self.loop.remove_writer(self._channel)
 
     def _receive(self) -> None:
         try:

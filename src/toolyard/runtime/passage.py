@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.core.events import Event, Observer
-    from toolyard.core.tool import Json, JsonObject, Plan, Stream, Tool, ToolCall
+    from toolyard.core.tool import JsonObject, Plan, Stream, Tool, ToolCall
     from toolyard.runtime.invoke import Invoker
     from toolyard.runtime.redaction import StreamRedactor
 
@@ -52,7 +52,6 @@ class Ready:
     """What a call that was found and fits is about to do."""
 
     tool: Tool
-    arguments: dict[str, Json]
     context: CallContext
     plan: Plan
 
@@ -135,8 +134,11 @@ class Passage:
         if isinstance(arguments, BadArguments):
             raise Refused(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
         context = self._context()
+        plan = tool.plan(arguments, context)
+        if isinstance(plan, ToolResult):
+            raise Refused(plan)
         self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=arguments))
-        return Ready(tool=tool, arguments=arguments, context=context, plan=tool.plan(arguments, context))
+        return Ready(tool=tool, context=context, plan=plan)
 
     def _context(self) -> CallContext:
         settings = self._settings
@@ -156,7 +158,7 @@ class Passage:
 
     async def _get_preview(self) -> str:
         if self._preview is None and self._ready:
-            text = await self._ready.tool.preview(self._ready.arguments, self._ready.context)
+            text = await self._ready.tool.preview(self._ready.plan, self._ready.context)
             self._preview = self._path.redactor.redact(text)
         return self._preview or ""
 
@@ -165,7 +167,6 @@ class Passage:
             call_id=self.call.id,
             tool=ready.tool.spec,
             kind=ready.tool.kind,
-            arguments=ready.arguments,
             plan=ready.plan,
             preview=self._get_preview,
         )
@@ -186,7 +187,7 @@ class Passage:
             self._path.audit.write(self._record("start"))
         except AuditUnavailable as error:
             raise Refused(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
-        result = await ready.tool.run(ready.arguments, ready.context)
+        result = await ready.tool.run(ready.plan, ready.context)
         for outlet in self._outlets.values():
             outlet.finish()
         return self._limit(result)

@@ -1,0 +1,51 @@
+"""What a check finds: one thing that a tool's author should know, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolyard.config.problems import ConfigProblem
+
+__all__ = ["Finding", "error", "from_problem", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An error breaks the contract; a warning is legal, but will hurt."""
+
+    file: Path
+    line: int
+    severity: Literal["error", "warning"]
+    code: str
+    message: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.severity}: {self.message}"
+
+
+def error(file: Path, line: int, code: str, message: str, *, hint: str) -> Finding:
+    """Something that breaks the contract."""
+    return Finding(file=file, line=line, severity="error", code=code, message=message, hint=hint)
+
+
+def warning(file: Path, line: int, code: str, message: str, *, hint: str) -> Finding:
+    """Something legal that will hurt."""
+    return Finding(file=file, line=line, severity="warning", code=code, message=message, hint=hint)
+
+
+def from_problem(problem: ConfigProblem, file: Path) -> Finding:
+    """A problem that loading met with; its file, where it names none."""
+    where = problem.where
+    return Finding(
+        file=where.file if where else file,
+        line=(where.line if where else None) or 1,
+        severity=problem.severity,
+        code=problem.code,
+        message=problem.message,
+        hint=problem.hint,
+    )

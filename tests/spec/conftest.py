@@ -1,0 +1,14 @@
+"""Every test here gets a yard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yard import Yard
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return Yard(tmp_path)
