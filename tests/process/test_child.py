@@ -178,7 +178,8 @@ async def test_a_child_inherits_three_descriptors_and_no_signal_disposition(desk
     listing = "import os; print(sorted(int(fd) for fd in os.listdir('/proc/self/fd'))[:-1])"
     assert (await desk.run_request(desk.python_request(listing))).stdout.text == "[0, 1, 2]\n"
     masks = await desk.run_request(desk.program(shutil.which("grep"), "-E", "^Sig(Blk|Ign)", "/proc/self/status"))
-    assert {int(line.split()[1], 16) for line in masks.stdout.text.splitlines()} == {0}
+    libc_own = 1 << 31 | 1 << 32  # posix_spawn of glibc ignores the two signals that its threads use
+    assert {int(line.split()[1], 16) & ~libc_own for line in masks.stdout.text.splitlines()} == {0}
 
 
 def executable(path: Path, text: str, mode: int = 0o755) -> str:

@@ -15,7 +15,7 @@ from yard import Yard
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60)
 NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
-WORDS = r"""printf '%s\0' "$@" """
+WORDS = r"""for word; do printf '%s\0' "$word"; done"""
 PROPERTIES = {
     "text": {"type": "string"},
     "number": {"type": "number"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.authoring.differences import differences
 from toolyard.authoring.workbench import Workbench, open_workbench
 from toolyard.config.document import Document, read_document
-from toolyard.config.problems import ConfigProblem, Position
-from toolyard.core.tool import Failure, ToolCall, ToolResult
+from toolyard.config.problems import ConfigProblem
+from toolyard.core.tool import Failure, ToolCall
 from toolyard.runtime.invoke import CallSettings
 
 if TYPE_CHECKING:
@@ -57,22 +58,26 @@ class CaseOutcome:
         return not self.differences
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A case with where it is written."""
+
+    case: Case
+    file: Path
+    line: int
+
+
 async def test_tools(path: Path) -> tuple[list[CaseOutcome], list[ConfigProblem]]:
     """Run every case beside a tool file or in a folder; what is wrong with the files themselves comes apart."""
     outcomes: list[CaseOutcome] = []
     async with open_workbench(path) as bench:
         problems = [*bench.problems, *bench.catalog.problems]
         for file in case_files(path, bench):
-            document = read_document(file)
-            if isinstance(document, ConfigProblem):
-                problems.append(document)
-                continue
-            for index, found in enumerate(read_cases(document)):
+            for found in read_cases(file):
                 if isinstance(found, ConfigProblem):
                     problems.append(found)
-                else:
-                    line = document.position((index,)).line or 1
-                    outcomes.append(await run_case(found, file, line, bench))
+                elif concerns(path, found.case, bench):
+                    outcomes.append(await run_case(found, bench))
     return outcomes, problems
 
 
@@ -81,82 +86,84 @@ test_tools.__test__ = False  # type: ignore[attr-defined]  # pytest would take i
 
 def case_files(path: Path, bench: Workbench) -> list[Path]:
     """`tests/*.json` beside the tools; for a single file those named after it, if there are such."""
-    folder = path if path.is_dir() else path.parent
-    found = sorted((folder / "tests").glob("*.json"))
+    folders = dict.fromkeys(source.file.parent for source in bench.sources)
+    found = [file for folder in folders for file in sorted((folder / "tests").glob("*.json"))]
     if path.is_dir():
         return found
     named = [file for file in found if file.stem in {path.stem, *bench.catalog.names()}]
     return named or found
 
 
-def read_cases(document: Document) -> Iterator[Case | ConfigProblem]:
+def concerns(path: Path, case: Case, bench: Workbench) -> bool:
+    """Where one file is tested, cases of its neighbours are left out."""
+    return path.is_dir() or case.tool is None or case.tool in bench.catalog.names()
+
+
+def read_cases(file: Path) -> Iterator[Placed | ConfigProblem]:
     """The cases of a file, each checked on its own."""
-    if not isinstance(document.value, list):
-        yield ConfigProblem(
-            code="cases_type", message="a file of cases is a list", hint="[{…}, {…}]", where=document.position(())
-        )
-        return
-    for index, value in enumerate(document.value):
-        try:
-            yield msgspec.convert(value, Case)
-        except msgspec.ValidationError as error:
-            yield ConfigProblem(
-                code="case_type",
-                message=str(error).replace("`", "'"),
-                hint=f"a case has {', '.join(Case.__struct_fields__)}",
-                where=document.position((index,)),
-            )
+    document = read_document(file)
+    if isinstance(document, ConfigProblem):
+        yield document
+    elif not isinstance(document.value, list):
+        message, hint = "a file of cases is a list", 'for example [{"arguments": {}, "output": "done\\n"}]'
+        yield ConfigProblem(code="cases_type", message=message, hint=hint, where=document.position(()))
+    else:
+        for index in range(len(document.value)):
+            yield read_case(document, index)
 
 
-async def run_case(case: Case, file: Path, line: int, bench: Workbench) -> CaseOutcome:
+def read_case(document: Document, index: int) -> Placed | ConfigProblem:
+    where = document.position((index,))
+    try:
+        case = msgspec.convert(document.value[index], Case)
+    except msgspec.ValidationError as error:
+        message, hint = str(error).replace("`", "'"), f"a case may have {', '.join(Case.__struct_fields__)}"
+        return ConfigProblem(code="case_type", message=message, hint=hint, where=where)
+    if outside := [name for name in case.files if not stays_inside(name)]:
+        hint = "name files relative to the folder in which the case runs"
+        where = document.position((index, "files", outside[0]))
+        return ConfigProblem(code="case_file", message=f"'{outside[0]}' is outside", hint=hint, where=where)
+    return Placed(case=case, file=document.path, line=where.line or 1)
+
+
+def stays_inside(name: str) -> bool:
+    normal = os.path.normpath(name)
+    return bool(name) and not os.path.isabs(normal) and normal.split(os.sep)[0] not in ("..", ".")
+
+
+async def run_case(placed: Placed, bench: Workbench) -> CaseOutcome:
     """Run one case in a folder of its own."""
-    name = tool_of(case, file, bench)
-    if isinstance(name, ConfigProblem):
-        return CaseOutcome(file=file, line=line, name=case.name, differences=[name.message])
+    case = placed.case
+    tool = case.tool or tool_of(placed.file, bench)
+    found = await try_case(case, tool, bench) if tool else [which_tool(bench)]
+    name = case.name or f"case at line {placed.line}"
+    return CaseOutcome(file=placed.file, line=placed.line, name=name, differences=found)
+
+
+async def try_case(case: Case, tool: str, bench: Workbench) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="toolyard-case-") as folder:
         write_files(case, Path(folder))
         settings = CallSettings(session="test", cwd=Path(folder), config=case.config, output_limit=OUTPUT_LIMIT)
-        call = ToolCall(id="case", name=name, arguments=case.arguments)
-        result = await bench.invoker.call(call, settings)
+        call = ToolCall(id="case", name=tool, arguments=case.arguments)
         preview = await bench.invoker.preview(call, settings) if case.preview is not None else None
-    differences = list(compare(case, result, preview))
-    return CaseOutcome(file=file, line=line, name=case.name or f"case at line {line}", differences=differences)
+        result = await bench.invoker.call(call, settings)
+    return list(differences(case, result, preview))
 
 
-def tool_of(case: Case, file: Path, bench: Workbench) -> str | ConfigProblem:
-    """The tool that a case is about: the one it names, the one its file is named after, or the only one."""
+def tool_of(file: Path, bench: Workbench) -> str | None:
+    """The tool that a file of cases is about: the one it is named after, or the only one."""
     names = bench.catalog.names()
-    if case.tool is not None:
-        return case.tool
     if file.stem in names:
         return file.stem
-    if len(names) == 1:
-        return names[0]
-    message = f"which tool? the case names none, and there are: {', '.join(names) or 'none'}"
-    return ConfigProblem(code="case_tool", message=message, where=Position(file=file))
+    return names[0] if len(names) == 1 else None
+
+
+def which_tool(bench: Workbench) -> str:
+    return f"which tool? the case names none, and there are: {', '.join(bench.catalog.names()) or 'none'}"
 
 
 def write_files(case: Case, folder: Path) -> None:
     for name, text in case.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
-def compare(case: Case, result: ToolResult, preview: str | ToolResult | None) -> Iterator[str]:
-    """What came out differently, in words."""
-    expects_failure = case.failure is not None or case.exit not in (None, 0)
-    if case.failure is not None and result.failure != case.failure:
-        yield f"failure: expected {case.failure}, got {result.failure or 'success'}: {result.text!r}"
-    elif not expects_failure and not result.ok:
-        yield f"expected success, got {result.failure}: {result.text!r}"
-    if case.exit is not None and result.exit_code != case.exit:
-        yield f"exit: expected {case.exit}, got {result.exit_code}"
-    if case.output is not None and result.text != case.output:
-        yield f"output: expected {case.output!r}, got {result.text!r}"
-    if case.output_contains is not None and case.output_contains not in result.text:
-        yield f"output: expected to contain {case.output_contains!r}, got {result.text!r}"
-    if case.output_matches is not None and not re.search(case.output_matches, result.text):
-        yield f"output: expected to match {case.output_matches!r}, got {result.text!r}"
-    if case.preview is not None and preview != case.preview:
-        yield f"preview: expected {case.preview!r}, got {preview!r}"
+        path.write_bytes(text.encode("utf-8"))

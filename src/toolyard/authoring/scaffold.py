@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Literal
 
 __all__ = ["MODES", "CannotCreate", "Mode", "create_tool"]
 
@@ -25,24 +24,36 @@ class CannotCreate:
     hint: str
 
 
-def create_tool(folder: Path, mode: Mode) -> list[Path] | CannotCreate:
+def create_tool(path: Path, mode: Mode) -> list[Path] | CannotCreate:
     """Write a new tool named after its folder; the files written, or why none was."""
-    name = folder.name
+    name = Path(os.path.abspath(path)).name
     if not NAME.fullmatch(name):
-        return CannotCreate(
-            message=f"'{name}' cannot name a tool",
-            hint="use up to 64 letters, digits, - and _, starting with a letter",
-        )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        return CannotCreate(message=f"{folder} exists and is not empty", hint="choose another name")
+        return unfit_name(name, path)
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            return CannotCreate(message=f"{path} exists and is not empty", hint="choose another name")
+        return write_tool(path, name, mode)
+    except OSError as error:
+        reason = f"{error.filename or path}: {error.strerror}"
+        return CannotCreate(message=f"{path} cannot be written: {reason}", hint="choose a folder that you may write to")
+
+
+def unfit_name(name: str, path: Path) -> CannotCreate:
+    fitting = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64]
+    example = f", for example {path.parent / fitting}" if NAME.fullmatch(fitting) else ""
+    hint = f"use up to 64 letters, digits, - and _, beginning with a letter{example}"
+    return CannotCreate(message=f"'{name}' cannot name a tool", hint=hint)
+
+
+def write_tool(folder: Path, name: str, mode: Mode) -> list[Path]:
     files = {
         folder / f"{name}.bash": script(name, mode),
         folder / "agent_plugin.json": json.dumps({"bash_tools": [{"file": f"{name}.bash"}]}, indent=2) + "\n",
         folder / "tests" / f"{name}.json": json.dumps(cases(name, mode), indent=2) + "\n",
     }
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
     (folder / f"{name}.bash").chmod(0o755)
     return list(files)
 
@@ -86,7 +97,8 @@ def schema(name: str, mode: Mode) -> str:
 
 def cases(name: str, mode: Mode) -> list[dict[str, object]]:
     """Test cases that pass as they are."""
-    shown = f"{name} name=Ada loud=false" if mode == "comments" else "greet Ada"
+    # A file that declares itself in comments is called as its file is, with _ for -, and has no preview of its own.
+    shown = f"{name.replace('-', '_')} name=Ada" if mode == "comments" else "greet Ada"
     return [
         {"name": "greets by name", "arguments": {"name": "Ada"}, "output": "Hello, Ada!\n", "preview": shown},
         {"name": "shouts when asked", "arguments": {"name": "Ada", "loud": True}, "output": "HELLO, ADA!\n"},

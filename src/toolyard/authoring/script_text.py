@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolyard.config.document import Document, parse_document
-from toolyard.config.problems import ConfigProblem
+from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_comments import CommentTool, parse_comments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from toolyard.config.document import Pointer
@@ -20,12 +20,14 @@ __all__ = ["FUNCTION", "PARAMETERS", "ScriptText", "read_script"]
 
 FUNCTION: Pointer = ("tools", 0, "function")
 PARAMETERS: Pointer = (*FUNCTION, "parameters")
+SCHEMA_KEYS = frozenset({"id", "version", "args_mode", "tools"})
 HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
+QUOTED_OBJECT = re.compile(r"'(\s*\{[^']*\}\s*)'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HereDocument:
-    """The text of a here-document, and the line on which it begins."""
+class Piece:
+    """A part of a file, and the line on which it begins."""
 
     line: int
     text: str
@@ -38,12 +40,12 @@ class ScriptText:
         self.file = file
         self.text = text
         self.syntax_problem: ConfigProblem | None = None
-        """What is wrong with the JSON that is written out, with its line in the file."""
+        """Why what looks like the schema is not JSON."""
         self._schema: Document | None = None
         self._above = 0
-        for found in here_documents(text):
-            if self._schema is None and found.text.lstrip().startswith("{"):
-                self._take(found)
+        for piece in (*here_documents(text), *quoted_objects(text)):
+            if self._schema is None and piece.text.lstrip().startswith("{"):
+                self._take(piece)
 
     def line(self, pointer: Pointer, *clues: str) -> int:
         """The line of a value in the schema, or of what is nearest around it; else of the first clue that occurs."""
@@ -71,24 +73,21 @@ class ScriptText:
         return self.line((*PARAMETERS, "properties", name), f'"{name}"', name)
 
     def place_line(self, name: str) -> int:
-        """Where an entry of `positional` names an argument."""
+        """Where `positional` names an argument."""
         places = self._schema.value.get("positional") if self._schema else None
         for index, place in enumerate(places if isinstance(places, list) else ()):
             if isinstance(place, dict) and place.get("name") == name:
                 return self.line(("positional", index))
         return self.line(("positional",), '"positional":')
 
-    def _take(self, found: HereDocument) -> None:
-        """Keep the here-document that is the schema; remember the first that would be, were it JSON."""
-        match parse_document(self.file, found.text):
-            case Document(value=dict()) as document:
-                self._schema, self._above = document, found.line - 1
-            case ConfigProblem(where=where) as problem if self.syntax_problem is None and where and where.line:
-                line = found.line - 1 + where.line
-                position = type(where)(file=self.file, line=line, column=where.column)
-                self.syntax_problem = type(problem)(
-                    code=problem.code, message=problem.message, hint=problem.hint, where=position
-                )
+    def _take(self, piece: Piece) -> None:
+        """Keep a piece that is the schema; remember the first that would be, were it JSON."""
+        above = piece.line - 1
+        match parse_document(self.file, piece.text):
+            case Document(value=dict() as value) as document if SCHEMA_KEYS & value.keys():
+                self._schema, self._above = document, above
+            case ConfigProblem(where=Position(line=int(line))) as problem if self.syntax_problem is None:
+                self.syntax_problem = replace(problem, where=Position(file=self.file, line=above + line))
 
     def _comments(self) -> CommentTool:
         parsed = parse_comments(self.text)
@@ -106,25 +105,30 @@ def read_script(file: Path) -> ScriptText:
         return ScriptText(file, "")
 
 
-def here_documents(text: str) -> Iterator[HereDocument]:
+def here_documents(text: str) -> Iterator[Piece]:
     """Every here-document of a script."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     number = 0
     while number < len(lines):
         found = HERE_DOCUMENT.search(lines[number])
         number += 1
         if found is None or lines[number - 1].lstrip().startswith("#"):
             continue
-        word = next(filter(None, found.groups()))
-        body = list(lines_before(lines[number:], word))
-        if number + len(body) < len(lines):
-            yield HereDocument(line=number + 1, text="\n".join(body))
+        body = list(lines_before(lines[number:], next(filter(None, found.groups()))))
+        if number + len(body) < len(lines):  # else `<<` shifts bits
+            yield Piece(line=number + 1, text="\n".join(body))
             number += len(body) + 1
 
 
-def lines_before(lines: list[str], word: str) -> Iterator[str]:
+def lines_before(lines: Sequence[str], word: str) -> Iterator[str]:
     """The lines up to the one that is only a word."""
     for line in lines:
         if line.lstrip("\t") == word:
             return
         yield line
+
+
+def quoted_objects(text: str) -> Iterator[Piece]:
+    """Every JSON object in single quotes."""
+    for found in QUOTED_OBJECT.finditer(text):
+        yield Piece(line=text.count("\n", 0, found.start(1)) + 1, text=found[1])

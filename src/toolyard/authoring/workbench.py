@@ -23,8 +23,6 @@ from toolyard.runtime.redaction import Redactor
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from toolyard.config.problems import ConfigProblem as Problem
-
 __all__ = ["Workbench", "open_workbench"]
 
 
@@ -32,11 +30,10 @@ __all__ = ["Workbench", "open_workbench"]
 class Workbench:
     """What lies on the bench."""
 
-    workshop: BashWorkshop
     sources: Sequence[BashToolSource]
     catalog: Catalog
     invoker: Invoker
-    problems: Sequence[Problem]
+    problems: Sequence[ConfigProblem]
     """What is wrong with the folder itself; each source has its own."""
 
 
@@ -53,25 +50,34 @@ class NoAudit:
 @asynccontextmanager
 async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Workbench]:
     """Read the tools of a file or a folder; ends every process on leaving."""
-    bash = find_bash()
-    if bash is None:
-        raise FileNotFoundError("there is no bash on PATH")
-    files, problems = tool_files(path)
     children = Children()
-    workshop = BashWorkshop(
-        bash=bash, children=children, conditions=BashConditions(timeout=timeout), cache=SchemaCache(None)
-    )
-    catalog = Catalog([BashToolSource(file, workshop) for file in files])
+    files, problems = tool_files(path)
+    workshop = make_workshop(children, timeout)
+    if workshop is None:
+        files, problems = [], [no_bash()]
+    catalog = Catalog([BashToolSource(file, workshop) for file in files if workshop])
     try:
         await catalog.refresh()
         invoker = Invoker(tools=catalog, audit=NoAudit(), redactor=Redactor(process_secrets()))
-        yield Workbench(
-            workshop=workshop, sources=catalog.sources(), catalog=catalog, invoker=invoker, problems=problems
-        )
+        yield Workbench(sources=catalog.sources(), catalog=catalog, invoker=invoker, problems=problems)
     finally:
         for source in catalog.sources():
             await source.aclose()
         await children.aclose()
+
+
+def make_workshop(children: Children, timeout: float) -> BashWorkshop | None:
+    """What the sources share; None without a bash."""
+    bash = find_bash()
+    if bash is None:
+        return None
+    conditions = BashConditions(timeout=timeout)
+    return BashWorkshop(bash=bash, children=children, conditions=conditions, cache=SchemaCache(None))
+
+
+def no_bash() -> ConfigProblem:
+    hint = "install bash 4.4 or newer and put it on PATH"
+    return ConfigProblem(code="bash_missing", message="there is no bash on PATH", hint=hint)
 
 
 def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:
@@ -87,7 +93,7 @@ def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:
     nothing = ConfigProblem(
         code="tool_missing",
         message="no tool files here",
-        hint=f"start one: toolyard tool new {path.name}",
+        hint=f"start one: toolyard tool new {path / 'my_tool'}",
         where=Position(file=path),
     )
     return [], [nothing]

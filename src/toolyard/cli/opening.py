@@ -13,18 +13,24 @@ if TYPE_CHECKING:
     from toolyard.cli.main import Places
     from toolyard.permissions.verdict import Approver
 
-__all__ = ["agent_of", "config_path", "open_application"]
+__all__ = ["agent_of", "agent_option", "open_application"]
 
 DEFAULT_CONFIG = Path(__file__).parent.parent / "default_config.json"
+
+
+def open_application(places: Places, *, approver: Approver | None = None) -> AgentApplication:
+    """An application, not yet entered. Paths that were typed are meant from where they were typed."""
+    from toolyard.app import AgentApplication
+
+    config, sessions = config_path(places).absolute(), sessions_dir(places).absolute()
+    enter_workspace(places)
+    return AgentApplication(config, sessions, approver=approver)
 
 
 def config_path(places: Places) -> Path:
     """The configuration in use: the one named, the folder's, the user's, the built-in one."""
     if places.config is not None:
-        path = Path(places.config)
-        if not path.is_file():
-            raise click.UsageError(f"--config {path}: no such file")
-        return path
+        return Path(places.config)
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     for path in (Path("toolyard.json"), Path(home) / "toolyard" / "toolyard.json"):
         if path.is_file():
@@ -40,11 +46,12 @@ def sessions_dir(places: Places) -> Path:
     return Path(home) / "toolyard" / "sessions"
 
 
-def open_application(places: Places, *, approver: Approver | None = None) -> AgentApplication:
-    """An application, not yet entered."""
-    from toolyard.app import AgentApplication
-
-    return AgentApplication(config_path(places), sessions_dir(places), approver=approver)
+def enter_workspace(places: Places) -> None:
+    if places.workspace is not None:
+        try:
+            os.chdir(places.workspace)
+        except OSError as error:
+            raise click.UsageError(f"--workspace {places.workspace}: {error.strerror}") from error
 
 
 def agent_of(app: AgentApplication, agent: str | None) -> str:
@@ -55,3 +62,7 @@ def agent_of(app: AgentApplication, agent: str | None) -> str:
     if agent not in known:
         raise click.UsageError(f"there is no agent '{agent}'; known: {', '.join(known)}")
     return agent
+
+
+def agent_option() -> Any:
+    ...

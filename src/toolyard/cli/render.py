@@ -13,14 +13,25 @@ if TYPE_CHECKING:
 
     from toolyard.config.problems import ConfigProblem
 
-__all__ = ["LiveOutput", "show_bug", "show_json", "show_note", "show_problems", "show_rows", "show_text"]
+__all__ = [
+    "is_terminal",
+    "relative",
+    "show_bug",
+    "show_json",
+    "show_note",
+    "show_piece",
+    "show_problems",
+    "show_rows",
+    "show_text",
+]
 
-STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2"}
+STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": "1"}
 
 
-def show_text(text: str) -> None:
+def show_text(text: str, style: str = "") -> None:
     """An answer, ending in exactly the newline a terminal needs."""
-    write(sys.stdout, text if text.endswith("\n") or not text or not sys.stdout.isatty() else text + "\n")
+    text = paint(text, style, sys.stdout)
+    write(sys.stdout, text + "\n" if text and not text.endswith("\n") and is_terminal(sys.stdout) else text)
 
 
 def show_json(value: Any) -> None:
@@ -29,13 +40,13 @@ def show_json(value: Any) -> None:
 
 
 def show_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell, the last one cut to the terminal."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    """Columns as wide as their widest cell, the last one cut to the terminal; a row is a line, whatever is in it."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     room = terminal_width() - sum(widths) - 2 * len(widths)
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        last = row[-1] if not sys.stdout.isatty() or len(row[-1]) <= room else row[-1][: max(1, room - 1)] + "…"
-        write(sys.stdout, "  ".join((*cells, last)).rstrip() + "\n")
+    for *cells, last in rows:
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        write(sys.stdout, "  ".join((*padded, shortened(last, room))).rstrip() + "\n")
 
 
 def show_note(text: str, style: str = "") -> None:
@@ -53,67 +64,61 @@ def show_problems(problems: Iterable[ConfigProblem]) -> None:
             show_note(f"  hint: {problem.hint}", "faint")
 
 
+def show_piece(text: str, *, is_error: bool = False) -> None:
+    """A piece of partial output, as it is."""
+    stream = sys.stderr if is_error else sys.stdout
+    write(stream, paint(text, "faint" if is_error else "", stream))
+
+
 def show_bug() -> None:
     """We broke a promise: say so, with all that a report needs."""
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
 
 
-class LiveOutput:
-    """Shows partial output as it comes, on a terminal only, and remembers what was shown."""
-
-    def __init__(self) -> None:
-        self._shown: list[str] = []
-        self.live = sys.stdout.isatty()
-
-    def add(self, text: str, *, is_error: bool) -> None:
-        """Show the next piece."""
-        if not self.live:
-            return
-        if is_error:
-            write(sys.stderr, paint(text, "faint", sys.stderr))
-        else:
-            write(sys.stdout, text)
-            self._shown.append(text)
-
-    def finish(self, text: str) -> None:
-        """Show the final text, unless it is what was shown already."""
-        shown = "".join(self._shown)
-        if self.live and shown == text:
-            show_newline_if_needed(shown)
-            return
-        if shown and not shown.endswith("\n"):
-            write(sys.stdout, "\n")
-        show_text(text)
-
-
-def show_newline_if_needed(shown: str) -> None:
-    if shown and not shown.endswith("\n"):
-        write(sys.stdout, "\n")
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person looks at a stream; one that was closed is None."""
+    return stream is not None and stream.isatty()
 
 
 def relative(path: str) -> str:
     """A path as short as it can be written from here."""
-    here = os.getcwd() + os.sep
-    return path.removeprefix(here)
+    try:
+        return path.removeprefix(os.getcwd() + os.sep)
+    except OSError:  # the current folder is gone
+        return path
 
 
-def paint(text: str, style: str, stream: TextIO) -> str:
-    """Colour on a terminal only, and never against NO_COLOR."""
-    if not stream.isatty() or os.environ.get("NO_COLOR") or style not in STYLES:
+def paint(text: str, style: str, stream: TextIO | None) -> str:
+    """Colour on a terminal only, and never against NO_COLOR; a final newline stays outside."""
+    if not text or style not in STYLES or not is_terminal(stream) or os.environ.get("NO_COLOR"):
         return text
-    return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
+    line = text.removesuffix("\n")
+    return f"\x1b[{STYLES[style]}m{line}\x1b[0m{text[len(line) :]}"
+
+
+def one_line(cell: str) -> str:
+    """A cell without line ends and without what would move the cursor."""
+    return "".join(char if char.isprintable() else "�" for char in " ".join(cell.split()))
+
+
+def shortened(cell: str, room: int) -> str:
+    if not is_terminal(sys.stdout) or len(cell) <= room:
+        return cell
+    return cell[: max(1, room - 1)] + "…"
 
 
 def terminal_width() -> int:
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):  # closed, or no terminal
         return 80
 
 
-def write(stream: TextIO, text: str) -> None:
-    """Write text that may hold what the terminal's encoding does not."""
+def write(stream: TextIO | None, text: str) -> None:
+    """Write text that may hold what the stream's encoding does not; to a closed stream, nothing."""
+    if stream is None:
+        return
     try:
         stream.write(text)
     except UnicodeEncodeError:

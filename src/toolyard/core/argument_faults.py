@@ -18,7 +18,7 @@ __all__ = [
     "ABSENT",
     "ArgumentFault",
     "BadArguments",
-    "SchemaError",
+    "Misfit",
     "branches_of_its_kind",
     "brief",
     "faults_in",
@@ -53,7 +53,6 @@ _LIMITS = {
     "exclusiveMinimum": "must be more than {}",
     "exclusiveMaximum": "must be less than {}",
     "multipleOf": "must be a multiple of {}",
-    "divisibleBy": "must be a multiple of {}",
     "pattern": "must match the pattern {}",
     "format": "must be a valid {}",
     "not": "must not fit {}",
@@ -98,7 +97,7 @@ class BadArguments:
         return "\n".join(lines)
 
 
-class SchemaError(Protocol):
+class Misfit(Protocol):
     """What is read of a validator's error; the library's own type lets every field be unset."""
 
     message: str
@@ -120,7 +119,7 @@ class SchemaError(Protocol):
         """Where the rule lies in the whole schema."""
 
 
-def faults_in(errors: Iterable[SchemaError], given: Json) -> tuple[ArgumentFault, ...]:
+def faults_in(errors: Iterable[Misfit], given: Json) -> tuple[ArgumentFault, ...]:
     """Describe a validator's errors in terms of the value as it was given."""
     faults = {fault for error in errors for fault in _faults_of(error, given)}
     return tuple(sorted(faults, key=_reading_order))
@@ -140,7 +139,7 @@ def kind_of(value: Json) -> str:
     return _KINDS.get(type(value), "null")
 
 
-def branches_of_its_kind(error: SchemaError) -> list[list[SchemaError]]:
+def branches_of_its_kind(error: Misfit) -> list[list[Misfit]]:
     """The errors of each alternative that takes this kind of value, only not this one."""
     return [branch for branch in _branches(error) if not _wanted_by(branch)]
 
@@ -170,9 +169,9 @@ def value_at(value: Json, path: Iterable[str | int]) -> Json:
     return value
 
 
-def _faults_of(error: SchemaError, given: Json) -> Iterator[ArgumentFault]:
+def _faults_of(error: Misfit, given: Json) -> Iterator[ArgumentFault]:
     match error.validator:
-        case "required" if isinstance(error.validator_value, list):
+        case "required":
             names = [name for name in error.validator_value if name not in error.instance]
             yield from _at_properties(error, names, "required property is missing")
         case "dependentRequired":
@@ -188,23 +187,23 @@ def _faults_of(error: SchemaError, given: Json) -> Iterator[ArgumentFault]:
             yield _fault(error, _sentence(error, given))
 
 
-def _fault(error: SchemaError, message: str) -> ArgumentFault:
+def _fault(error: Misfit, message: str) -> ArgumentFault:
     return ArgumentFault(path=path_text(error.absolute_path), message=message)
 
 
-def _at_properties(error: SchemaError, names: Iterable[str], message: str) -> Iterator[ArgumentFault]:
+def _at_properties(error: Misfit, names: Iterable[str], message: str) -> Iterator[ArgumentFault]:
     for name in names:
         yield ArgumentFault(path=path_text([*error.absolute_path, name]), message=message)
 
 
-def _missing_dependents(error: SchemaError) -> Iterator[ArgumentFault]:
+def _missing_dependents(error: Misfit) -> Iterator[ArgumentFault]:
     for name, needed in error.validator_value.items():
         if name in error.instance:
             missing = [each for each in needed if each not in error.instance]
             yield from _at_properties(error, missing, f"required when {brief(name)} is given")
 
 
-def _unknown_properties(error: SchemaError) -> Iterator[ArgumentFault]:
+def _unknown_properties(error: Misfit) -> Iterator[ArgumentFault]:
     known = list(error.schema.get("properties", ()))
     patterns = list(error.schema.get("patternProperties", ()))
     allowed = [*known, *(f"names that match {brief(pattern)}" for pattern in patterns)]
@@ -222,7 +221,7 @@ def _known(names: Sequence[str]) -> str:
     return f" Known are: {_listed(names)}" if names else " None is allowed here"
 
 
-def _sentence(error: SchemaError, given: Json) -> str:
+def _sentence(error: Misfit, given: Json) -> str:
     expected = _expected(error)
     if expected is None:
         return _cut(error.message, 2 * _MOST_CHARACTERS)
@@ -235,7 +234,7 @@ def _sentence(error: SchemaError, given: Json) -> str:
     return f"{expected}, got {got}"
 
 
-def _expected(error: SchemaError) -> str | None:
+def _expected(error: Misfit) -> str | None:
     keyword, limit = str(error.validator), error.validator_value
     if wanted := _wanted(error):
         return f"expected {_either(wanted)}"
@@ -246,12 +245,12 @@ def _expected(error: SchemaError) -> str | None:
     return None
 
 
-def _is_exclusive(error: SchemaError) -> bool:
+def _is_exclusive(error: Misfit) -> bool:
     # Before draft 6 the exclusive limits were flags beside the plain ones.
     return error.schema.get("exclusive" + str(error.validator).capitalize()) is True
 
 
-def _wanted(error: SchemaError) -> list[str]:
+def _wanted(error: Misfit) -> list[str]:
     """The kinds of value that would do, in words; empty when something else than the kind is wrong."""
     match error.validator:
         case "type":
@@ -268,7 +267,7 @@ def _wanted(error: SchemaError) -> list[str]:
             return []
 
 
-def _wanted_by(branch: Sequence[SchemaError]) -> list[str]:
+def _wanted_by(branch: Sequence[Misfit]) -> list[str]:
     """What an alternative wants instead of the value; empty when the kind is right and the fault lies deeper."""
     at_root = [error for error in branch if not error.relative_path]
     # A list of values says more than their type does, and both are wrong at once.
@@ -278,7 +277,7 @@ def _wanted_by(branch: Sequence[SchemaError]) -> list[str]:
     return []
 
 
-def _unfit_alternatives(error: SchemaError, given: Json) -> Iterator[ArgumentFault]:
+def _unfit_alternatives(error: Misfit, given: Json) -> Iterator[ArgumentFault]:
     """Explain the alternative that was most likely meant, or what each of the likely ones needs."""
     branches = branches_of_its_kind(error)
     if not branches:
@@ -290,7 +289,7 @@ def _unfit_alternatives(error: SchemaError, given: Json) -> Iterator[ArgumentFau
         yield from _one_of(error, [faults_in(branch, given) for branch in _likeliest(branches)])
 
 
-def _wrong_tags(branches: Sequence[Sequence[SchemaError]]) -> list[SchemaError]:
+def _wrong_tags(branches: Sequence[Sequence[Misfit]]) -> list[Misfit]:
     """The errors of a property that tells the alternatives apart and has none of their values."""
     tags = [next((error for error in branch if error.validator in ("const", "enum")), None) for branch in branches]
     found = [tag for tag in tags if tag is not None]
@@ -298,7 +297,7 @@ def _wrong_tags(branches: Sequence[Sequence[SchemaError]]) -> list[SchemaError]:
     return found if same_place and len(found) == len(branches) else []
 
 
-def _one_of(error: SchemaError, choices: Sequence[tuple[ArgumentFault, ...]]) -> Iterator[ArgumentFault]:
+def _one_of(error: Misfit, choices: Sequence[tuple[ArgumentFault, ...]]) -> Iterator[ArgumentFault]:
     different = list(dict.fromkeys(choices))
     if len(different) == 1:
         yield from different[0]
@@ -307,8 +306,8 @@ def _one_of(error: SchemaError, choices: Sequence[tuple[ArgumentFault, ...]]) ->
         yield _fault(error, f"must fit one of several alternatives; change either ({') or ('.join(texts)})")
 
 
-def _branches(error: SchemaError) -> list[list[SchemaError]]:
-    branches: dict[str | int, list[SchemaError]] = {}
+def _branches(error: Misfit) -> list[list[Misfit]]:
+    branches: dict[str | int, list[Misfit]] = {}
     for cause in error.context:
         # The schema `false` leaves no path; nothing can be done to fit it.
         if cause.relative_schema_path:
@@ -316,7 +315,7 @@ def _branches(error: SchemaError) -> list[list[SchemaError]]:
     return list(branches.values())
 
 
-def _likeliest(branches: Sequence[list[SchemaError]]) -> list[list[SchemaError]]:
+def _likeliest(branches: Sequence[list[Misfit]]) -> list[list[Misfit]]:
     """The alternatives that need the fewest changes; a wrong tag outweighs all else."""
     distances = [(any(error.validator in ("const", "enum") for error in branch), len(branch)) for branch in branches]
     return [branch for branch, distance in zip(branches, distances, strict=True) if distance == min(distances)]

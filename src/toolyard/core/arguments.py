@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from referencing import Specification
     from referencing._core import Resolver
 
-    from toolyard.core.argument_faults import SchemaError
+    from toolyard.core.argument_faults import Misfit
     from toolyard.core.tool import Json
 
 __all__ = ["ArgumentDecoder", "ArgumentFault", "BadArguments", "schema_fault"]
@@ -111,7 +111,7 @@ class ArgumentDecoder:
             value = self._defaults.fill(_changed(value, changes), (), taken)
         return BadArguments(faults=faults_in(errors, given))
 
-    def _refused_nulls(self, errors: Sequence[SchemaError], taken: set[_Path]) -> _Changes:
+    def _refused_nulls(self, errors: Sequence[Misfit], taken: set[_Path]) -> _Changes:
         """Nulls that mean "not given": a model's for an optional property, and defaults that do not fit."""
         nulls = [tuple(error.path) for error in errors if error.instance is None and error.path]
         optional = (path for path in nulls if path in taken or (len(path) == 1 and path[0] not in self._required))
@@ -148,8 +148,7 @@ def _parse(text: str) -> Json:
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     unique = dict(pairs)
     if len(unique) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
         raise _NotJsonError(f"the key {brief(twice)} is given more than once")
     return unique
 
@@ -161,7 +160,7 @@ def _refuse_constant(name: str) -> Json:
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise _NotJsonError(f"the number {digits} is too large")
+        raise _NotJsonError(f"the number {digits:.20} is too large")
     return number
 
 
@@ -183,7 +182,7 @@ class _Repair:
     def __init__(self) -> None:
         self._trials_left = _MOST_TRIALS
 
-    def changes(self, validator: Validator, value: Json, errors: Sequence[SchemaError]) -> _Changes:
+    def changes(self, validator: Validator, value: Json, errors: Sequence[Misfit]) -> _Changes:
         """The values to put in place of those that the errors complain of."""
         changes: _Changes = {}
         for error in errors:
@@ -195,7 +194,7 @@ class _Repair:
                     changes[path] = better
         return changes
 
-    def _better(self, validator: Validator, error: SchemaError) -> Json:
+    def _better(self, validator: Validator, error: Misfit) -> Json:
         match error.validator:
             case "type":
                 types = error.validator_value
@@ -209,7 +208,7 @@ class _Repair:
             case _:
                 return error.instance
 
-    def _as_alternative(self, validator: Validator, error: SchemaError) -> Json:
+    def _as_alternative(self, validator: Validator, error: Misfit) -> Json:
         """The value as the first alternative that it can be made to fit; else as near as one could bring it."""
         nearest = error.instance
         takes_text = bool(branches_of_its_kind(error))
