@@ -128,6 +128,17 @@ def mark() -> Iterator[str]:
 
 
 @pytest.fixture
+def bash() -> str:
+    return BASH
+
+
+@pytest.fixture
+def desk_request(tmp_path: Path) -> ChildRequest:
+    """A request for tests that bring their own event loop."""
+    return ChildRequest(argv=[BASH, "-c", "exit 0"], cwd=tmp_path, env={})
+
+
+@pytest.fixture
 def wait_until() -> Callable[[Callable[[], object]], None]:
     """The same wait for tests that have no event loop."""
     return wait_for

@@ -44,7 +44,7 @@ async def check_tools(path: Path, *, timeout: float = TRIAL_SECONDS) -> list[Fin
 async def check_source(source: BashToolSource, timeout: float) -> list[Finding]:
     """All that can be said of one file."""
     script = read_script(source.file)
-    findings = [from_problem(relocated(problem, script), source.file) for problem in source.problems]
+    findings = [from_problem(relocated(problem), source.file) for problem in source.problems]
     findings += text_findings(script)
     findings += await syntax_findings(source, timeout)
     for tool in source.tools():

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolyard.authoring.script_text import PARAMETERS
+from toolyard.authoring.script_text import PARAMETERS, read_script
 from toolyard.config.problems import Position
 
 if TYPE_CHECKING:
@@ -26,8 +26,11 @@ POINTERS: dict[str, Pointer] = {
 }
 
 
-def relocated(problem: ConfigProblem, script: ScriptText) -> ConfigProblem:
+def relocated(problem: ConfigProblem) -> ConfigProblem:
     """The same problem at the line where the schema is written, if it is written out in the file."""
+    if problem.where is None or not problem.code.startswith("bash_schema_"):
+        return problem
+    script = read_script(problem.where.file)
     if problem.code == "bash_schema_not_json" and script.syntax_problem:
         found = script.syntax_problem
         return replace(problem, message=f"`schema` prints no JSON: {found.message}", where=found.where, hint=found.hint)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from toolyard.cli.live_output import LiveOutput
+from toolyard.cli.names import agent_option, tool_argument
 from toolyard.cli.opening import agent_of, open_application
-from toolyard.cli.render import LiveOutput, show_json, show_note, show_problems, show_text
+from toolyard.cli.render import is_terminal, show_json, show_note, show_problems, show_text
+from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.app import AgentApplication
@@ -24,49 +23,48 @@ if TYPE_CHECKING:
 __all__ = ["call", "preview"]
 
 EXIT_CODES = {"unknown_tool": 2, "invalid_arguments": 2, "denied": 3, "cancelled": 130}
-
-
-def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Names of tools, for the shell's completion."""
-    from toolyard.cli.main import Places
-
-    options = ctx.find_root().params
-    places = Places(config=options.get("config"), sessions=options.get("sessions"), workspace=None)
-    return [
-        CompletionItem(spec.name, help=spec.description)
-        for spec in open_application(places).tool_specs()
-        if spec.name.startswith(incomplete)
-    ]
+OF_THE_TOOL = (None, "exit_code", "timeout")
+"""Endings whose text is the tool's; the text of any other is ours."""
 
 
 @click.command()
-@click.argument("tool", shell_complete=complete_tool)
+@tool_argument
 @click.argument("arguments", metavar="[ARGS_JSON|-]", default="{}")
-@click.option("--agent", metavar="A", help="As which agent; default the only one, or 'default'.")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole result record.")
+@agent_option
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.option("--yes/--no", "answer", default=None, help="Answer every question about permission.")
 @click.pass_obj
 def call(places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None) -> int:
     """Call TOOL with a JSON object, or with what standard input holds (-).
 
     The final text goes to standard output; on a terminal partial output appears as it comes. Exit status: 0 done, 1 the
-    tool failed, 2 wrong usage or arguments, 3 refused.
+    tool failed, 2 wrong usage or arguments, 3 refused, 130 interrupted.
     """
-    return asyncio.run(call_once(places, tool, read_arguments(arguments), agent, as_json, approver_for(answer)))
+    return run_to_end(call_once(places, tool, read_arguments(arguments), agent, as_json, approver_for(answer)))
 
 
 @click.command()
-@click.argument("tool", shell_complete=complete_tool)
-@click.argument("arguments", metavar="ARGS_JSON", default="{}")
-@click.option("--agent", metavar="A", help="As which agent; default the only one, or 'default'.")
+@tool_argument
+@click.argument("arguments", metavar="[ARGS_JSON|-]", default="{}")
+@agent_option
 @click.pass_obj
 def preview(places: Places, tool: str, arguments: str, agent: str | None) -> int:
     """Print in one line what calling TOOL would do."""
-    return asyncio.run(preview_once(places, tool, read_arguments(arguments), agent))
+    return run_to_end(preview_once(places, tool, read_arguments(arguments), agent))
 
 
 def read_arguments(text: str) -> str:
-    return sys.stdin.read() if text == "-" else text
+    """The arguments as text, which JSON says is UTF-8."""
+    try:
+        if text == "-":
+            if sys.stdin is None:
+                raise click.UsageError("standard input is closed, so there are no arguments to read (-)")
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+        text.encode("utf-8")  # bytes of the command line that are no UTF-8 have become surrogates
+    except UnicodeError:
+        source = "standard input" if text == "-" else "ARGS_JSON"
+        raise click.UsageError(f"{source} is not UTF-8 text, which JSON has to be") from None
+    return text
 
 
 def approver_for(answer: bool | None) -> Approver | None:
@@ -82,33 +80,44 @@ async def call_once(
 ) -> int:
     async with open_application(places, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
-        with ending_on_signals():
-            result = await app.call_tool(tool, arguments, agent=agent_of(app, agent), on_event=watcher.see)
+        result = await app.call_tool(tool, arguments, agent=agent_of(app, agent), on_event=watcher.see)
         if as_json:
             show_json(watcher.record(tool, result))
-        elif result.ok or result.failure in ("exit_code", "timeout"):
-            watcher.output.finish(result.text)
+        elif result.failure in OF_THE_TOOL:
+            watcher.output.finish(result)
         else:
             show_note(result.text, "error")
-        explain_missing(app, result)
-        return 0 if result.ok else EXIT_CODES.get(result.failure or "", 1)
+        explain(app, result)
+        return exit_code_of(result)
 
 
 async def preview_once(places: Places, tool: str, arguments: str, agent: str | None) -> int:
     async with open_application(places) as app:
         shown = await app.preview_tool(tool, arguments, agent=agent_of(app, agent))
         if isinstance(shown, str):
-            show_text(shown + "\n")
+            show_preview(tool, shown)
+            explain(app, None)
             return 0
         show_note(shown.text, "error")
-        explain_missing(app, shown)
-        return EXIT_CODES.get(shown.failure or "", 1)
+        explain(app, shown)
+        return exit_code_of(shown)
 
 
-def explain_missing(app: AgentApplication, result: ToolResult) -> None:
-    """A tool may be unknown because its plugin did not load."""
-    if result.failure == "unknown_tool":
-        show_problems(app.problems())
+def show_preview(tool: str, line: str) -> None:
+    if line:
+        show_text(line + "\n")
+    else:
+        show_note(f"{tool} gives no preview of this call", "warning")
+
+
+def explain(app: AgentApplication, result: ToolResult | None) -> None:
+    """Say what is wrong with the configuration; also its warnings when a tool may be missing for one."""
+    missing = result is not None and result.failure == "unknown_tool"
+    show_problems(problem for problem in app.problems() if missing or problem.severity == "error")
+
+
+def exit_code_of(result: ToolResult) -> int:
+    return 0 if result.ok else EXIT_CODES.get(result.failure or "", 1)
 
 
 class Watcher:
@@ -127,7 +136,7 @@ class Watcher:
         match event:
             case PreviewReady(preview=text):
                 self._preview = text
-                if text and not self._quiet and sys.stderr.isatty():
+                if text and not self._quiet and is_terminal(sys.stderr):
                     show_note(text, "faint")
             case OutputChunk(stream=stream, text=text) if not self._quiet:
                 self.output.add(text, is_error=stream == "stderr")
@@ -136,7 +145,6 @@ class Watcher:
 
     def record(self, tool: str, result: ToolResult) -> dict[str, Any]:
         """The result as a record."""
-        truncated = result.truncated
         return {
             **self._finished,
             "tool": tool,
@@ -148,28 +156,13 @@ class Watcher:
             "timed_out": result.failure == "timeout",
             "preview": self._preview,
             "bytes_out": result.bytes_out,
-            "truncated": truncated
-            and {
-                "omitted_bytes": truncated.omitted_bytes,
-                "omitted_lines": truncated.omitted_lines,
-                "kept_at": truncated.kept_at,
-            },
+            "truncated": truncation_record(result),
             "data": result.data,
         }
 
 
-@contextlib.contextmanager
-def ending_on_signals() -> Any:
-    """SIGTERM and SIGHUP end the call like Ctrl-C does, so that the tool is ended in good order."""
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
-        loop.add_signal_handler(number, lambda: task and task.cancel())
-    try:
-        yield
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+def truncation_record(result: ToolResult) -> dict[str, Any] | None:
+    cut = result.truncated
+    if cut is None:
+        return None
+    return {"omitted_bytes": cut.omitted_bytes, "omitted_lines": cut.omitted_lines, "kept_at": cut.kept_at}

@@ -6,11 +6,14 @@ import importlib
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolyard import __version__
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["Places", "main", "run"]
 
@@ -45,6 +48,13 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        return [*(CompletionItem(name, help=COMMANDS[name][1]) for name in names), *options]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, sentence) for name, (_, sentence) in COMMANDS.items()])
@@ -63,19 +73,29 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--config", metavar="FILE", help="Configuration; default ./toolyard.json, the user's, the built-in one.")
-@click.option("--sessions", metavar="DIR", help="Where sessions and the audit log are kept.")
-@click.option("--workspace", metavar="DIR", help="The folder tools work in; default the current one.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Configuration; default ./toolyard.json, else ~/.config/toolyard/toolyard.json, else the built-in one.",
+)
+@click.option(
+    "--sessions",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Where sessions and the audit log are kept; default ~/.local/state/toolyard/sessions.",
+)
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="The folder tools work in; default the current one.",
+)
 @click.version_option(__version__, prog_name="toolyard")
 @click.pass_context
 def main(ctx: click.Context, config: str | None, sessions: str | None, workspace: str | None) -> None:
     """Toolyard gives AI agents their tools."""
     ctx.obj = Places(config=config, sessions=sessions, workspace=workspace)
-    if workspace is not None:
-        try:
-            os.chdir(workspace)
-        except OSError as error:
-            raise click.UsageError(f"--workspace {workspace}: {error.strerror}") from error
 
 
 def run(argv: list[str] | None = None) -> None:
@@ -94,16 +114,30 @@ def exit_code_of(argv: list[str] | None) -> int:
         error.show()
         return 2
     except (click.Abort, KeyboardInterrupt):
-        return 130
+        return interrupted()
     except BrokenPipeError:
-        # The reader has left: nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return unheard()
     except Exception:
         from toolyard.cli.render import show_bug
 
         show_bug()
         return 70
+
+
+def interrupted() -> int:
+    from toolyard.cli.render import show_note
+
+    show_note("interrupted")
+    return 130
+
+
+def unheard() -> int:
+    """The reader has left: nothing to say, and nobody to say it to, not even when Python flushes at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())
+    return 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolyard.cli.main import Places
     from toolyard.permissions.verdict import Approver
 
-__all__ = ["agent_of", "agent_option", "open_application"]
+__all__ = ["agent_of", "open_application"]
 
 DEFAULT_CONFIG = Path(__file__).parent.parent / "default_config.json"
 
@@ -62,7 +62,3 @@ def agent_of(app: AgentApplication, agent: str | None) -> str:
     if agent not in known:
         raise click.UsageError(f"there is no agent '{agent}'; known: {', '.join(known)}")
     return agent
-
-
-def agent_option() -> Any:
-    ...

@@ -110,7 +110,7 @@ def shortened(cell: str, room: int) -> str:
 
 def terminal_width() -> int:
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except (AttributeError, OSError, ValueError):  # closed, or no terminal
         return 80
 

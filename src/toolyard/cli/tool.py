@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from toolyard.cli.render import relative, show_json, show_note, show_problems, show_text
+from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.authoring.cases import CaseOutcome
@@ -18,22 +19,29 @@ if TYPE_CHECKING:
 __all__ = ["tool"]
 
 
-@click.group()
+class InOrder(click.Group):
+    """Lists its commands in the order in which they are written, which is that of an author's day."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(self.commands)
+
+
+@click.group(cls=InOrder)
 def tool() -> None:
     """Write a tool: start one, check it, test it. No configuration is needed."""
 
 
-@tool.command()
+@tool.command(short_help="Start a tool that works as it is.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--mode",
     type=click.Choice(["flags", "positional", "json", "comments"]),
     default="flags",
     show_default=True,
-    help="How arguments reach the script; `comments` reads them off its comments.",
+    help="How arguments reach the script; with `comments` its comments declare them.",
 )
 def new(path: Path, mode: Mode) -> int:
-    """Write a folder PATH with a tool of that name that works as it is."""
+    """Write a folder PATH with a tool of that name, which works as it is, and its test cases."""
     from toolyard.authoring.scaffold import CannotCreate, create_tool
 
     created = create_tool(path, mode)
@@ -43,22 +51,37 @@ def new(path: Path, mode: Mode) -> int:
         return 2
     for file in created:
         show_text(f"{file}\n")
-    show_note(f"next: toolyard tool check {path} && toolyard tool test {path}")
+    show_note(f"next: toolyard tool check {quote(str(path))} && toolyard tool test {quote(str(path))}")
     return 0
 
 
-@tool.command()
+@tool.command(short_help="Report every fault of a tool.")
 @click.argument("path", type=click.Path(path_type=Path, exists=True), default=".")
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as records.")
 def check(path: Path, strict: bool, as_json: bool) -> int:
     """Report every fault of the tool in PATH, a file or a folder, as file:line: problem.
 
-    Runs the file's `schema`, `preview` and `error`, never its `run`.
+    Runs the file's `schema`, `preview` and `error`, never its `run`. Exit status: 0 sound, 1 at fault.
     """
+    return run_to_end(check_once(path, strict, as_json))
+
+
+@tool.command(short_help="Run a tool's test cases.")
+@click.argument("path", type=click.Path(path_type=Path, exists=True), default=".")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as records.")
+def test(path: Path, as_json: bool) -> int:
+    """Run the cases in tests/*.json beside the tool in PATH, a file or a folder.
+
+    Exit status: 0 all passed, 1 some failed, 2 there are none.
+    """
+    return run_to_end(test_once(path, as_json))
+
+
+async def check_once(path: Path, strict: bool, as_json: bool) -> int:
     from toolyard.authoring.check import check_tools
 
-    findings = asyncio.run(check_tools(path))
+    findings = await check_tools(path)
     if as_json:
         show_json([finding_record(finding) for finding in findings])
     else:
@@ -67,41 +90,46 @@ def check(path: Path, strict: bool, as_json: bool) -> int:
     return 1 if errors or (strict and findings) else 0
 
 
-@tool.command()
-@click.argument("path", type=click.Path(path_type=Path, exists=True), default=".")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as records.")
-def test(path: Path, as_json: bool) -> int:
-    """Run the cases in tests/*.json beside the tool in PATH, a file or a folder."""
+async def test_once(path: Path, as_json: bool) -> int:
     from toolyard.authoring.cases import test_tools
 
-    outcomes, problems = asyncio.run(test_tools(path))
+    outcomes, problems = await test_tools(path)
     if as_json:
         show_json([outcome_record(outcome) for outcome in outcomes])
     else:
         show_outcomes(outcomes)
     show_problems(problems)
     if not outcomes and not problems:
-        show_note(f"no cases: write some in {path if path.is_dir() else path.parent}/tests/NAME.json", "warning")
+        show_no_cases(path)
         return 2
     return 1 if problems or any(not outcome.passed for outcome in outcomes) else 0
 
 
 def show_findings(findings: list[Finding]) -> None:
     for finding in findings:
-        show_text(f"{relative(str(finding.file))}:{finding.line}: {finding.severity}: {finding.message}\n")
+        place = f"{relative(str(finding.file))}:{finding.line}"
+        show_text(f"{place}: {finding.severity}: {finding.message}\n", finding.severity)
         if finding.hint:
-            show_text(f"  hint: {finding.hint}\n")
+            show_text(f"  hint: {finding.hint}\n", "faint")
     errors = sum(finding.severity == "error" for finding in findings)
     show_note(f"{count(errors, 'error')}, {count(len(findings) - errors, 'warning')}", "error" if errors else "good")
 
 
 def show_outcomes(outcomes: list[CaseOutcome]) -> None:
     for outcome in outcomes:
-        show_text(f"{'ok  ' if outcome.passed else 'FAIL'} {outcome.name}\n")
+        word, style = ("ok  ", "good") if outcome.passed else ("FAIL", "error")
+        show_text(f"{word} {outcome.name}\n", style)
         for difference in outcome.differences:
             show_text(f"     {relative(str(outcome.file))}:{outcome.line}: {difference}\n")
     failed = sum(not outcome.passed for outcome in outcomes)
-    show_note(f"{len(outcomes) - failed} passed, {failed} failed", "error" if failed else "good")
+    if outcomes:
+        show_note(f"{len(outcomes) - failed} passed, {failed} failed", "error" if failed else "good")
+
+
+def show_no_cases(path: Path) -> None:
+    folder = path if path.is_dir() else path.parent
+    show_note(f"no cases: write some in {folder / 'tests' / 'NAME.json'}", "warning")
+    show_note('  hint: for example [{"arguments": {}, "output": "done\\n"}]', "faint")
 
 
 def finding_record(finding: Finding) -> dict[str, object]:

@@ -51,10 +51,14 @@ JSON
     printf 'read %q, lines %s to %s\n' "$path" "$start" "$end"
     ;;
   run)
+    # Bash counts to about 10^19, and no file has that many lines.
+    [ "${#start}" -le 18 ] || start=999999999999999999
+    [ "${#end}" -le 18 ] || end=999999999999999999
     [ "$start" -le "$end" ] || fail "start_line ($start) is after end_line ($end)" 2
-    [ -e "$path" ] || fail "no such file: $path" 3
-    [ ! -d "$path" ] || fail "$path is a folder, not a file" 3
-    [ -r "$path" ] || fail "$path cannot be read" 3
+    [ -e "$path" ] || fail "$path does not exist" 3
+    # A device or a pipe might never end.
+    [ -f "$path" ] || fail "$path is not a regular file" 4
+    [ -r "$path" ] || fail "$path cannot be read" 5
     if [ "$numbers" = true ]; then
       awk -v first="$start" -v last="$end" 'NR > last { exit } NR >= first { print NR "\t" $0 }' <"$path"
     else
@@ -62,14 +66,16 @@ JSON
     fi
     ;;
   error)
-    code=$path
     if [ "${AGENT_TOOL_TIMED_OUT:-}" = 1 ]; then
-      echo "Reading took longer than ${AGENT_TOOL_TIMEOUT_SECONDS} seconds; ask for fewer lines."
+      echo "Error: reading took longer than ${AGENT_TOOL_TIMEOUT_SECONDS} seconds; ask for fewer lines."
       exit 0
     fi
+    code=${1-} path=${2-} start=${3-} end=${4-}
     case $code in
-      2) echo "Error: start_line must not be after end_line." ;;
-      3) echo "Error: '${2-}' is not a file that can be read." ;;
+      2) echo "Error: start_line ($start) must not be after end_line ($end)." ;;
+      3) echo "Error: there is no file '$path' in $PWD." ;;
+      4) echo "Error: '$path' is a folder or a device, not a text file." ;;
+      5) echo "Error: '$path' may not be read by this user." ;;
       *) exit 1 ;;
     esac
     ;;

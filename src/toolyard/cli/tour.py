@@ -1,0 +1,159 @@
+"""`make run`: a short tour of the built-in tools, which leaves nothing behind.
+
+Every step runs the real command line in a temporary folder, and the tour fails when one does not do what it should.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from toolyard.cli.main import exit_code_of, unheard
+from toolyard.cli.opening import DEFAULT_CONFIG
+from toolyard.cli.render import is_terminal, show_note, show_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["main"]
+
+SAMPLE = "notes.txt"
+SAMPLE_TEXT = "bread\nmilk\neggs\nrye flour\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command, and what must come of it."""
+
+    about: str
+    words: Sequence[str]
+    exit_code: int = 0
+    shows: str
+
+
+STEPS = (
+    Step(about="An agent has tools. These are built in.", words=["tools"], shows="read_line_range"),
+    Step(
+        about="Before a call runs, a person can see what it would do.",
+        words=["preview", "read_line_range", '{"path": "notes.txt", "start_line": 2, "end_line": 3}'],
+        shows="read notes.txt, lines 2 to 3",
+    ),
+    Step(
+        about="A call gives the model what the tool prints.",
+        words=["call", "read_line_range", '{"path": "notes.txt", "start_line": 2, "end_line": 3}'],
+        shows="milk\neggs\n",
+    ),
+    Step(
+        about="The template to copy for a tool of your own.",
+        words=["call", "template_bash_echo", '{"value": "hello, world", "uppercase": true}'],
+        shows="HELLO, WORLD",
+    ),
+    Step(
+        about='Models get arguments wrong. "2" becomes 2; what cannot be mended is explained, and nothing runs.',
+        words=["call", "read_line_range", '{"path": "notes.txt", "start_line": "2", "endLine": 3}'],
+        exit_code=2,
+        shows="did you mean 'end_line'?",
+    ),
+    Step(
+        about="A tool that fails says what to do differently. The exit status is 1.",
+        words=["call", "read_line_range", '{"path": "recipe.txt", "start_line": 1, "end_line": 9}'],
+        exit_code=1,
+        shows="recipe.txt",
+    ),
+)
+
+
+def main() -> int:
+    """Take the tour; 0 only if each step did what it should."""
+    try:
+        show_text("A tour of Toolyard, in a temporary folder with the built-in configuration.\n")
+        with tempfile.TemporaryDirectory(prefix="toolyard-tour-") as folder:
+            return 0 if all([*steps_in(Path(folder))]) else 1
+    except BrokenPipeError:
+        return unheard()
+    except KeyboardInterrupt:
+        return 130
+
+
+def steps_in(folder: Path) -> Iterator[bool]:
+    """Each step, and whether it did what it should."""
+    sessions = folder / "sessions"
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    (workspace / SAMPLE).write_text(SAMPLE_TEXT, encoding="utf-8")
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+    os.chdir(workspace)
+    places = ["--config", str(DEFAULT_CONFIG), "--sessions", str(sessions), "--workspace", str(workspace)]
+    for step in STEPS:
+        yield take(step, places)
+    yield show_audit(sessions / "audit")
+    show_heading("Now write your own.", "toolyard tool new my_tool")
+
+
+def take(step: Step, places: Sequence[str]) -> bool:
+    """Run one step before the visitor's eyes."""
+    show_heading(step.about, shlex.join(["toolyard", *step.words]))
+    heard = Heard(sys.stdout), Heard(sys.stderr)
+    with redirect_stdout(heard[0]), redirect_stderr(heard[1]):
+        code = exit_code_of([*places, *step.words])
+    if code == 130:
+        raise KeyboardInterrupt
+    text = heard[0].text + heard[1].text
+    if not text.endswith("\n"):
+        show_text("\n")
+    if code == step.exit_code and step.shows in text:
+        return True
+    show_note(f"This is not what should happen: exit status {step.exit_code}, and {step.shows!r} shown.", "error")
+    return False
+
+
+def show_audit(folder: Path) -> bool:
+    """The last line of the audit log, which is about the call before."""
+    log = max(folder.glob("*.ndjson"), default=folder / "none")
+    show_heading("Every call is on record, before and after it runs.", f"tail -n 1 SESSIONS/audit/{log.name}")
+    last = log.read_text(encoding="utf-8").splitlines()[-1] if log.exists() else "{}"
+    show_text(last + "\n")
+    record = json.loads(last)
+    return (record.get("event"), record.get("failure")) == ("end", "exit_code")
+
+
+def show_heading(about: str, command: str) -> None:
+    show_text(f"\n{about}\n")
+    show_text(f"$ {command}\n", "strong")
+
+
+class Heard(io.TextIOBase):
+    """Passes on what is written, and remembers it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.text = ""
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a plain attribute there
+        return self._stream.encoding
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return is_terminal(self._stream)
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
