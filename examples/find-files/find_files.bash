@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The shortest form of a tool: comments declare its arguments, and `main` finds them in variables.
+# shellcheck disable=SC2154 # the variables argc_… are set from the comments
 set -euo pipefail
 
-# @describe Find files by name, the newest first.
+# @describe Find files by name, in a folder and all folders below it.
 # @meta version 0.1.0
 # @meta require-tools find,sort
 # @option --name! <GLOB> A pattern for the file's name, such as *.py
@@ -13,14 +14,13 @@ set -euo pipefail
 main() {
   [ -d "$argc_folder" ] || { echo "there is no folder '$argc_folder'" >&2; exit 3; }
   cd -- "$argc_folder"
-  local skipped=(-name '.?*' -prune -o)
+  local skipped=(-name '.?*' -prune -o) found
   [ -z "${argc_hidden:-}" ] || skipped=()
-  local found
-  found=$(find . "${skipped[@]}" -type f -name "$argc_name" -printf '%T@ %P\n' | sort --numeric-sort --reverse)
-  if [ -z "$found" ]; then
-    echo "no files"
+  found=$(find . "${skipped[@]}" -type f -name "$argc_name" -print | sort)
+  if [ -n "$found" ]; then
+    head -n "$argc_limit" <<<"$found"
   else
-    head -n "$argc_limit" <<<"$found" | cut -d ' ' -f 2-
+    echo "no files"
   fi
 }
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from toolyard.core.events import Observer
-    from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
+    from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
 
 __all__ = ["AgentApplication"]
@@ -240,14 +240,20 @@ class AgentApplication:
         )
 
     def _settings(self, loaded: Loaded, agent: str) -> CallSettings:
-        output = loaded.configuration.output
-        return CallSettings(
-            session=self._session,
-            cwd=Path.cwd(),
-            config=loaded.config_for(agent),
-            output_limit=output.limit_bytes,
-            spill_folder=self._sessions_dir / "outputs" if output.spill else None,
-        )
+        """The conditions of a call, made anew only when the working directory has changed."""
+        here = os.getcwd()
+        known = loaded.settings.get(agent)
+        if known is None or known[0] != here:
+            output = loaded.configuration.output
+            settings = CallSettings(
+                session=self._session,
+                cwd=Path(here),
+                config=loaded.configuration.for_agent(agent),
+                output_limit=output.limit_bytes,
+                spill_folder=self._sessions_dir / "outputs" if output.spill else None,
+            )
+            known = loaded.settings[agent] = (here, settings)
+        return known[1]
 
     def _new_call_id(self) -> str:
         return f"call_{self._session}_{next(self._numbers)}"
@@ -271,17 +277,12 @@ class Loaded:
         self._loader = loader
         self._broken_edit: tuple[ConfigProblem, ...] = ()
         self._stamps = {configuration.document.path: stamp_of(configuration.document.path), **loader.watched}
-        self._configs: dict[str, dict[str, Json]] = {}
+        self.settings: dict[str, tuple[str, CallSettings]] = {}
+        """For each agent the settings of its calls, with the working directory they were made for."""
 
     def problems(self) -> list[ConfigProblem]:
         """What is wrong with the configuration and with what it names."""
         return [*self.configuration.problems, *self._broken_edit, *self._loader.problems, *self.catalog.problems]
-
-    def config_for(self, agent: str) -> dict[str, Json]:
-        """An agent's values, merged once."""
-        if agent not in self._configs:
-            self._configs[agent] = self.configuration.for_agent(agent)
-        return self._configs[agent]
 
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""

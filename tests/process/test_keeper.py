@@ -42,11 +42,13 @@ async def main(bash, mark, scripts):
             group.create_task(children.run(request))
         await asyncio.sleep(0)
         print("keeper", children.keeper_pid, flush=True)
-        match await asyncio.to_thread(sys.stdin.readline):
-            case "raise\\n": raise RuntimeError("on purpose")
-            case "exit\\n": os._exit(3)
-            case "abort\\n": os.abort()
-            case "fork\\n":
+        told = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().add_reader(0, lambda: told.done() or told.set_result(os.read(0, 100)))
+        match await told:
+            case b"raise\\n": raise RuntimeError("on purpose")
+            case b"exit\\n": os._exit(3)
+            case b"abort\\n": os.abort()
+            case b"fork\\n":
                 if (forked := os.fork()) == 0:
                     time.sleep(60)
                     os._exit(0)
@@ -208,12 +210,20 @@ def test_where_processes_cannot_be_marked_what_a_lone_call_leaves_still_ends_wit
     assert find_marked(mark) == []
 
 
-def test_where_processes_cannot_be_marked_a_flood_from_what_one_call_left_holds_up_nobody(mark, find_marked):
+def test_where_processes_cannot_be_marked_a_flood_from_what_one_call_left_holds_up_nobody(mark, find_marked, tmp_path):
     source = ONE_CALL + WITHOUT_MARKS + (
-        "outcomes = asyncio.run(main(f'setsid yes {sys.argv[1]} & exit 4', 'sleep 2; exit 5'))\n"
-        "print(*(outcome.exit_code for outcome in outcomes))"
+        "async def flood(mark, go):\n"
+        "    children = Children()\n"
+        "    second = f'for i in {{1..1000}}; do [ -e {go} ] && exit 5; sleep 0.01; done; exit 9'\n"
+        "    waiting = asyncio.ensure_future(children.run(request(second)))\n"
+        "    first = await children.run(request(f'setsid yes {mark} & sleep 0.1; exit 4'))\n"
+        "    Path(go).touch()\n"
+        "    codes = first.exit_code, (await waiting).exit_code\n"
+        "    await children.aclose()\n"
+        "    return codes\n"
+        "print(asyncio.run(flood(*sys.argv[1:])))"
     )  # fmt: skip
-    assert run_application(source, mark) == "4 5\n"
+    assert run_application(source, mark, str(tmp_path / "go")) == "(4, 5)\n"
     assert find_marked(mark) == []
 
 
@@ -363,7 +373,7 @@ async def test_running_out_of_descriptors_fails_some_calls_and_leaks_none(desk):
     await desk.run("true")
     before = os.listdir("/proc/self/fd")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, before)) + 30, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(before) + 30, hard))
     try:
         calls = (desk.run("sleep 0.2") for _ in range(40))
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
@@ -381,10 +391,10 @@ async def test_three_hundred_calls_leave_no_descriptor_task_zombie_or_memory(des
         await asyncio.gather(*(desk.run("setsid sleep $1 & echo $2", str(n), stdin=b"x") for n in range(10)))
         with pytest.raises(CannotStart):
             await desk.run_request(desk.program("/no/such/program"))
-        cancelled = desk.start("sleep $1", grace=0.1)
+        cancelled = asyncio.ensure_future(desk.run("sleep $1", grace=0.1))
         await asyncio.sleep(0)
-        cancelled.task.cancel()
-        await asyncio.wait([cancelled.task])
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
 
     def state() -> tuple[set[str], int, str, int]:
         keeper = Path(f"/proc/{desk.children.keeper_pid}")

@@ -46,16 +46,8 @@ for thread in threads: thread.start()
 print("ready", flush=True)
 for thread in threads: thread.join()
 """
-FORK_CHAIN = """
-import os, sys, time
-end = time.monotonic() + 20
-print("ready", flush=True)
-os.setsid() if os.fork() == 0 else os._exit(0) if sys.argv[2] == "leave" else time.sleep(20)
-for _ in range(20_000):
-    if time.monotonic() > end or os.fork():
-        os._exit(0)
-"""
-"""A process that lives only long enough to fork the next, for at most twenty seconds."""
+FORK_CHAIN = "f() { [ $2 -gt 0 ] && f $1 $(($2 - 1)) & exit; }; trap '' TERM; f $1 20000"
+"""Processes that live only long enough to fork the next; it ends by itself after so many."""
 
 
 def tables(scripts: dict[str, str]):
@@ -95,12 +87,12 @@ async def test_children_of_threads_are_part_of_the_tree(desk):
     assert (outcome.timed_out, outcome.stdout.text) == (True, "ready\n")
 
 
-@pytest.mark.parametrize("root", ["leave", "stay"])
+@pytest.mark.parametrize("root", ["echo ready", "echo ready; sleep $1"])
 async def test_a_chain_of_forks_is_caught_up_with(desk, root):
-    request = desk.python_request(FORK_CHAIN, root, timeout=1.0, grace=0.1)
     for _ in range(3):
-        outcome = await desk.run_request(request)
-        assert desk.alive() == []
+        chain = f'setsid sh -c "$2" x $1 >/dev/null 2>&1 & {root}'
+        outcome = await desk.run(chain, FORK_CHAIN, timeout=0.5, grace=0.1)
+        assert [desk.alive() for _ in range(5)] == [[]] * 5
         assert outcome.stdout.text == "ready\n"
 
 

@@ -189,6 +189,7 @@ for value in (arguments["name"], "true" if arguments.get("loud") else "false"):
 
 COMMENTS = r"""#!/usr/bin/env bash
 # Try it: toolyard tool check .    toolyard tool test .
+# shellcheck disable=SC2154 # the variables argc_… are set from the comments
 set -euo pipefail
 
 # @describe Greet somebody by name.

@@ -132,11 +132,10 @@ def interrupted() -> int:
 
 
 def unheard() -> int:
-    """The reader has left: nothing to say, and nobody to say it to, not even when Python flushes at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            os.dup2(nowhere, stream.fileno())
+    """The reader has left: nothing to say, and nobody to say it to."""
+    from toolyard.cli.render import stop_printing
+
+    stop_printing()
     return 0
 
 

@@ -22,7 +22,9 @@ def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
     app = application_of(ctx)
     specs = app.tool_specs() if app else []
-    return [CompletionItem(spec.name, help=spec.description) for spec in specs if spec.name.startswith(incomplete)]
+    found = [spec for spec in specs if spec.name.startswith(incomplete)]
+    # The shells read one line for each tool.
+    return [CompletionItem(spec.name, help=" ".join(spec.description.split())) for spec in found]
 
 
 def complete_agent(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001

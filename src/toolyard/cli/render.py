@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+import click
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +26,7 @@ __all__ = [
     "show_problems",
     "show_rows",
     "show_text",
+    "stop_printing",
 ]
 
 STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": "1"}
@@ -119,9 +123,29 @@ def write(stream: TextIO | None, text: str) -> None:
     """Write text that may hold what the stream's encoding does not; to a closed stream, nothing."""
     if stream is None:
         return
+    encoding = stream.encoding or "ascii"
     try:
-        stream.write(text)
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CannotPrint(f"the output cannot be written: {error.strerror}") from error
+
+
+class CannotPrint(click.ClickException):
+    """The disk under an output is full, or its terminal is gone."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Say so, if there is still a way to."""
+        with contextlib.suppress(OSError):
+            super().show(file)
+        stop_printing()
+
+
+def stop_printing() -> None:
+    """Send what is still to come to nowhere; Python flushes its streams at its end, and would complain again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())

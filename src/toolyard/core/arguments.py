@@ -10,6 +10,7 @@ from toolyard.core.argument_faults import ABSENT, ArgumentFault, BadArguments, b
 from toolyard.core.argument_parts import dialect_of, exact_dialect, facets_of, root_part
 from toolyard.core.argument_repair import MOST_ROUNDS, Repair
 from toolyard.core.argument_schema import schema_fault
+from toolyard.core.argument_shape import simple_shape
 from toolyard.core.argument_values import MOST_LEVELS, NotJsonError, ValuePath, changed, is_deeper, parse_json
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
@@ -36,6 +37,7 @@ class ArgumentDecoder:
         self._validator = exact_dialect(dialect)(root.schema, registry=Registry())
         self._required = frozenset(name for facet in facets_of(root) for name in facet.schema.get("required", ()))
         self._defaults = all_defaults(root, defaults or {})
+        self._simple = simple_shape(schema)
 
     def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
         """The arguments as the schema wants them, or all that is wrong with them."""
@@ -61,6 +63,8 @@ class ArgumentDecoder:
         for _ in range(MOST_ROUNDS):
             if is_deeper(value, MOST_LEVELS):
                 raise RecursionError
+            if self._simple is not None and self._simple.fits(value):
+                return value  # type: ignore[no-any-return]  # an object stays one
             errors = list(self._validator.iter_errors(value))
             if not errors:
                 return value  # type: ignore[no-any-return]  # an object stays one

@@ -87,7 +87,7 @@ class BashScriptTool:
             arguments=arguments,
             argv=self._argv("run", passed, None),
             cwd=self._cwd(context),
-            env_keys=sorted((*self._config_variables(context), *self._passed_names())),
+            env_keys=self._env_keys(context),
             prepared=passed,
         )
 
@@ -211,8 +211,10 @@ class BashScriptTool:
             if isinstance(value := context.config.get(key), str | int | float) and fits_variable(value)
         }
 
-    def _passed_names(self) -> list[str]:
-        return [name for name in self._conditions.pass_env if name in os.environ]
+    def _env_keys(self, context: CallContext) -> list[str]:
+        """The names of variables that the tool gets by name, for the audit."""
+        passed = [name for name in self._conditions.pass_env if name in os.environ]
+        return sorted((*self._config_variables(context), *passed)) if passed or self.schema.config_keys else []
 
     def _cwd(self, context: CallContext) -> Path:
         configured = context.config.get("working_directory")

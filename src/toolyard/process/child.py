@@ -124,24 +124,22 @@ class Children:
     async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:
         """Wait for the end; past the deadline, or when we are cancelled, bring it about."""
         try:
-            async with asyncio.timeout(request.timeout):
-                return await spawned.ended(), False
-        except TimeoutError:
-            return await self._end(spawned, request.grace), True
+            if ended := await spawned.ended(within=request.timeout):
+                return ended, False
         except asyncio.CancelledError:
             # A task of its own, so that a second cancellation cannot keep the tree alive.
             await finish_despite_cancellation(asyncio.ensure_future(self._end(spawned, request.grace)))
             raise
+        return await self._end(spawned, request.grace), True
 
     async def _end(self, spawned: Spawned, grace: float) -> Ended:
         """Kill the tree; a keeper that does not answer in time is itself ended, which ends the tree."""
         spawned.kill(grace=grace)
-        try:
-            async with asyncio.timeout(grace + ANSWER_PATIENCE):
-                return await spawned.ended()
-        except TimeoutError:
+        ended = await spawned.ended(within=grace + ANSWER_PATIENCE)
+        while ended is None:
             await self._keeper.aclose()
-            return await spawned.ended()
+            ended = await spawned.ended()
+        return ended
 
 
 class Reader:

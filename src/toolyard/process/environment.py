@@ -45,7 +45,7 @@ SHORTEST_SECRET = 8
 
 
 class ParentEnvironment:
-    """The application's variables less those that no child may see; looked through again only when they have changed."""
+    """The application's variables less those that no child may see, looked through again only when they change."""
 
     def __init__(self, *, passed: Collection[str] = ()) -> None:
         self._passed = frozenset(passed)

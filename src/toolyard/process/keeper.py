@@ -45,6 +45,9 @@ STRAGGLER_GRACE = 0.5
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep) before reporting them."""
 TICK = 0.01
+KILL_SPELL = 0.02
+"""How long at a time the keeper only kills, before it looks after its other calls again."""
+MOST_LOOKS = 100
 SWEEP_AFTER = 0.1
 RECEIVE_SIZE = 8192
 PR_SET_CHILD_SUBREAPER = 36
@@ -84,6 +87,8 @@ class Keeper:
         self.rttime_hard = can_mark()
         self.last_mark = first_mark(os.getpid())
         self.closing = False
+        self.exited: list[Call] = []
+        """Calls whose root has ended and that have not been looked at since."""
         self.own_children = open_children_list()
         self.sweep_at: float | None = None
 
@@ -224,8 +229,7 @@ class Keeper:
                 return
             if call := self.roots.pop(pid, None):
                 call.status = status
-                if call.deadline is None:
-                    self.finish_or_sweep(call)
+                self.exited.append(call)
 
     def finish_or_sweep(self, call: Call) -> None:
         """The root has ended: report at once when it left nothing, else end what it left."""
@@ -244,13 +248,17 @@ class Keeper:
 
     def tend(self) -> None:
         """Bring every ending tree one step further, and end what belongs to nobody."""
+        while self.exited:
+            call = self.exited.pop()
+            if call.deadline is None:
+                self.finish_or_sweep(call)
         now = time.monotonic()
         for call in list(self.calls.values()):
             if call.deadline is not None:
                 self.tend_ending(call, now)
         if self.sweep_at is not None and now >= self.sweep_at:
             self.sweep_at = None
-            self.sweep_unowned()
+            self.sweep_unowned(until=now + KILL_SPELL)
 
     def tend_ending(self, call: Call, now: float) -> None:
         tree = self.tree(call)
@@ -261,7 +269,19 @@ class Keeper:
             if now - call.kills_since > GIVE_UP_AFTER:
                 self.report(call, sorted(tree))
             else:
-                call.killed += kill_tree(lambda: self.tree(call))
+                self.kill(call, until=now + KILL_SPELL)
+
+    def kill(self, call: Call, *, until: float) -> None:
+        """Kill what there is, again and again for a while: a chain of forks is only caught by being faster than it.
+
+        The dead are collected in between, so that the list of our children stays as short as the living are few.
+        """
+        while time.monotonic() < until:
+            self.reap()
+            tree = self.tree(call)
+            if not tree:
+                return
+            call.killed += signal_all(tree, signal.SIGKILL)
 
     def report(self, call: Call, left: list[int]) -> None:
         """The call's one end."""
@@ -283,12 +303,19 @@ class Keeper:
 
     def leftovers(self, call: Call) -> list[int]:
         """Adopted processes that carry the call's mark; without marks, all that nobody else can own."""
-        orphans = [pid for pid in self.children() if pid not in self.roots]
-        if not orphans:
-            return []
-        if self.rttime_hard is None:
-            return orphans if len(self.calls) == 1 else []
-        return [pid for pid in orphans if mark_of(pid) == call.mark]
+        for _ in range(MOST_LOOKS):
+            orphans = [pid for pid in self.children() if pid not in self.roots]
+            if not orphans:
+                return []
+            if self.rttime_hard is None:
+                return orphans if len(self.calls) == 1 else []
+            marks = {pid: mark_of(pid) for pid in orphans}
+            found = [pid for pid, mark in marks.items() if mark == call.mark]
+            if found or None not in marks.values():
+                return found
+            # One ended while we looked, and may have left another that is not on our list: look again.
+            self.reap()
+        return []
 
     def children(self) -> list[int]:
         """Our own children, read from a file that stays open: this happens at the end of every call."""
@@ -299,16 +326,25 @@ class Keeper:
             listing += piece
         return [int(pid) for pid in listing.split()]
 
-    def sweep_unowned(self) -> None:
-        """End adopted processes whose call is over."""
+    def sweep_unowned(self, *, until: float) -> None:
+        """Kill adopted processes whose call is over."""
+        while time.monotonic() < until:
+            self.reap()
+            found = self.unowned()
+            if not found:
+                return
+            signal_all(found, signal.SIGKILL)
+        self.sweep_at = until
+
+    def unowned(self) -> dict[int, int]:
+        """Adopted processes that belong to no running call, with all below them."""
         owned = {call.mark for call in self.calls.values()}
+        found: dict[int, int] = {}
         for pid in self.children():
             mark = mark_of(pid)
-            if pid in self.roots or mark in owned or (mark is None and self.calls):
-                continue
-            found: dict[int, int] = {}
-            add_descendants(pid, found)
-            signal_all(found, signal.SIGKILL)
+            if pid not in self.roots and mark not in owned and (mark or not self.calls):
+                add_descendants(pid, found)
+        return found
 
     def send(self, message: tuple[Any, ...]) -> None:
         payload = marshal.dumps(message)
@@ -486,13 +522,24 @@ def start_time(pid: int) -> int | None:
 
 
 def mark_of(pid: int) -> int | None:
-    """The mark a process carries, if any."""
+    """The mark a process carries, zero when it carries none; None when it has ended."""
+    try:
+        soft, _ = resource.prlimit(pid, resource.RLIMIT_RTTIME)
+    except PermissionError:
+        return mark_of_other_user(pid)
+    except OSError:
+        return None
+    return soft if soft > MARK_BASE else 0
+
+
+def mark_of_other_user(pid: int) -> int | None:
+    """The same for a process whose limits only the file tells, such as one that changed its user."""
     try:
         with open(f"/proc/{pid}/limits", "rb") as limits:
             for line in limits:
                 if line.startswith(b"Max realtime timeout"):
                     soft = line.split()[3]
-                    return int(soft) if soft.isdigit() and int(soft) > MARK_BASE else None
+                    return int(soft) if soft.isdigit() and int(soft) > MARK_BASE else 0
     except OSError:
         pass
     return None
@@ -519,18 +566,6 @@ def signal_one(pid: int, started: int, number: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def kill_tree(tree_now: Any) -> int:
-    """Stop everything first, so that nothing can fork away, then kill it."""
-    stopped: dict[int, int] = {}
-    for _ in range(64):
-        fresh = {pid: started for pid, started in tree_now().items() if pid not in stopped}
-        if not fresh:
-            break
-        signal_all(fresh, signal.SIGSTOP)
-        stopped |= fresh
-    return signal_all(stopped, signal.SIGKILL)
 
 
 def main() -> None:

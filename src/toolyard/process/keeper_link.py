@@ -48,11 +48,17 @@ class Spawned:
         self._outcome: Ended | ProcessError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
-    async def ended(self) -> Ended:
-        """Wait until the child and its tree are gone; may be cancelled and asked again."""
-        while self._outcome is None:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+    async def ended(self, *, within: float | None = None) -> Ended | None:
+        """Wait until the child and its tree are gone; None when that takes too long. May be asked again."""
+        if self._outcome is None:
+            loop = asyncio.get_running_loop()
+            self._waiter = loop.create_future()
+            alarm = loop.call_later(within, self._wake) if within is not None else None
+            try:
+                await self._waiter
+            finally:
+                if alarm:
+                    alarm.cancel()
         if isinstance(self._outcome, ProcessError):
             raise self._outcome
         return self._outcome
@@ -64,6 +70,9 @@ class Spawned:
     def settle(self, outcome: Ended | ProcessError) -> None:
         """The keeper's word; only the first counts."""
         self._outcome = self._outcome or outcome
+        self._wake()
+
+    def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

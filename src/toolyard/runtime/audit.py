@@ -54,10 +54,10 @@ class NdjsonAudit:
 
     def write(self, record: dict[str, Any]) -> None:
         """Append a record with its time; a failure is said once and by policy stops calls."""
-        now = self._clock()
-        line = ENCODER.encode({"time": now.isoformat(timespec="microseconds"), **record}) + b"\n"
+        now = self._clock().isoformat(timespec="microseconds")
+        line = ENCODER.encode({"time": now, **record}) + b"\n"
         try:
-            written = os.write(self._file_for(f"{now:%Y-%m-%d}"), line)
+            written = os.write(self._file_for(now[:10]), line)
             if written != len(line):
                 raise OSError("the disk is full")
             self._failed = False

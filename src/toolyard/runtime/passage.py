@@ -206,7 +206,9 @@ class Passage:
         self.result = result
         duration = time.monotonic() - self._started
         try:
-            self._path.audit.write(self._record("end") | outcome_record(result, duration))
+            record = self._record("end")
+            record.update(outcome_record(result, duration))
+            self._path.audit.write(record)
         except AuditUnavailable:
             log.error("call %s ended but its end could not be recorded", self.call.id)
         self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
@@ -221,15 +223,23 @@ class Passage:
             "tool": self.call.name,
         }
         if self._ready:
-            plan, redact = self._ready.plan, self._path.redactor.redact
-            record["kind"] = self._ready.tool.kind
-            record |= (
-                {"command": redact(plan.command)} if plan.command else {"argv": [redact(word) for word in plan.argv]}
-            )
-            record |= {"cwd": str(plan.cwd or self._settings.cwd), "envKeys": list(plan.env_keys)}
+            record.update(self._planned(self._ready))
         if self._verdict:
             verdict = self._verdict
-            record |= {"decision": verdict.decision, "rule": verdict.rule, "reason": verdict.reason}
+            record.update(decision=verdict.decision, rule=verdict.rule, reason=verdict.reason)
+        return record
+
+    def _planned(self, ready: Ready) -> dict[str, Any]:
+        plan, redactor = ready.plan, self._path.redactor
+        record: dict[str, Any] = {
+            "kind": ready.tool.kind,
+            "cwd": plan.cwd or self._settings.cwd,
+            "envKeys": plan.env_keys,
+        }
+        if plan.command is not None:
+            record["command"] = redactor.redact(plan.command)
+        else:
+            record["argv"] = [redactor.redact(word) for word in plan.argv] if redactor.knows_any else plan.argv
         return record
 
     def _emit(self, stream: Stream, text: str) -> None:

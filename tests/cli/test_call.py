@@ -1,0 +1,241 @@
+"""`toolyard call` and `toolyard preview`: the answer on standard output, all else beside it, and what an exit means."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from support import CommandLine
+from yard import script
+
+ECHO = "template_bash_echo"
+
+
+@pytest.fixture
+def probe(toolyard: CommandLine):
+    """Loads a tool `probe` that runs a script."""
+
+    def load(run: str, *, policy=None, settings=None, **schema) -> None:
+        toolyard.file("probe.bash", script("probe", run=run, **schema))
+        toolyard.config("bash:probe.bash", policy=policy, **(settings or {}))
+
+    return load
+
+
+def test_the_final_text_is_the_whole_standard_output(toolyard: CommandLine):
+    ran = toolyard("call", ECHO, '{"value": "hello"}')
+    assert (ran.code, ran.out, ran.err) == (0, "hello", "")
+
+
+def test_a_call_without_arguments_is_a_call_with_none(toolyard: CommandLine, probe):
+    probe('echo "$#"')
+    assert toolyard("call", "probe").out == "0\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out", "err"),
+    [
+        (["read_line_range", '{"path": "none", "start_line": 1, "end_line": 2}'], 1, "there is no file 'none'", ""),
+        ([ECHO, '{"value": 3.5}'], 2, "", "- value: expected a string"),
+        ([ECHO, '{"value": "a"'], 2, "", "not valid JSON at line 1, column 14"),
+        ([ECHO, "[]"], 2, "", "Invalid arguments for"),
+        (["template_bash_ech", "{}"], 2, "", "Did you mean 'template_bash_echo'?"),
+        (["nonsense", "{}"], 2, "", "Known tools: template_bash_echo, read_line_range."),
+        ([ECHO, '{"value": "a"}', "--agent", "none"], 2, "", "there is no agent 'none'; known: default"),
+        ([ECHO, b'{"value": "\xff"}'], 2, "", "ARGS_JSON is not UTF-8 text"),
+    ],
+)
+def test_the_exit_code_says_who_is_at_fault(toolyard: CommandLine, words, code, out, err):
+    ran = toolyard("call", *words)
+    assert ran.code == code
+    assert out in ran.out
+    assert bool(ran.out) == bool(out)
+    assert err in ran.err
+
+
+@pytest.mark.parametrize(
+    ("run", "text", "ending"),
+    [
+        ("echo out; echo problem >&2; exit 7", ["exit code 7", "problem", "out"], {"exit_code": 7}),
+        ("kill -9 $$", ["signal 9"], {"exit_code": 137, "signal": 9}),
+        ("sleep 300", ["timed out after 1 seconds"], {"exit_code": 124, "timed_out": True}),
+    ],
+)
+def test_what_a_failed_tool_said_is_the_answer(toolyard: CommandLine, probe, run, text, ending):
+    probe(run, policy={"bash_timeout_seconds": 1})
+    ran = toolyard("call", "probe")
+    assert ran.code == 1
+    assert all(part in ran.out for part in text)
+    record = toolyard("call", "probe", "--json").json
+    assert record.items() >= ending.items()
+    assert record["text"] == ran.out
+
+
+def test_json_is_the_whole_result_of_a_success(toolyard: CommandLine):
+    ran = toolyard("call", ECHO, '{"value": "hello"}', "--json")
+    record = ran.json
+    assert ran.code == 0
+    assert record.pop("call_id").startswith("call_")
+    assert record.pop("duration_ms") > 0
+    assert record == {
+        "tool": ECHO,
+        "ok": True,
+        "text": "hello",
+        "failure": None,
+        "exit_code": 0,
+        "signal": None,
+        "timed_out": False,
+        "preview": "echo hello, uppercase=false",
+        "bytes_out": 5,
+        "truncated": None,
+        "data": None,
+    }
+
+
+def test_json_is_a_record_also_when_the_call_could_not_begin(toolyard: CommandLine):
+    ran = toolyard("call", "nonsense", "--json")
+    assert (ran.code, ran.json["ok"], ran.json["failure"]) == (2, False, "unknown_tool")
+
+
+def test_what_was_left_out_of_a_long_text_is_in_the_record(toolyard: CommandLine, probe):
+    probe("seq 1000", settings={"output": {"limit_bytes": 100, "spill": True}})
+    record = toolyard("call", "probe", "--json").json
+    assert record["bytes_out"] == 3893
+    assert record["truncated"]["omitted_bytes"] == 3793
+    with open(record["truncated"]["kept_at"]) as whole:
+        assert whole.read() == "".join(f"{number}\n" for number in range(1, 1001))
+
+
+@pytest.mark.parametrize("stdin", ['{"value": "from a pipe"}', '\ufeff{"value": "from a pipe"}\n'])
+def test_arguments_can_come_from_standard_input(toolyard: CommandLine, stdin):
+    assert toolyard("call", ECHO, "-", stdin=stdin).out == "from a pipe"
+    assert toolyard("preview", ECHO, "-", stdin=stdin).out == "echo from\\ a\\ pipe, uppercase=false\n"
+
+
+def test_standard_input_of_any_size_reaches_a_tool_that_can_take_it(toolyard: CommandLine, probe):
+    probe("wc -c", args_mode="json")
+    stdin = '{"value": "' + "x" * 8_000_000 + '"}'
+    assert toolyard("call", "probe", "-", stdin=stdin).out == "8000012\n"
+
+
+def test_arguments_too_large_for_a_command_line_are_refused_in_words(toolyard: CommandLine):
+    ran = toolyard("call", ECHO, "-", stdin='{"value": "' + "x" * 8_000_000 + '"}')
+    assert (ran.code, ran.out) == (2, "")
+    assert "too large for a command line" in ran.err
+
+
+def test_standard_input_that_is_no_text_is_wrong_usage(toolyard: CommandLine):
+    ran = toolyard("call", ECHO, "-", stdin=b'{"value": "\xff"}')
+    assert (ran.code, ran.out) == (2, "")
+    assert "standard input is not UTF-8 text" in ran.err
+
+
+def test_standard_input_that_is_closed_is_wrong_usage(toolyard: CommandLine):
+    ran = toolyard.run(["sh", "-c", f"toolyard call {ECHO} - <&-"])
+    assert (ran.code, ran.out) == (2, "")
+    assert "standard input is closed" in ran.err
+
+
+def test_a_preview_is_one_line_and_nothing_runs(toolyard: CommandLine, probe):
+    probe("touch ran", cases="preview) echo 'touch a file'; echo more ;;")
+    ran = toolyard("preview", "probe")
+    assert (ran.code, ran.out, ran.err) == (0, "touch a file\n", "")
+    assert not (toolyard.folder / "ran").exists()
+
+
+def test_a_tool_without_a_preview_is_said_beside_an_empty_answer(toolyard: CommandLine, probe):
+    probe("true")
+    ran = toolyard("preview", "probe")
+    assert (ran.code, ran.out) == (0, "")
+    assert "probe gives no preview of this call" in ran.err
+
+
+@pytest.mark.parametrize("words", [["nonsense"], [ECHO, "{}"]])
+def test_a_preview_of_a_call_that_cannot_begin_is_refused_like_the_call(toolyard: CommandLine, words):
+    called, previewed = toolyard("call", *words), toolyard("preview", *words)
+    assert (previewed.code, previewed.out, previewed.err) == (called.code, "", called.err)
+
+
+def test_an_unknown_tool_is_explained_by_what_did_not_load(toolyard: CommandLine):
+    toolyard.file("probe.bash", "exit 5\n")
+    toolyard.config("bash:probe.bash")
+    ran = toolyard("call", "probe")
+    assert ran.code == 2
+    assert "There is no tool named 'probe'" in ran.err
+    assert "probe.bash:1: `schema` exited with status 5" in ran.err
+
+
+def test_errors_of_the_configuration_are_said_beside_the_answer_but_warnings_are_not(toolyard: CommandLine, probe):
+    probe("echo done", settings={"output": {"limit_bytes": "many"}, "note": "${env:NOT_SET_ANYWHERE}"})
+    ran = toolyard("call", "probe")
+    assert (ran.code, ran.out) == (0, "done\n")
+    assert "'output.limit_bytes'" in ran.err
+    assert "NOT_SET_ANYWHERE" not in ran.err
+
+
+def test_every_call_is_recorded_before_and_after(toolyard: CommandLine):
+    toolyard("call", ECHO, '{"value": "hello"}')
+    assert [(line["event"], line["tool"]) for line in toolyard.audit()] == [("start", ECHO), ("end", ECHO)]
+
+
+def test_a_record_that_cannot_be_written_is_said(toolyard: CommandLine):
+    ran = toolyard("--sessions", "/dev/null/sessions", "call", ECHO, '{"value": "hello"}')
+    assert (ran.code, ran.out) == (0, "hello")
+    assert "the audit log in /dev/null/sessions/audit cannot be written: Not a directory" in ran.err
+
+
+def test_a_record_that_cannot_be_written_refuses_the_call_when_policy_says_so(toolyard: CommandLine, probe):
+    probe("touch ran", settings={"audit": {"on_failure": "stop"}})
+    ran = toolyard("--sessions", "/dev/null/sessions", "call", "probe", "--yes")
+    assert (ran.code, ran.out) == (3, "")
+    assert "The call was not run: the audit log" in ran.err
+    assert not (toolyard.folder / "ran").exists()
+
+
+def test_sessions_in_a_folder_without_permission_are_said(toolyard: CommandLine):
+    if os.geteuid() == 0:
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("root may write everywhere, and there is no setpriv to be somebody else with")
+        # Without this capability root is a user like any other.
+        command = [setpriv, "--bounding-set=-dac_override", "--inh-caps=-dac_override", str(toolyard.path)]
+    else:
+        command = [str(toolyard.path)]
+    closed = toolyard.folder / "closed"
+    closed.mkdir(mode=0o500)
+    ran = toolyard.run([*command, "--sessions", str(closed), "call", ECHO, '{"value": "hello"}'])
+    assert (ran.code, ran.out) == (0, "hello")
+    assert "cannot be written: Permission denied" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("env", "shown"),
+    [
+        ({"LC_ALL": "C"}, "ü → 漢"),
+        ({"LC_ALL": "POSIX", "LANG": "C"}, "ü → 漢"),
+        ({"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, "\\xfc \\u2192 \\u6f22"),
+        ({"PYTHONIOENCODING": "ascii"}, "\\xfc \\u2192 \\u6f22"),
+    ],
+)
+def test_what_a_locale_cannot_print_is_spelled_out_and_breaks_nothing(toolyard: CommandLine, env, shown):
+    ran = toolyard("call", ECHO, "-", stdin='{"value": "ü → 漢"}', env=env)
+    assert (ran.code, ran.out) == (0, shown)
+
+
+@pytest.mark.parametrize(
+    ("place", "word", "message"),
+    [
+        ("--config", "none.json", "File 'none.json' does not exist."),
+        ("--config", ".", "File '.' is a directory."),
+        ("--sessions", "file", "Directory 'file' is a file."),
+        ("--workspace", "none", "Directory 'none' does not exist."),
+        ("--workspace", "file", "Directory 'file' is a file."),
+    ],
+)
+def test_a_place_that_cannot_be_is_wrong_usage(toolyard: CommandLine, place, word, message):
+    toolyard.file("file", "")
+    ran = toolyard(place, word, "call", ECHO)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"Invalid value for '{place}': {message}" in ran.err

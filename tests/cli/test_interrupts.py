@@ -1,0 +1,120 @@
+"""However a command is interrupted, its tool's processes are gone when it has ended."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+import pytest
+
+from support import PATIENCE, CommandLine, Signpost, Terminal, is_alive
+from yard import script
+
+# A tool with a child, a child that has left its group, and a grandchild; the last line is never reached.
+LINGER = """
+    sleep 300 & echo $! >>pids
+    setsid sleep 300 & echo $! >>pids
+    (sleep 300 & echo $! >>pids)
+    echo $$ >>pids
+    echo started >started
+    wait
+    touch finished
+"""
+
+
+@pytest.fixture
+def started(toolyard: CommandLine):
+    post = Signpost(toolyard.folder / "started")
+    yield post
+    post.close()
+
+
+def pids_of(toolyard: CommandLine) -> list[int]:
+    return [int(line) for line in (toolyard.folder / "pids").read_text().split()]
+
+
+def assert_all_gone(toolyard: CommandLine) -> None:
+    pids = pids_of(toolyard)
+    assert len(pids) == 4
+    assert [pid for pid in pids if is_alive(pid)] == []
+    assert not (toolyard.folder / "finished").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_a_call_ends_its_processes_and_is_recorded(toolyard: CommandLine, started, number):
+    toolyard.file("probe.bash", script("probe", run=LINGER))
+    toolyard.config("bash:probe.bash")
+    with toolyard.start("call", "probe", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        started.wait()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err.strip()) == (130, b"", b"interrupted")
+    assert_all_gone(toolyard)
+    assert [(line["event"], line.get("failure")) for line in toolyard.audit()] == [
+        ("start", None),
+        ("end", "cancelled"),
+    ]
+
+
+@pytest.mark.parametrize("words", [["tools"], ["call", "probe"], ["tool", "check", "probe.bash"]])
+def test_a_signal_while_tools_are_read_ends_their_processes(toolyard: CommandLine, started, words):
+    toolyard.file("probe.bash", LINGER)
+    toolyard.config("bash:probe.bash")
+    with toolyard.start(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        started.wait()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert_all_gone(toolyard)
+
+
+def test_a_signal_during_tests_ends_their_processes(toolyard: CommandLine, started):
+    linger = f"cd {toolyard.folder}; {LINGER}"
+    toolyard.file("probe.bash", script("probe", run=linger))
+    toolyard.file("tests/probe.json", '[{"arguments": {}}]')
+    with toolyard.start("tool", "test", "probe.bash", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        started.wait()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert_all_gone(toolyard)
+    assert not list(toolyard.folder.parent.glob("toolyard-case-*"))
+
+
+def test_ctrl_c_on_a_terminal_ends_the_call_after_what_was_printed(toolyard: CommandLine, started):
+    toolyard.file("probe.bash", script("probe", run="echo so far" + LINGER))
+    toolyard.config("bash:probe.bash")
+    with Terminal(toolyard, toolyard.path, "call", "probe") as terminal:
+        started.wait()
+        terminal.read_until("so far")
+        terminal.type("\x03")
+        assert terminal.finish() == 130
+    assert terminal.text.startswith("so far\n")
+    assert terminal.text.endswith("interrupted\n")
+    assert_all_gone(toolyard)
+
+
+def test_a_second_ctrl_c_leaves_nothing_behind_either(toolyard: CommandLine, started):
+    toolyard.file("probe.bash", script("probe", run="trap '' INT TERM HUP;" + LINGER))
+    toolyard.config("bash:probe.bash")
+    with toolyard.start("call", "probe", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        started.wait()
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert_all_gone(toolyard)
+
+
+def test_a_hangup_that_nohup_ignores_is_ignored(toolyard: CommandLine, started):
+    go_on = Signpost(toolyard.folder / "go_on")
+    toolyard.file("probe.bash", script("probe", run="echo started >started; read -r _ <go_on; echo done"))
+    toolyard.config("bash:probe.bash")
+    argv = ["sh", "-c", "trap '' HUP; exec toolyard call probe"]
+    with subprocess.Popen(argv, env=toolyard.env, cwd=toolyard.folder, stdout=subprocess.PIPE) as process:
+        started.wait()
+        process.send_signal(signal.SIGHUP)
+        go_on.go_on()
+        out, _ = process.communicate(timeout=PATIENCE)
+    go_on.close()
+    assert (process.returncode, out) == (0, b"done\n")

@@ -1,0 +1,184 @@
+"""`toolyard tools`: what an agent has, where it comes from, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support import CommandLine, Terminal
+from yard import script
+
+BUILTIN = ["template_bash_echo", "read_line_range"]
+
+
+def names(rows) -> list[str]:
+    return [row["name"] for row in rows]
+
+
+def test_without_a_configuration_the_built_in_tools_are_listed(toolyard: CommandLine):
+    ran = toolyard("tools")
+    assert [line.split()[0] for line in ran.out.splitlines()] == BUILTIN
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_json_has_the_rows_of_the_table(toolyard: CommandLine):
+    rows = toolyard("tools", "--format", "json").json
+    table = toolyard("tools").out.splitlines()
+    assert [[row["name"], row["kind"], row["description"]] for row in rows] == [line.split(None, 2) for line in table]
+    assert all(row["origin"].endswith(f"{row['name']}.bash") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "schema"),
+    [
+        ("openai", ["function", "name"], ["function", "parameters"]),
+        ("responses", ["name"], ["parameters"]),
+        ("anthropic", ["name"], ["input_schema"]),
+        ("mcp", ["name"], ["inputSchema"]),
+    ],
+)
+def test_every_wire_format_has_every_tool_with_its_schema(toolyard: CommandLine, form, name, schema):
+    def at(value, path):
+        for step in path:
+            value = value[step]
+        return value
+
+    tools = toolyard("tools", "--format", form).json
+    assert [at(tool, name) for tool in tools] == BUILTIN
+    assert all(at(tool, schema)["type"] == "object" for tool in tools)
+
+
+def test_a_tool_that_a_format_does_not_take_is_left_out_and_named(toolyard: CommandLine):
+    toolyard.file("odd.bash", script("odd.name"))
+    toolyard.config("bash:odd.bash")
+    ran = toolyard("tools", "--format", "openai")
+    assert ran.json == []
+    assert "odd.name: " in ran.err
+    assert "left out" in ran.err
+    assert "hint: rename it, for example to 'odd_name'" in ran.err
+
+
+def test_the_configuration_is_the_one_named_else_the_folders_else_the_users_else_the_built_in_one(
+    toolyard: CommandLine,
+):
+    def configured(file: str, name: str) -> None:
+        tool = toolyard.file(f"{name}.bash", script(name))
+        config = {"plugins": [f"bash:{tool}"], "plugin_policy": {"allow_bash_tools": True}}
+        toolyard.file(file, json.dumps(config))
+
+    def listed(*options: str) -> list[str]:
+        return names(toolyard(*options, "tools", "--format", "json").json)
+
+    assert listed() == BUILTIN
+    configured("../home/config/toolyard/toolyard.json", "of_the_user")
+    assert listed() == ["of_the_user"]
+    configured("toolyard.json", "of_the_folder")
+    assert listed() == ["of_the_folder"]
+    configured("other.json", "named")
+    assert listed("--config", "other.json") == ["named"]
+
+
+def test_paths_that_were_typed_are_meant_from_where_they_were_typed(toolyard: CommandLine):
+    toolyard.file("elsewhere/seen.txt", "")
+    toolyard.file("probe.bash", script("probe", run="ls"))
+    toolyard.config("bash:probe.bash")
+    ran = toolyard("--config", "toolyard.json", "--sessions", "kept", "--workspace", "elsewhere", "call", "probe")
+    assert ran.out == "seen.txt\n"
+    assert list((toolyard.folder / "kept" / "audit").glob("*.ndjson"))
+
+
+def test_a_workspace_does_not_bring_its_own_configuration(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("planted"))
+    toolyard.config("bash:probe.bash").rename(toolyard.folder.parent / "toolyard.json")
+    assert names(toolyard("--workspace", "..", "tools", "--format", "json").json) == BUILTIN
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message"),
+    [
+        ('{\n  "plugins": [\n    "bash:./x",\n  ]\n}', ":3:15: ", "trailing comma before ']'"),
+        ('{\n  // mine\n  "plugins": []}', ":2:3: ", "comments are not part of JSON"),
+        ("{'plugins': []}", ":1:2: ", "strings take double quotes"),
+        ('{"plugins": [', ":1:14: ", "the file ends here"),
+        ("[]", ":1:1: ", "a configuration is a JSON object"),
+        ('{\n  "plugins": "x"}', ":2:14: ", "'plugins' must be a list"),
+    ],
+)
+def test_a_broken_configuration_is_shown_with_its_place_and_without_other_advice(
+    toolyard: CommandLine, text, where, message
+):
+    toolyard.file("toolyard.json", text)
+    ran = toolyard("tools")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("toolyard.json" + where)
+    assert message in ran.err
+    assert "no tools" not in ran.err
+
+
+def test_every_problem_is_shown_with_a_hint_and_the_good_tools_are_listed(toolyard: CommandLine):
+    toolyard.file("good.bash", script("good"))
+    toolyard.file("bad.bash", script("bad", args_mode="flagz"))
+    toolyard.file("folder/tool.bash", script("tool"))
+    toolyard.config("bash:good.bash", "bash:bad.bash", "bash:folder", "bash:missing.bash", "path:x", 17)
+    ran = toolyard("tools")
+    assert ran.code == 2
+    assert ran.out.split()[0] == "good"
+    assert "bad.bash:" in ran.err
+    assert 'hint: create it: {"bash_tools": [{"file": "tool.bash"}]}' in ran.err
+    assert "missing.bash: no such file" in ran.err
+    assert ': no plugin source here loads "path:x"' in ran.err
+    assert ": a plugin is a string or an object, not 17" in ran.err
+
+
+def test_all_also_lists_what_did_not_load_and_why(toolyard: CommandLine):
+    toolyard.file("good.bash", script("good"))
+    toolyard.file("twice.bash", script("good"))
+    toolyard.config("bash:good.bash", "bash:twice.bash", "bash:missing.bash")
+    ran = toolyard("tools", "--all", "--format", "json")
+    assert [(row["name"], row["state"], row["reason"].split(":")[0]) for row in ran.json] == [
+        ("good", "on", ""),
+        ("missing.bash", "off", "bash_file_missing"),
+        ("twice.bash", "off", "tool_name_taken"),
+    ]
+    table = toolyard("tools", "--all").out.splitlines()
+    assert [line.split()[2] for line in table] == ["on", "off", "off"]
+
+
+def test_bash_tools_that_are_not_allowed_are_not_run_and_the_key_is_named(toolyard: CommandLine):
+    toolyard.file("probe.bash", "touch ran\n")
+    toolyard.config("bash:probe.bash", policy={"allow_bash_tools": False})
+    ran = toolyard("tools")
+    assert 'hint: set "plugin_policy": {"allow_bash_tools": true}' in ran.err
+    assert not (toolyard.folder / "ran").exists()
+
+
+def test_a_configuration_without_tools_says_how_to_begin(toolyard: CommandLine):
+    toolyard.config()
+    ran = toolyard("tools")
+    assert (ran.code, ran.out) == (0, "")
+    assert "toolyard tool new" in ran.err
+
+
+def test_an_unknown_agent_is_wrong_usage_that_names_the_known_ones(toolyard: CommandLine):
+    toolyard.config(agents={"writer": {}, "reader": {}})
+    ran = toolyard("tools", "--agent", "reeder")
+    assert (ran.code, ran.out) == (2, "")
+    assert "there is no agent 'reeder'; known: writer, reader" in ran.err
+    assert toolyard("tools", "--agent", "reader").code == 0
+
+
+def test_a_description_of_several_lines_is_one_row(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("probe", function={"description": "First.\n\nSecond \x1b[31mline.\n"}))
+    toolyard.config("bash:probe.bash")
+    assert toolyard("tools").out == "probe  bash_script  First. Second \N{REPLACEMENT CHARACTER}[31mline.\n"
+
+
+def test_on_a_terminal_rows_are_cut_to_its_width_and_in_a_pipe_they_are_whole(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("probe", function={"description": "long " * 60}))
+    toolyard.config("bash:probe.bash")
+    with Terminal(toolyard, toolyard.path, "tools") as terminal:
+        assert terminal.finish() == 0
+    assert terminal.text.endswith("…\n")
+    assert len(terminal.text.splitlines()) == 1
+    assert len(toolyard("tools").out) > 250

@@ -1,0 +1,210 @@
+"""What tests need of the machine: programs, a terminal, and our own command as a user has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TOOLYARD = Path(sys.executable).parent / "toolyard"
+PATIENCE = 60
+"""Seconds after which a wait has failed; a loaded machine needs many, a sound one waits for none of them."""
+
+AS_FROM_A_SHELL = """
+import fcntl, os, signal, sys, termios
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+if os.isatty(0):
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Tests may themselves run in the background, where Ctrl-C is ignored, and children inherit that."""
+
+
+def need(program: str) -> str:
+    """The path of a program. Without it a test is skipped, but never in CI, which installs it."""
+    path = shutil.which(program, path=f"{TOOLYARD.parent}:{os.environ['PATH']}")
+    if path is None and os.environ.get("CI") == "true":
+        pytest.fail(f"{program} is not installed")
+    if path is None:
+        pytest.skip(f"{program} is not installed")
+    return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A command after its end."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class CommandLine:
+    """The real `toolyard`, with a home, a working folder and nothing else of the user's."""
+
+    path = TOOLYARD
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.folder = folder / "work"
+        self.folder.mkdir()
+        self.home.mkdir()
+        self.env = {
+            "PATH": f"{TOOLYARD.parent}:{os.environ['PATH']}",
+            "HOME": str(self.home),
+            "TMPDIR": str(folder),
+            "LC_ALL": "C.UTF-8",
+            **{f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CACHE", "CONFIG", "STATE")},
+        }
+
+    def __call__(
+        self,
+        *words: str | Path,
+        stdin: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Ran:
+        """Run it to its end, without a terminal."""
+        return self.run([TOOLYARD, *words], stdin=stdin, env=env, cwd=cwd)
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        stdin: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Ran:
+        """Run any program as the same user."""
+        done = subprocess.run(
+            argv,
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            env=self.env | dict(env or {}),
+            cwd=cwd or self.folder,
+            timeout=PATIENCE,
+        )
+        return Ran(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+
+    def start(self, *words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+        """Start it as a shell would, for a test that ends it by a signal."""
+        argv = [sys.executable, "-c", AS_FROM_A_SHELL, str(TOOLYARD), *map(str, words)]
+        return subprocess.Popen(argv, env=self.env, cwd=self.folder, start_new_session=True, **options)
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def config(self, *plugins: Any, policy: Mapping[str, Any] | None = None, **rest: Any) -> Path:
+        """`toolyard.json` in the working folder."""
+        value = {"plugins": list(plugins), "plugin_policy": {"allow_bash_tools": True, **(policy or {})}, **rest}
+        return self.file("toolyard.json", json.dumps(value))
+
+    def audit(self) -> list[dict[str, Any]]:
+        files = sorted((self.home / "state" / "toolyard" / "sessions" / "audit").glob("*.ndjson"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, command_line: CommandLine, *argv: str | Path, env: Mapping[str, str] | None = None) -> None:
+        self.text = ""
+        self._ours, theirs = os.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", AS_FROM_A_SHELL, *map(str, argv)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=command_line.env | {"TERM": "dumb", "COLUMNS": "120"} | dict(env or {}),
+            cwd=command_line.folder,
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+        os.close(self._ours)
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def read_until(self, pattern: str) -> str:
+        """All there is to see, as soon as the pattern is."""
+        deadline = time.monotonic() + PATIENCE
+        while not re.search(pattern, self.text):
+            assert self._read(deadline), f"{pattern!r} never came: {self.text!r}"
+        return self.text
+
+    def finish(self) -> int:
+        """Read to the end; the exit code."""
+        deadline = time.monotonic() + PATIENCE
+        while self._read(deadline):
+            pass
+        return self.process.wait(PATIENCE)
+
+    def _read(self, deadline: float) -> bool:
+        ready, _, _ = select.select([self._ours], [], [], max(0, deadline - time.monotonic()))
+        assert ready, f"nothing more came: {self.text!r}"
+        try:
+            data = os.read(self._ours, 65_536)
+        except OSError:  # Linux says so when the other side has closed
+            data = b""
+        self.text += data.decode(errors="replace").replace("\r\n", "\n")
+        return bool(data)
+
+
+class Signpost:
+    """A named pipe by which a script says where it is, or is told to go on."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        # Open both ways, so that neither side waits for the other to open it.
+        self._fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+    def wait(self) -> str:
+        """What the script wrote."""
+        ready, _, _ = select.select([self._fd], [], [], PATIENCE)
+        assert ready, "the script never came to its signpost"
+        return os.read(self._fd, 4096).decode()
+
+    def go_on(self) -> None:
+        os.write(self._fd, b"\n")
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process still runs; one that only waits to be reaped does not."""
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat")
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
