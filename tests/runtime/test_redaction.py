@@ -1,0 +1,44 @@
+"""Secrets are found whole, in pieces, and inside each other."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.runtime.redaction import Redactor
+
+REDACTOR = Redactor({"A_TOKEN": "abcabcd", "B_KEY": "abc", "C": "zz.*"})
+
+
+def streamed(pieces: list[str]) -> str:
+    heard: list[str] = []
+    stream = REDACTOR.stream(heard.append)
+    for piece in pieces:
+        stream.feed(piece)
+    stream.finish()
+    return "".join(heard)
+
+
+def test_a_secret_is_replaced_by_its_name():
+    assert REDACTOR.redact("x abcabcd y zz.* zzz") == "x [redacted A_TOKEN] y [redacted C] zzz"
+
+
+def test_the_longest_secret_wins():
+    assert REDACTOR.redact("abcabcd abcabc") == "[redacted A_TOKEN] [redacted B_KEY][redacted B_KEY]"
+
+
+def test_without_secrets_nothing_is_touched():
+    assert Redactor({}).redact("anything") == "anything"
+    assert not Redactor({"EMPTY": ""}).knows_any
+
+
+@given(st.lists(st.text(alphabet="abcdz.* ", max_size=6), max_size=12))
+def test_in_pieces_it_is_the_same_as_in_one(pieces):
+    assert streamed(pieces) == REDACTOR.redact("".join(pieces))
+
+
+@given(st.text(alphabet="xyz", min_size=1))
+def test_what_cannot_be_a_secret_is_passed_on_at_once(text):
+    heard: list[str] = []
+    REDACTOR.stream(heard.append).feed(text.replace("z", "y"))
+    assert "".join(heard) == text.replace("z", "y")
