@@ -16,10 +16,9 @@ from toolyard.config.problems import ConfigProblem, Position, sort_problems
 from toolyard.core.formats import export
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
-from toolyard.kinds.bash_file import find_bash
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_script import BashConditions
-from toolyard.plugins.bash_source import BashWorkshop, stamp_of
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.plugins.bash_source import stamp_of
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.loader import Loader
 from toolyard.process.child import Children
@@ -276,7 +275,8 @@ class Loaded:
         self.invoker = invoker
         self._loader = loader
         self._broken_edit: tuple[ConfigProblem, ...] = ()
-        self._stamps = {configuration.document.path: stamp_of(configuration.document.path), **loader.watched}
+        config = str(configuration.document.path)
+        self._stamps = {config: stamp_of(config), **loader.watched}
         self.settings: dict[str, tuple[str, CallSettings]] = {}
         """For each agent the settings of its calls, with the working directory they were made for."""
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.config.problems import ConfigProblem, Position
-from toolyard.kinds.bash_file import find_bash
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_script import BashConditions
-from toolyard.plugins.bash_source import BashToolSource, BashWorkshop
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.plugins.bash_source import BashToolSource
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.process.child import Children
@@ -55,7 +54,7 @@ async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Wo
     workshop = make_workshop(children, timeout)
     if workshop is None:
         files, problems = [], [no_bash()]
-    catalog = Catalog([BashToolSource(file, workshop) for file in files if workshop])
+    catalog = Catalog([BashToolSource(str(file), workshop) for file in files if workshop])
     try:
         await catalog.refresh()
         invoker = Invoker(tools=catalog, audit=NoAudit(), redactor=Redactor(process_secrets()))

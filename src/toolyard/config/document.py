@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -29,6 +30,11 @@ class Document:
     text: str
     value: Json
     _tree: Node | None = field(default=None, repr=False)
+
+    @property
+    def folder(self) -> str:
+        """The folder that relative paths start at."""
+        return os.path.dirname(os.path.abspath(self.path))
 
     def position(self, pointer: Pointer = ()) -> Position:
         """Where a value is written, or the nearest thing around it that exists."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +72,7 @@ def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[Co
         return value or ""
 
     def read_file(name: str, pointer: Pointer) -> str:
-        path = Path(os.path.abspath(document.path)).parent / name  # without following links
+        path = Path(document.folder) / name
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:

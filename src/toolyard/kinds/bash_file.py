@@ -5,68 +5,46 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_comments import CommentTool, has_comment_tags, parameters_schema, parse_comments
 from toolyard.kinds.bash_schema import BashSchema, SchemaFault, parse_schema
-from toolyard.process.child import ChildOutcome, Children, ChildRequest
-from toolyard.process.environment import ParentEnvironment
+from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
-    from toolyard.kinds.bash_schema_cache import SchemaCache
-    from toolyard.kinds.bash_script import BashConditions
+    from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
 
-__all__ = ["Bash", "find_bash", "read_schema"]
+__all__ = ["content_key", "read_schema"]
 
 SCHEMA_LIMIT = 1 << 20
 SCHEMA_SUBCOMMAND = re.compile(
-    r"""["']?\bschema["']?[ \t]*[)|] | ={1,2}[ \t]*["']?schema\b | ^[ \t]*schema[ \t]*\(\)""", re.X | re.M
+    r"""["']?\bschema["']?[ \t]*[)|] | ={1,2}[ \t]*["']?schema\b | ^[ \t]*schema[ \t]*\(\)""", re.VERBOSE | re.MULTILINE
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bash:
-    """The interpreter that runs tool files."""
-
-    path: str
-    identity: str
-    """Changes when another bash takes its place."""
+def content_key(file: str, source: bytes, shop: BashWorkshop) -> str:
+    """What a schema depends on: the content, the interpreter, and the name, which some tools are named by."""
+    name = os.path.basename(file).encode("utf-8", "surrogateescape")
+    return hashlib.sha256(b"\0".join((shop.bash.identity.encode(), name, source))).hexdigest()
 
 
-def find_bash() -> Bash | None:
-    """The bash on PATH."""
-    path = shutil.which("bash")
-    if path is None:
-        return None
-    real = os.path.realpath(path)
-    stat = Path(real).stat()
-    return Bash(path=os.path.abspath(path), identity=f"{real}:{stat.st_mtime_ns}:{stat.st_size}")
-
-
-async def read_schema(
-    file: Path, source: bytes, *, bash: Bash, children: Children, conditions: BashConditions, cache: SchemaCache
-) -> BashSchema | tuple[SchemaFault, ...]:
-    """The schema of a file's content, from the cache if this content was read before."""
-    key = hashlib.sha256(b"\0".join((bash.identity.encode(), file.stem.encode("utf-8", "replace"), source))).hexdigest()
-    if (known := cache.get(key)) is not None:
-        return known
+async def read_schema(file: str, source: bytes, shop: BashWorkshop) -> BashSchema | tuple[SchemaFault, ...]:
+    """The schema of a file's content; a good one is remembered by its content."""
     text = source.decode("utf-8", "replace")
     if has_comment_tags(text) and not SCHEMA_SUBCOMMAND.search(text):
         read = schema_from_comments(file, text)
     else:
-        read = await schema_from_run(file, bash, children, conditions)
+        read = await schema_from_run(file, shop)
     if isinstance(read, BashSchema):
-        cache.put(key, read)
+        shop.cache.put(content_key(file, source, shop), read)
         return read
     return tuple(explain_line_ends(fault, source) for fault in read)
 
 
-def schema_from_comments(file: Path, text: str) -> BashSchema | tuple[SchemaFault, ...]:
+def schema_from_comments(file: str, text: str) -> BashSchema | tuple[SchemaFault, ...]:
     """A file that declares itself in comments is named after its file."""
     parsed = parse_comments(text)
     if not isinstance(parsed, CommentTool):
@@ -75,7 +53,7 @@ def schema_from_comments(file: Path, text: str) -> BashSchema | tuple[SchemaFaul
             for fault in parsed
         )
     return BashSchema(
-        id=file.stem.replace("-", "_"),
+        id=Path(file).stem.replace("-", "_"),
         version=parsed.version or "0.0.0",
         args_mode="comments",
         description=parsed.description,
@@ -83,24 +61,22 @@ def schema_from_comments(file: Path, text: str) -> BashSchema | tuple[SchemaFaul
     )
 
 
-async def schema_from_run(
-    file: Path, bash: Bash, children: Children, conditions: BashConditions
-) -> BashSchema | tuple[SchemaFault, ...]:
+async def schema_from_run(file: str, shop: BashWorkshop) -> BashSchema | tuple[SchemaFault, ...]:
     """Run `bash FILE schema` and check what it prints."""
     try:
-        outcome = await children.run(
+        outcome = await shop.children.run(
             ChildRequest(
-                argv=[bash.path, str(file), "schema"],
-                cwd=Path.cwd(),
-                env=ParentEnvironment(passed=conditions.pass_env).with_extra({"AGENT_TOOL_PYTHON": sys.executable}),
-                timeout=conditions.timeout,
-                limits=conditions.limits,
+                argv=[shop.bash.path, file, "schema"],
+                cwd=os.getcwd(),
+                env=shop.environment.with_extra({"AGENT_TOOL_PYTHON": sys.executable}),
+                timeout=shop.conditions.timeout,
+                limits=shop.conditions.limits,
                 output_limit=SCHEMA_LIMIT,
             )
         )
     except CannotStart as error:
         return (SchemaFault(code="bash_schema_exit_status", message=f"`schema` did not start: {error}", hint=""),)
-    fault = outcome_fault(outcome, conditions)
+    fault = outcome_fault(outcome, shop.conditions)
     return (fault,) if fault else parse_schema(outcome.stdout.text)
 
 

@@ -6,27 +6,23 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import CannotStart
-from toolyard.kinds.bash_arguments import CannotPass, PassedArguments, as_word, pass_arguments
+from toolyard.kinds.bash_arguments import CannotPass, PassedArguments, as_word, checked, pass_arguments
 from toolyard.kinds.bash_comments import CommentTool, parse_comments
 from toolyard.kinds.bash_comments_program import COMMENT_ENVIRONMENT, program_argv
-from toolyard.process.child import NO_LIMITS, ChildOutcome, Children, ChildRequest
-from toolyard.process.environment import ParentEnvironment
+from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from toolyard.core.tool import CallContext, Json, JsonObject
     from toolyard.kinds.bash_schema import BashSchema
-    from toolyard.process.limits import Limits
+    from toolyard.kinds.bash_workshop import BashWorkshop
 
-__all__ = ["BashConditions", "BashScriptTool"]
+__all__ = ["BashScriptTool"]
 
 Subcommand: TypeAlias = Literal["preview", "run", "error"]
 TIMED_OUT = 124
@@ -35,46 +31,23 @@ TEXT_OF_FAILURE = 65_536
 """How much of each stream the message about a failure may hold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashConditions:
-    """Under which conditions bash tools run; the same for every file of a configuration."""
-
-    timeout: float = 60
-    error_timeout: float = 5
-    stream_stderr: bool = False
-    pass_env: Sequence[str] = ()
-    limits: Limits = NO_LIMITS
-
-
 class BashScriptTool:
     """One version of one tool file."""
 
     kind = "bash_script"
 
-    def __init__(
-        self,
-        *,
-        bash: str,
-        file: Path,
-        source: bytes,
-        schema: BashSchema,
-        children: Children,
-        conditions: BashConditions,
-        run_file: Path | None = None,
-    ) -> None:
-        self.file = file
+    def __init__(self, *, path: str, source: bytes, schema: BashSchema, workshop: BashWorkshop) -> None:
+        self.path = path
+        """Where the file is that runs, which is a copy when an edit broke the tool's own."""
         self.source = source
         self.schema = schema
-        self._bash = bash
-        self._run_file = run_file or file
-        self._children = children
-        self._conditions = conditions
-        self._parent = ParentEnvironment(passed=conditions.pass_env)
+        self._shop = workshop
+        self._conditions = workshop.conditions
         self.spec = ToolSpec(
             name=schema.id,
             description=schema.description,
             input=JsonInput(schema=schema.parameters, defaults=schema.defaults()),
-            timeout=conditions.timeout,
+            timeout=workshop.conditions.timeout,
         )
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
@@ -161,7 +134,7 @@ class BashScriptTool:
     ) -> ChildOutcome:
         """Run one subcommand of the file."""
         conditions, passed = self._conditions, plan.prepared
-        return await self._children.run(
+        return await self._shop.children.run(
             ChildRequest(
                 argv=plan.argv if subcommand == "run" else self._argv(subcommand, passed, code),
                 cwd=plan.cwd or context.cwd,
@@ -180,11 +153,11 @@ class BashScriptTool:
         if self._comments:
             return list(passed.words)
         codes = [] if code is None else [str(code)]
-        return [self._bash, str(self._run_file), subcommand, *codes, *passed.words]
+        return [self._shop.bash.path, self.path, subcommand, *codes, *passed.words]
 
     def _pass(self, arguments: JsonObject) -> PassedArguments | CannotPass:
         if self._comments:
-            return pass_to_comments(self._bash, self._run_file, self._comments, arguments)
+            return pass_to_comments(self._shop.bash.path, self.path, self._comments, arguments)
         return pass_arguments(self.schema, arguments)
 
     @cached_property
@@ -201,7 +174,7 @@ class BashScriptTool:
             extra |= COMMENT_ENVIRONMENT
         if timed_out:
             extra |= {"AGENT_TOOL_TIMED_OUT": "1", "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._conditions.timeout:g}"}
-        return self._parent.with_extra(extra)
+        return self._shop.environment.with_extra(extra)
 
     def _config_variables(self, context: CallContext) -> dict[str, str]:
         """The scalars that the file asks for, as variables."""
@@ -234,15 +207,13 @@ class BashScriptTool:
         return "\n".join((first, *(f"{title}:\n{text}" for title, text in streams if text.strip())))
 
     def _explain(self, error: CannotStart, plan: Plan) -> str:
-        place = plan.cwd if "directory:" in str(error) else self._run_file
+        place = plan.cwd if "directory:" in str(error) else self.path
         return f"Error: '{self.spec.name}' could not be started: {error} ({place})"
 
 
-def pass_to_comments(bash: str, file: Path, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
+def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
     """A whole command line, since the script's own functions are called."""
-    from toolyard.kinds.bash_arguments import checked
-
-    return checked(program_argv(bash, file, tool, arguments))
+    return checked(program_argv(bash, Path(path), tool, arguments))
 
 
 def shown(arguments: JsonObject) -> list[str]:

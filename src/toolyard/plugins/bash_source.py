@@ -7,122 +7,142 @@ import contextlib
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.config.problems import ConfigProblem, Position
-from toolyard.kinds.bash_file import Bash, read_schema
-from toolyard.kinds.bash_schema import BashSchema, line_of
-from toolyard.kinds.bash_script import BashConditions, BashScriptTool
+from toolyard.kinds.bash_file import content_key, read_schema
+from toolyard.kinds.bash_schema import BashSchema, SchemaFault, line_of
+from toolyard.kinds.bash_script import BashScriptTool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import Tool
-    from toolyard.kinds.bash_schema_cache import SchemaCache
-    from toolyard.process.child import Children
+    from toolyard.kinds.bash_workshop import BashWorkshop
 
-__all__ = ["BashToolSource", "BashWorkshop"]
+__all__ = ["BashToolSource", "Stamp", "stamp_of"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashWorkshop:
-    """What every bash source of an application shares."""
-
-    bash: Bash
-    children: Children
-    conditions: BashConditions
-    cache: SchemaCache
+Stamp: TypeAlias = "tuple[int, int, int]"
+"""What changes when a file is written or replaced."""
 
 
 class BashToolSource:
     """One tool file, followed through its changes."""
 
-    def __init__(self, file: Path, workshop: BashWorkshop) -> None:
-        self.file = file
+    def __init__(self, path: str, workshop: BashWorkshop) -> None:
+        self.path = path
+        self.workshop = workshop
         self.problems: list[ConfigProblem] = []
         """What is wrong with the file as it is now."""
-        self.workshop = workshop
         self._tool: BashScriptTool | None = None
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: Stamp | None = None
         self._snapshot: Path | None = None
-        self._reading = asyncio.Lock()
+        self._reading: asyncio.Lock | None = None
+
+    @property
+    def file(self) -> Path:
+        """The file, absolute."""
+        return Path(self.path)
 
     def tools(self) -> Sequence[Tool]:
         """The file's tool, unless the file is gone or never was good."""
         return [self._tool] if self._tool else []
 
+    def is_current(self) -> bool:
+        """Whether the file is still what was read."""
+        return self._stamp is not None and stamp_of(self.path) == self._stamp
+
+    def load_known(self) -> bool:
+        """Read the file if its schema is known by its content; tell whether it was, or there is nothing to read."""
+        read = self._read_source()
+        if read is None:
+            return True
+        source, stamp = read
+        schema = self.workshop.cache.get(content_key(self.path, source, self.workshop))
+        if schema is not None:
+            self._accept(source, stamp, schema)
+        return schema is not None
+
+    async def load(self) -> None:
+        """Read the schema by running the file, unless somebody just did."""
+        self._reading = self._reading or asyncio.Lock()
+        async with self._reading:
+            read = None if self.is_current() else self._read_source()
+            if read is not None:
+                source, stamp = read
+                schema = await read_schema(self.path, source, self.workshop)
+                if isinstance(schema, BashSchema):
+                    self._accept(source, stamp, schema)
+                else:
+                    self._refuse(source, stamp, schema)
+
     async def refresh(self) -> bool:
         """Read the file again if it has changed; tell whether the tool did."""
-        if self._stamp is not None and stamp_of(self.file) == self._stamp:
+        if self.is_current():
             return False
-        async with self._reading:
-            return await self._read()
+        before = self._tool
+        if not self.load_known():
+            await self.load()
+        return self._tool is not before
 
     async def aclose(self) -> None:
         """Remove the copy of a last good version, if one was made."""
         self._drop_snapshot()
 
-    async def _read(self) -> bool:
-        stamp = stamp_of(self.file)
-        if stamp is not None and stamp == self._stamp:
-            return False
-        before = self._tool
-        source = self._read_source()
-        self._stamp = stamp
-        if source is None:
-            self._tool = None
-        elif before is None or source != before.source or self._snapshot:
-            await self._load(source)
-        return self._tool is not before
-
-    def _read_source(self) -> bytes | None:
-        """The file's content; None, with a problem, when it cannot be read."""
+    def _read_source(self) -> tuple[bytes, Stamp] | None:
+        """The file's content; when it cannot be read there is no tool, and a problem says why."""
         try:
-            return self.file.read_bytes()
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            with open(fd, "rb", buffering=0) as file:
+                stat = os.fstat(fd)
+                return file.readall(), (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         except FileNotFoundError:
-            self.problems = [file_problem(self.file, "bash_file_missing", "no such file", "check the path")]
+            problem = self._problem("bash_file_missing", "no such file", "check the path")
         except IsADirectoryError:
-            hint = f'a folder of tools is loaded with "bash:{self.file}"'
-            self.problems = [file_problem(self.file, "bash_file_is_directory", "this is a folder, not a file", hint)]
-        except OSError as error:
-            message = f"cannot be read: {error.strerror}"
-            self.problems = [file_problem(self.file, "bash_file_unreadable", message, f"chmod u+r {self.file}")]
+            hint = f'a folder of tools is loaded with "bash:{self.path}"'
+            problem = self._problem("bash_file_is_directory", "this is a folder, not a file", hint)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            problem = self._problem("bash_file_unreadable", f"cannot be read: {reason}", f"chmod u+r {self.path}")
+        self._tool, self._stamp, self.problems = None, None, [problem]
         return None
 
-    async def _load(self, source: bytes) -> None:
-        shop = self.workshop
-        schema = await read_schema(
-            self.file, source, bash=shop.bash, children=shop.children, conditions=shop.conditions, cache=shop.cache
-        )
-        if isinstance(schema, BashSchema):
-            self._drop_snapshot()
-            self.problems = []
-            self._tool = self._make(source, schema)
+    def _accept(self, source: bytes, stamp: Stamp, schema: BashSchema) -> None:
+        """This is the tool now; unless it is the one there was."""
+        self._stamp, self.problems = stamp, []
+        if self._tool and not self._snapshot and source == self._tool.source:
             return
+        self._drop_snapshot()
+        self._tool = BashScriptTool(path=self.path, source=source, schema=schema, workshop=self.workshop)
+
+    def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
+        """The file is faulty: say how, and go on with what worked, if anything did."""
         text = source.decode("utf-8", "replace")
+        self._stamp = stamp
         self.problems = [
             ConfigProblem(
                 code=fault.code,
                 message=fault.message,
-                hint=fault.hint.replace("FILE", str(self.file)),
+                hint=fault.hint.replace("FILE", self.path),
                 where=Position(file=self.file, line=line_of(fault, text)),
             )
-            for fault in schema
+            for fault in faults
         ]
         if self._tool and not self._snapshot:
             self._keep_last_good(self._tool)
 
     def _keep_last_good(self, good: BashScriptTool) -> None:
         """The file no longer is what worked, so what worked gets a place of its own, beside links to its neighbours."""
-        folder = Path(tempfile.mkdtemp(prefix="toolyard-last-good-"))
+        folder = self._snapshot = Path(tempfile.mkdtemp(prefix="toolyard-last-good-"))
+        name = os.path.basename(self.path)
         for neighbour in self.file.parent.iterdir():
-            if neighbour.name != self.file.name:
+            if neighbour.name != name:
                 (folder / neighbour.name).symlink_to(neighbour)
-        self._snapshot = folder
-        (folder / self.file.name).write_bytes(good.source)
-        self._tool = self._make(good.source, good.schema, run_file=folder / self.file.name)
+        (folder / name).write_bytes(good.source)
+        self._tool = BashScriptTool(
+            path=str(folder / name), source=good.source, schema=good.schema, workshop=self.workshop
+        )
 
     def _drop_snapshot(self) -> None:
         snapshot, self._snapshot = self._snapshot, None
@@ -130,26 +150,14 @@ class BashToolSource:
             with contextlib.suppress(OSError):
                 shutil.rmtree(snapshot)
 
-    def _make(self, source: bytes, schema: BashSchema, run_file: Path | None = None) -> BashScriptTool:
-        return BashScriptTool(
-            bash=self.workshop.bash.path,
-            file=self.file,
-            source=source,
-            schema=schema,
-            children=self.workshop.children,
-            conditions=self.workshop.conditions,
-            run_file=run_file,
-        )
+    def _problem(self, code: str, message: str, hint: str) -> ConfigProblem:
+        return ConfigProblem(code=code, message=message, hint=hint, where=Position(file=self.file))
 
 
-def stamp_of(file: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written or replaced; None when there is no file."""
+def stamp_of(path: str | Path) -> Stamp | None:
+    """The stamp of a file; None when there is none."""
     try:
-        stat = os.stat(file)  # half the time of Path.stat, and asked at every call
-    except OSError:
+        stat = os.stat(path)
+    except (OSError, ValueError):
         return None
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-
-
-def file_problem(file: Path, code: str, message: str, hint: str) -> ConfigProblem:
-    return ConfigProblem(code=code, message=message, hint=hint, where=Position(file=file))

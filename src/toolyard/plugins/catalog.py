@@ -86,14 +86,15 @@ class Catalog:
 
 
 async def refresh_side_by_side(sources: Sequence[BashToolSource]) -> None:
-    """Read all sources, as many at a time as the machine has use for."""
+    """Read all sources: at once what is known, the rest as many at a time as the machine has use for."""
+    unknown = [source for source in sources if not source.is_current() and not source.load_known()]
     places = asyncio.Semaphore(2 * (os.cpu_count() or 1))
 
     async def one(source: BashToolSource) -> None:
         async with places:
-            await source.refresh()
+            await source.load()
 
-    await asyncio.gather(*(one(source) for source in sources))
+    await asyncio.gather(*map(one, unknown))
 
 
 def shadowed_problem(shadowed: Shadowed) -> ConfigProblem:

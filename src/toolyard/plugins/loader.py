@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config.problems import ConfigProblem
-from toolyard.plugins.bash_source import BashToolSource, BashWorkshop, stamp_of
+from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.plugins.spec import BashDirectory, BashFile, parse_plugin
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import Json
+    from toolyard.kinds.bash_workshop import BashWorkshop
     from toolyard.plugins.spec import PluginSpec
 
 __all__ = ["Loader"]
@@ -29,18 +30,18 @@ class Loader:
         self._policy = policy
         self._workshop = workshop
         self.problems: list[ConfigProblem] = []
-        self.watched: dict[Path, tuple[int, int, int] | None] = {}
+        self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
     def sources(self, entries: Json, document: Document, kept: Iterable[BashToolSource] = ()) -> list[BashToolSource]:
         """The sources of the document's `plugins`, in order, each file once."""
-        before = {source.file: source for source in kept if source.workshop == self._workshop}
+        before = {source.path: source for source in kept if source.workshop == self._workshop}
         files = dict.fromkeys(self._files(entries, document))
         if self._workshop is None:
             return []
         return [before.get(file) or BashToolSource(file, self._workshop) for file in files]
 
-    def _files(self, entries: Json, document: Document) -> Iterable[Path]:
+    def _files(self, entries: Json, document: Document) -> Iterable[str]:
         if not isinstance(entries, list):
             if entries is not None:
                 self._add(
@@ -71,16 +72,16 @@ class Loader:
             return False
         return True
 
-    def _bash_files(self, spec: PluginSpec) -> Iterable[Path]:
+    def _bash_files(self, spec: PluginSpec) -> Iterable[str]:
         match spec:
             case BashFile(file=file):
                 return [file]
             case BashDirectory(folder=folder):
-                descriptor = folder / DESCRIPTOR
+                descriptor = os.path.join(folder, DESCRIPTOR)
                 self.watched[descriptor] = stamp_of(descriptor)
-                files, problems = bash_files(folder)
+                files, problems = bash_files(Path(folder))
                 self.problems += problems
-                return [Path(os.path.abspath(file)) for file in files]  # links stay as written
+                return [os.path.abspath(file) for file in files]  # links stay as written
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))

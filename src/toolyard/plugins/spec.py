@@ -20,7 +20,7 @@ __all__ = ["BashDirectory", "BashFile", "PluginSpec", "parse_plugin"]
 class BashFile:
     """One bash tool file."""
 
-    file: Path
+    file: str
     pointer: Pointer
 
 
@@ -28,7 +28,7 @@ class BashFile:
 class BashDirectory:
     """A folder whose `agent_plugin.json` lists bash tool files."""
 
-    folder: Path
+    folder: str
     pointer: Pointer
 
 
@@ -48,7 +48,7 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
             return BashFile(file=absolute(file, document), pointer=pointer)
         case {"bash_tool": {"path": str(folder), **rest}}:
             below = rest.get("subdirectory") or ""
-            return BashDirectory(folder=absolute(folder, document) / str(below), pointer=pointer)
+            return BashDirectory(folder=os.path.join(absolute(folder, document), str(below)), pointer=pointer)
         case {"bash_tool": _}:
             return problem(
                 "plugin_spec",
@@ -69,12 +69,12 @@ def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | C
     if not name:
         return problem("plugin_spec", "'bash:' names no path", 'for example "bash:./tools"', pointer, document)
     path = absolute(name, document)
-    return BashDirectory(folder=path, pointer=pointer) if path.is_dir() else BashFile(file=path, pointer=pointer)
+    return BashDirectory(folder=path, pointer=pointer) if os.path.isdir(path) else BashFile(file=path, pointer=pointer)
 
 
 def python_path(name: str, pointer: Pointer, document: Document) -> ConfigProblem:
     """`path:` is for Python plugins; a bash repository has its own spelling."""
-    if is_bash_repository(absolute(name, document)):
+    if is_bash_repository(Path(absolute(name, document))):
         return problem(
             "plugin_path_is_bash",
             f"'{name}' is a repository of bash tools, which 'path:' does not load",
@@ -93,10 +93,9 @@ def is_bash_repository(path: Path) -> bool:
     return path.suffix in (".bash", ".sh") or (isinstance(value, dict) and "bash_tools" in value)
 
 
-def absolute(name: str, document: Document) -> Path:
+def absolute(name: str, document: Document) -> str:
     """A path as written, made absolute without following links, so that messages show what the user wrote."""
-    base = os.path.dirname(document.path)
-    return Path(os.path.abspath(os.path.join(base, os.path.expanduser(name))))
+    return os.path.abspath(os.path.join(document.folder, os.path.expanduser(name)))
 
 
 def problem(code: str, message: str, hint: str, pointer: Pointer, document: Document) -> ConfigProblem:

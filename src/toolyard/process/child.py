@@ -42,7 +42,7 @@ class ChildRequest:
 
     argv: Sequence[str]
     """The first is the absolute path of the program."""
-    cwd: Path
+    cwd: str | Path
     env: Mapping[bytes, bytes]
     stdin: bytes | None = None
     """All that standard input holds; None means that it is at its end."""

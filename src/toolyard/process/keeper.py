@@ -1,6 +1,6 @@
 """The keeper: a small process that starts every child, and outlives none of them.
 
-Run as a script with two numbers: a connected Unix socket and the application's process id. It is the parent of every
+Started with two numbers: a connected Unix socket and the application's process id. It is the parent of every
 child: an exit is learnt from the process itself. It is a *subreaper*: what a child leaves behind by double fork or
 `setsid` becomes a child of the keeper instead of vanishing. When the application ends, however it ends, the keeper
 kills all that is left. Being one small single-threaded process it can also do what a threaded application must not:
@@ -21,12 +21,12 @@ Messages are marshalled tuples behind a four-byte length; both ends are the same
 
 from __future__ import annotations
 
+import _socket as socket  # the public module takes longer to import than everything else here
 import marshal
 import os
 import resource
 import select
 import signal
-import socket
 import struct
 import sys
 import time
@@ -569,11 +569,9 @@ def signal_one(pid: int, started: int, number: int) -> bool:
 
 
 def main() -> None:
-    channel = socket.socket(fileno=int(sys.argv[1]))
+    """Be the keeper of the process that started us."""
+    channel_fd, owner = map(int, sys.argv[-2:])
+    channel = socket.socket(fileno=channel_fd)
     channel.setblocking(False)
-    os.set_inheritable(channel.fileno(), False)
-    Keeper(channel, owner=int(sys.argv[2])).run()
-
-
-if __name__ == "__main__":
-    main()
+    os.set_inheritable(channel_fd, False)
+    Keeper(channel, owner).run()

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Ended", "KeeperLink", "Spawned"]
 
-KEEPER_PROGRAM = Path(__file__).with_name("keeper.py")
+KEEPER_FOLDER = Path(__file__).parent
+START_KEEPER = "import sys; sys.path.append(sys.argv[1]); import keeper; keeper.main()"
+"""Imported, not run as a script, so that its compiled form is used; and by itself, without the rest of the package."""
 CLOSE_PATIENCE = 10.0
 
 
@@ -255,7 +257,16 @@ def start_keeper(channel: socket.socket) -> subprocess.Popen[bytes]:
     """Start the keeper apart from our terminal and environment, holding nothing of ours but the channel."""
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(KEEPER_PROGRAM), str(channel.fileno()), str(os.getpid())],
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                START_KEEPER,
+                str(KEEPER_FOLDER),
+                str(channel.fileno()),
+                str(os.getpid()),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[channel.fileno()],

@@ -1,0 +1,64 @@
+"""What all bash tools of an application share: the interpreter, the conditions they run under, and who runs them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolyard.process.child import NO_LIMITS
+from toolyard.process.environment import ParentEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.kinds.bash_schema_cache import SchemaCache
+    from toolyard.process.child import Children
+    from toolyard.process.limits import Limits
+
+__all__ = ["Bash", "BashConditions", "BashWorkshop", "find_bash"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bash:
+    """The interpreter that runs tool files."""
+
+    path: str
+    identity: str
+    """Changes when another bash takes its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BashConditions:
+    """Under which conditions bash tools run; the same for every file of a configuration."""
+
+    timeout: float = 60
+    error_timeout: float = 5
+    stream_stderr: bool = False
+    pass_env: Sequence[str] = ()
+    limits: Limits = NO_LIMITS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BashWorkshop:
+    """Where bash tools are read and run; equal workshops do it alike."""
+
+    bash: Bash
+    children: Children
+    conditions: BashConditions
+    cache: SchemaCache
+    environment: ParentEnvironment = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "environment", ParentEnvironment(passed=self.conditions.pass_env))
+
+
+def find_bash() -> Bash | None:
+    """The bash on PATH."""
+    path = shutil.which("bash")
+    if path is None:
+        return None
+    real = os.path.realpath(path)
+    stat = os.stat(real)
+    return Bash(path=os.path.abspath(path), identity=f"{real}:{stat.st_mtime_ns}:{stat.st_size}")

@@ -1,0 +1,188 @@
+"""`tool test`: cases run along the real call path, and what differs is said in words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support import CommandLine
+from yard import script
+
+RUN = r"""
+    [ "${1-}" = --value ] || { echo "no value" >&2; exit 3; }
+    printf 'got %s\n' "$2"
+    """
+
+
+@pytest.fixture
+def test(toolyard: CommandLine):
+    """Tests a tool that says what it got, with the given cases."""
+
+    def run(*cases, path: str = ".", options=()):
+        toolyard.file("probe.bash", script("probe", run=RUN, cases='preview) echo "show $2" ;;'))
+        text = cases[0] if len(cases) == 1 and isinstance(cases[0], str) else json.dumps(cases, indent=1)
+        toolyard.file("tests/probe.json", text)
+        return toolyard("tool", "test", path, *options)
+
+    return run
+
+
+GIVEN = {"arguments": {"value": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("case", "differences"),
+    [
+        (GIVEN, []),
+        (GIVEN | {"output": "got x\n", "exit": 0, "preview": "show x"}, []),
+        (GIVEN | {"output": "got x"}, ["output: expected 'got x', got 'got x\\n'"]),
+        (GIVEN | {"output": "got x\nand y\n"}, ["output: line 2: expected 'and y\\n', got nothing more"]),
+        (GIVEN | {"output_contains": "ot"}, []),
+        (GIVEN | {"output_contains": "z"}, ["output: expected to contain 'z', got 'got x\\n'"]),
+        (GIVEN | {"output_matches": "^got .$"}, []),
+        (GIVEN | {"output_matches": "^x"}, ["output: expected to match '^x', got 'got x\\n'"]),
+        (GIVEN | {"output_matches": "("}, ["output_matches: '(' is not a regular expression"]),
+        (GIVEN | {"preview": "y"}, ["preview: expected 'y', got 'show x'"]),
+        (GIVEN | {"exit": 3}, ["exit: expected 3, got 0"]),
+        (GIVEN | {"failure": "timeout"}, ["failure: expected timeout, got success"]),
+        ({"arguments": {}}, ["expected success, got exit_code"]),
+        ({"arguments": {}, "exit": 3, "output_contains": "no value"}, []),
+        ({"arguments": {}, "failure": "exit_code"}, []),
+        ({"arguments": {"value": 1.5}, "failure": "invalid_arguments"}, []),
+        ({"arguments": {"value": 1.5}, "exit": 3}, ["exit: expected 3, got no exit, since it never ran"]),
+        (
+            {"arguments": {"value": 1.5}, "failure": "invalid_arguments", "preview": "x"},
+            ["preview: line 1: expected 'x'"],
+        ),
+        ({"arguments": {}, "tool": "none"}, ["expected success, got unknown_tool"]),
+    ],
+)
+def test_a_case_compares_what_it_gives_and_that_the_call_succeeds(test, case, differences):
+    ran = test(case, options=["--json"])
+    (row,) = ran.json
+    assert len(row["differences"]) == len(differences), row
+    assert all(found.startswith(expected) for found, expected in zip(row["differences"], differences, strict=True)), row
+    assert (row["passed"], ran.code) == (not differences, 1 if differences else 0)
+
+
+def test_outcomes_are_lines_with_the_place_of_a_failing_case(test):
+    ran = test(GIVEN | {"name": "passes"}, {"arguments": {"value": "x"}, "output": "y\n"})
+    assert ran.out.splitlines() == [
+        "ok   passes",
+        "FAIL case at line 8",
+        "     tests/probe.json:8: output: expected 'y\\n', got 'got x\\n'",
+    ]
+    assert (ran.code, ran.err) == (1, "1 passed, 1 failed\n")
+
+
+def test_a_long_text_is_told_by_its_first_line_at_odds(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("probe", run="seq 1000"))
+    expected = "".join(f"{number}\n" for number in range(1, 1001)).replace("500\n", "five hundred\n")
+    toolyard.file("tests/a.json", json.dumps([{"arguments": {}, "output": expected}]))
+    (row,) = toolyard("tool", "test", "--json").json
+    assert row["differences"] == ["output: line 500: expected 'five hundred\\n', got '500\\n'"]
+
+
+def test_each_case_has_a_folder_of_its_own_with_its_files_and_configuration(toolyard: CommandLine):
+    toolyard.file(
+        "probe.bash",
+        script("probe", run='cat sub/a.txt; echo "$AGENT_TOOL_CONFIG_GREETING"; touch left', config_keys=["greeting"]),
+    )
+    case = {"files": {"sub/a.txt": "ü\n"}, "config": {"greeting": "hi"}, "arguments": {}, "output": "ü\nhi\n"}
+    toolyard.file("tests/a.json", json.dumps([case, {"arguments": {}, "exit": 1, "output_contains": "sub/a.txt"}]))
+    before = sorted(toolyard.folder.rglob("*"))
+    assert toolyard("tool", "test").code == 0
+    assert sorted(toolyard.folder.rglob("*")) == before
+    assert not list(toolyard.folder.parent.glob("toolyard-case-*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("[{]", "tests/probe.json:1:3: ", "expecting property name"),
+        ("{}", "tests/probe.json:1:1: ", "a file of cases is a list"),
+        ('[\n{"arguments": {}},\n{"argument": {}}]', "tests/probe.json:3:1: ", "unknown field 'argument'"),
+        ('[{"arguments": []}]', "tests/probe.json:1:2: ", "Expected 'object', got 'array'"),
+        ('[{"arguments": {}, "exit": "3"}]', "tests/probe.json:1:2: ", "Expected 'int | null', got 'str'"),
+        ('[{"arguments": {}, "files": {"../x": ""}}]', "tests/probe.json:1:38: ", "'../x' is outside"),
+        ('[{"arguments": {}, "files": {"/x": ""}}]', "tests/probe.json:1:36: ", "'/x' is outside"),
+    ],
+)
+def test_a_file_of_cases_at_fault_is_shown_with_its_place_and_a_hint(test, text, place, message):
+    ran = test(text)
+    assert ran.code == 1
+    assert ran.err.partition("passed")[2].partition("\n")[2].startswith(place) or ran.err.startswith(place)
+    assert message in ran.err
+
+
+def test_a_faulty_case_does_not_keep_the_others_from_running(test):
+    ran = test(GIVEN | {"name": "sound"}, {"argumentz": {}})
+    assert "ok   sound" in ran.out
+    assert ran.code == 1
+
+
+def test_a_tool_at_fault_is_shown_at_its_line(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("probe").replace('"1.0.0"', '""'))
+    toolyard.file("tests/probe.json", '[{"arguments": {}}]')
+    ran = toolyard("tool", "test")
+    assert ran.code == 1
+    assert "probe.bash:8: 'version' must be a non-empty string" in ran.err
+
+
+def test_without_cases_it_says_where_to_write_some(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("probe"))
+    ran = toolyard("tool", "test")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no cases: write some in tests/NAME.json" in ran.err
+
+
+@pytest.fixture
+def two_tools(toolyard: CommandLine) -> CommandLine:
+    """Two tools; cases in a file for each of them, and in one for both."""
+    for name in ("one", "two"):
+        toolyard.file(f"{name}.bash", script(name, run=f"echo {name}"))
+        toolyard.file(
+            f"tests/{name}.json", json.dumps([{"name": f"of {name}", "arguments": {}, "output": f"{name}\n"}])
+        )
+    both = [{"name": f"names {name}", "tool": name, "arguments": {}, "output": f"{name}\n"} for name in ("one", "two")]
+    toolyard.file("tests/zboth.json", json.dumps(both))
+    return toolyard
+
+
+def names(ran) -> list[str]:
+    assert all(row["passed"] for row in ran.json), ran.json
+    return [row["name"] for row in ran.json]
+
+
+def test_in_a_folder_of_several_tools_a_file_or_a_case_says_which(two_tools: CommandLine):
+    assert names(two_tools("tool", "test", "--json")) == ["of one", "of two", "names one", "names two"]
+
+
+def test_for_a_single_file_its_own_cases_are_run(two_tools: CommandLine):
+    assert names(two_tools("tool", "test", "two.bash", "--json")) == ["of two"]
+    (two_tools.folder / "tests" / "two.json").unlink()
+    (two_tools.folder / "tests" / "one.json").unlink()
+    assert names(two_tools("tool", "test", "two.bash", "--json")) == ["names two"]
+
+
+def test_a_case_that_says_of_no_tool_is_asked_which(two_tools: CommandLine):
+    two_tools.file("tests/other.json", '[{"name": "lost", "arguments": {}}]')
+    ran = two_tools("tool", "test")
+    assert ran.code == 1
+    assert "FAIL lost" in ran.out
+    assert "which tool? the case names none, and there are: one, two" in ran.out
+
+
+def test_cases_stand_beside_a_tool_wherever_its_folder_keeps_it(toolyard: CommandLine):
+    toolyard.file("agent_plugin.json", '{"bash_tools": [{"file": "bin/probe.bash"}]}')
+    toolyard.file("bin/probe.bash", script("probe", run="echo here"))
+    toolyard.file("bin/tests/any.json", '[{"name": "found", "arguments": {}, "output": "here\\n"}]')
+    assert names(toolyard("tool", "test", "--json")) == ["found"]
+
+
+def test_a_test_records_nothing_and_caches_nothing(toolyard: CommandLine):
+    toolyard("tool", "new", "greet")
+    toolyard("tool", "check", "greet")
+    toolyard("tool", "test", "greet")
+    assert list(toolyard.home.iterdir()) == []

@@ -1,0 +1,85 @@
+"""`tool new`: what it writes works as it is, in every mode and under every name."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from support import CommandLine, need
+from toolyard.authoring.scaffold import MODES
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["my_tool", "My-Tool2"])
+def test_a_new_tool_passes_its_check_its_tests_and_shellcheck(toolyard: CommandLine, mode, name):
+    ran = toolyard("tool", "new", name, "--mode", mode)
+    assert (ran.code, ran.out.split()) == (
+        0,
+        [f"{name}/{name}.bash", f"{name}/agent_plugin.json", f"{name}/tests/{name}.json"],
+    )
+    checked = toolyard("tool", "check", name, "--strict")
+    assert (checked.code, checked.out) == (0, "")
+    tested = toolyard("tool", "test", name, "--json")
+    assert [row for row in tested.json if not row["passed"]] == []
+    assert len(tested.json) >= 5
+    linted = toolyard.run([need("shellcheck"), f"{name}/{name}.bash"])
+    assert linted.out == ""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_new_tool_loads_from_its_folder_and_can_be_called(toolyard: CommandLine, mode):
+    toolyard("tool", "new", "greet", "--mode", mode)
+    toolyard.config("bash:./greet")
+    assert toolyard("tools").code == 0
+    ran = toolyard("call", "greet", '{"name": "Ada", "loud": true}')
+    assert (ran.code, ran.out) == (0, "HELLO, ADA!\n")
+
+
+def test_flags_are_the_mode_when_none_is_named(toolyard: CommandLine):
+    toolyard("tool", "new", "greet")
+    assert '"args_mode": "flags"' in (toolyard.folder / "greet" / "greet.bash").read_text()
+
+
+def test_what_to_do_next_is_said_beside_the_answer_and_can_be_typed(toolyard: CommandLine):
+    ran = toolyard("tool", "new", "some where/greet")
+    command = ran.err.removeprefix("next: ").strip()
+    assert toolyard.run(["bash", "-c", command]).code == 0
+
+
+def test_the_script_can_be_run_by_itself(toolyard: CommandLine):
+    toolyard("tool", "new", "greet")
+    script = toolyard.folder / "greet" / "greet.bash"
+    assert os.access(script, os.X_OK)
+    assert toolyard.run([script, "run", "--name", "Ada"]).out == "Hello, Ada!\n"
+    assert toolyard.run([script]).code == 2
+
+
+def test_the_current_folder_can_become_a_tool_while_it_is_empty(toolyard: CommandLine):
+    folder = toolyard.folder / "greet"
+    folder.mkdir()
+    assert toolyard("tool", "new", ".", cwd=folder).code == 0
+    assert toolyard("tool", "test", cwd=folder).code == 0
+    assert toolyard("tool", "new", ".", cwd=folder).code == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "hint"),
+    [
+        ("my tool", "'my tool' cannot name a tool", "for example my_tool"),
+        ("tools/größe", "'größe' cannot name a tool", "for example tools/gr_e"),
+        ("2fast", "'2fast' cannot name a tool", "beginning with a letter"),
+        ("x" * 65, "cannot name a tool", f"for example {'x' * 64}"),
+        ("taken", "taken exists and is not empty", "choose another name"),
+        ("taken/file", "taken/file exists and is not empty", "choose another name"),
+        ("taken/file/below", "Not a directory", "choose a folder that you may write to"),
+        ("/proc/nothing", "cannot be written", "choose a folder that you may write to"),
+    ],
+)
+def test_what_cannot_be_created_is_refused_with_a_way_out(toolyard: CommandLine, path, message, hint):
+    toolyard.file("taken/file", "mine")
+    ran = toolyard("tool", "new", path)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert hint in ran.err
+    assert [file.read_text() for file in toolyard.folder.rglob("*") if file.is_file()] == ["mine"]

@@ -1,0 +1,60 @@
+"""Help comes at once, because a command imports what it needs and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import CommandLine
+
+START = {"toolyard", "toolyard.cli", "toolyard.cli.main"}
+OPENING = START | {f"toolyard.cli.{name}" for name in ("names", "opening", "render", "running")}
+REPORTING = """
+import atexit, runpy, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+HEAVY = {"asyncio", "concurrent", "http", "logging", "multiprocessing", "socket", "ssl", "subprocess"}
+
+
+def imported(toolyard: CommandLine, *words: str) -> set[str]:
+    """The modules that a command imports beyond those that it takes to ask."""
+
+    def modules(program: str | Path) -> set[str]:
+        ran = toolyard.run([sys.executable, "-c", REPORTING, program, *words])
+        assert ran.code == 0, ran.err
+        return set(ran.err.splitlines()[-1].split())
+
+    return modules(toolyard.path) - modules(toolyard.file("nothing.py", ""))
+
+
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        (["--help"], START),
+        (["--version"], START),
+        (["tools", "--help"], OPENING | {"toolyard.cli.tools"}),
+        (["call", "--help"], OPENING | {"toolyard.cli.call", "toolyard.cli.live_output"}),
+        (["tool", "--help"], START | {"toolyard.cli.render", "toolyard.cli.running", "toolyard.cli.tool"}),
+    ],
+)
+def test_help_imports_the_command_line_and_click_and_nothing_heavy(toolyard: CommandLine, words, ours):
+    modules = imported(toolyard, *words)
+    packages = {name.partition(".")[0] for name in modules}
+    assert {name for name in modules if name.partition(".")[0] == "toolyard"} == ours
+    assert packages - set(sys.stdlib_module_names) == {"click", "toolyard"}
+    assert packages & HEAVY == set()
+
+
+def test_writing_a_new_tool_starts_no_machinery(toolyard: CommandLine):
+    modules = imported(toolyard, "tool", "new", "my_tool")
+    assert {name for name in modules if name.startswith("toolyard.")} == START - {"toolyard"} | {
+        "toolyard.authoring",
+        "toolyard.authoring.scaffold",
+        "toolyard.cli.render",
+        "toolyard.cli.running",
+        "toolyard.cli.tool",
+    }

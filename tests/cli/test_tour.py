@@ -1,0 +1,55 @@
+"""`make run`: the tour works from anywhere, leaves nothing behind, and notices when a step goes wrong."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from support import CommandLine, Terminal
+from toolyard.cli.tour import STEPS
+
+TOUR = [sys.executable, "-m", "toolyard.cli.tour"]
+
+
+def test_the_tour_shows_every_step_with_its_command_and_what_came_of_it(toolyard: CommandLine):
+    ran = toolyard.run(TOUR)
+    assert ran.code == 0, ran.err
+    commands = [line for line in ran.out.splitlines() if line.startswith("$ ")]
+    assert len(commands) == len(STEPS) + 2
+    assert commands[0] == "$ toolyard tools"
+    for step in STEPS:
+        assert step.shows in ran.out + ran.err
+    assert '"failure":"exit_code","exit":3' in ran.out
+
+
+def test_the_tour_leaves_nothing_behind(toolyard: CommandLine):
+    before = sorted(toolyard.folder.parent.rglob("*"))
+    toolyard.run(TOUR)
+    assert sorted(toolyard.folder.parent.rglob("*")) == before
+
+
+def test_the_tour_does_not_mind_where_it_is_taken(toolyard: CommandLine):
+    toolyard.file("toolyard.json", "{broken")
+    assert toolyard.run(TOUR).code == 0
+    assert toolyard.run(["bash", "-c", 'mkdir gone; cd gone; rmdir ../gone; exec "$@"', "-", *TOUR]).code == 0
+
+
+def test_the_tour_on_a_terminal_stands_out_by_its_commands(toolyard: CommandLine):
+    with Terminal(toolyard, *TOUR) as terminal:
+        assert terminal.finish() == 0
+    assert terminal.text.count("\x1b[1m$ ") == len(STEPS) + 2
+    assert "\n\n\n" not in terminal.text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("tour.STEPS = (tour.Step(about='', words=['tools'], shows='nonsense'),)", "'nonsense' shown"),
+        ("tour.STEPS = (tour.Step(about='', words=['tools'], exit_code=3, shows=''),)", "exit status 3"),
+    ],
+)
+def test_a_step_that_goes_wrong_fails_the_tour(toolyard: CommandLine, change, said):
+    ran = toolyard.run([sys.executable, "-c", f"from toolyard.cli import tour; {change}; exit(tour.main())"])
+    assert ran.code == 1
+    assert said in ran.err
