@@ -141,7 +141,9 @@ async def test_a_child_need_not_read_its_stdin(desk):
     assert outcome.exit_code == 3
 
 
-@pytest.mark.parametrize("name", ["plain", "with space", "quote'\"$(id)", "ünï", os.fsdecode(b"caf\xe9"), "line\nbreak"])
+@pytest.mark.parametrize(
+    "name", ["plain", "with space", "quote'\"$(id)", "ünï", os.fsdecode(b"caf\xe9"), "line\nbreak"]
+)
 async def test_a_child_runs_in_the_given_directory(desk, name):
     folder = desk.cwd / name
     folder.mkdir()
@@ -188,28 +190,31 @@ def executable(path: Path, text: str, mode: int = 0o755) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(("prepare", "reason"), [
-    pytest.param(lambda at: {"argv": [f"{at}/missing"]},                        errno.ENOENT,  id="missing program"),
-    pytest.param(lambda at: {"argv": [f"{at}"]},                                errno.EACCES,  id="directory as program"),
-    pytest.param(lambda at: {"argv": [executable(at / "x", "", 0o644)]},        errno.EACCES,  id="not executable"),
-    pytest.param(lambda at: {"argv": [executable(at / "x", "echo no shebang")]}, errno.ENOEXEC, id="not a program"),
-    pytest.param(lambda at: {"argv": [executable(at / "x", "#!/no/such\n")]},   errno.ENOENT,  id="missing interpreter"),
-    pytest.param(lambda at: {"argv": [f"{at / 'x' / 'y'}"]},                    errno.ENOENT,  id="missing folder of program"),
-    pytest.param(lambda at: {"argv": ["/bin/true", "x" * (1 << 20)]},           errno.E2BIG,   id="argument too long"),
-    pytest.param(lambda at: {"argv": ["/bin/true"], "cwd": at / "missing"},     errno.ENOENT,  id="missing directory"),
-    pytest.param(lambda at: {"argv": ["/bin/true"], "cwd": at / executable(at / "x", "")}, errno.ENOTDIR, id="file as directory"),
-    pytest.param(lambda at: {"argv": ["/bin/true", "a\0b"]},                    errno.EINVAL,  id="NUL in an argument"),
-    pytest.param(lambda at: {"argv": ["/bin/true", "\ud800"]},                  errno.EINVAL,  id="half a surrogate pair in an argument"),
-    pytest.param(lambda at: {"argv": []},                                       errno.EINVAL,  id="no arguments at all"),
-    pytest.param(lambda at: {"argv": ["/bin/true"], "cwd": at / "a\0b"},        errno.EINVAL,  id="NUL in the directory"),
-    pytest.param(lambda at: {"argv": ["/bin/true"], "env": {b"A": b"x\0y"}},    errno.EINVAL,  id="NUL in a variable"),
-    pytest.param(lambda at: {"argv": ["/bin/true"], "env": {b"A=B": b"x"}},     errno.EINVAL,  id="equals sign in a variable's name"),
-])  # fmt: skip
-async def test_what_cannot_be_started_says_why_and_harms_no_other_call(desk, prepare, reason):
+UNSTARTABLE = {
+    "missing program": (errno.ENOENT, lambda at: {"argv": [f"{at}/missing"]}),
+    "directory as program": (errno.EACCES, lambda at: {"argv": [f"{at}"]}),
+    "not executable": (errno.EACCES, lambda at: {"argv": [executable(at / "x", "", 0o644)]}),
+    "not a program": (errno.ENOEXEC, lambda at: {"argv": [executable(at / "x", "echo no shebang")]}),
+    "missing interpreter": (errno.ENOENT, lambda at: {"argv": [executable(at / "x", "#!/no/such\n")]}),
+    "missing folder of the program": (errno.ENOENT, lambda at: {"argv": [f"{at}/x/y"]}),
+    "argument too long": (errno.E2BIG, lambda at: {"argv": ["/bin/true", "x" * (1 << 20)]}),
+    "missing directory": (errno.ENOENT, lambda at: {"cwd": at / "missing"}),
+    "file as directory": (errno.ENOTDIR, lambda at: {"cwd": Path(executable(at / "x", ""))}),
+    "NUL in an argument": (errno.EINVAL, lambda at: {"argv": ["/bin/true", "a\0b"]}),
+    "half a surrogate pair in an argument": (errno.EINVAL, lambda at: {"argv": ["/bin/true", "\ud800"]}),
+    "no program at all": (errno.EINVAL, lambda at: {"argv": []}),
+    "NUL in the directory": (errno.EINVAL, lambda at: {"cwd": at / "a\0b"}),
+    "NUL in a variable": (errno.EINVAL, lambda at: {"env": {b"A": b"x\0y"}}),
+    "equals sign in a variable's name": (errno.EINVAL, lambda at: {"env": {b"A=B": b"x"}}),
+}
+
+
+@pytest.mark.parametrize(("reason", "prepare"), UNSTARTABLE.values(), ids=UNSTARTABLE)
+async def test_what_cannot_be_started_says_why_and_harms_no_other_call(desk, reason, prepare):
     other = desk.start(f"echo ready; {GO}")
     await other.until_heard("ready\n")
     before = set(os.listdir("/proc/self/fd"))
-    request = ChildRequest(**({"cwd": desk.cwd, "env": desk.env} | prepare(desk.cwd)))
+    request = ChildRequest(**({"argv": ["/bin/true"], "cwd": desk.cwd, "env": desk.env} | prepare(desk.cwd)))
     with pytest.raises(CannotStart) as caught:
         await desk.run_request(request)
     assert caught.value.errno == reason

@@ -163,7 +163,8 @@ import asyncio, os, resource, signal, sys
 from pathlib import Path
 from toolyard.process.child import Children, ChildRequest
 def request(script):
-    return ChildRequest(argv=["/bin/bash", "-c", script], cwd=Path("/"), env={b"PATH": os.environb[b"PATH"]}, timeout=20)
+    env = {b"PATH": os.environb[b"PATH"]}
+    return ChildRequest(argv=["/bin/bash", "-c", script], cwd=Path("/"), env=env, timeout=20)
 async def main(*scripts):
     children = Children()
     outcomes = await asyncio.gather(*(children.run(request(script)) for script in scripts))

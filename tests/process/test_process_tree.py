@@ -16,7 +16,7 @@ TREES = {
     "children that ignore SIGTERM": "(trap '' TERM; sleep $1) & (trap '' TERM; sleep $1) & echo ready; wait",
     "a pipeline": "sleep $1 | cat | tr a b | { echo ready >&3; sleep $1; } 3>&1 >/dev/null",
     "another session that holds the pipes": "setsid sleep $1 & echo ready; wait",
-    "another session, SIGTERM ignored": "setsid bash -c 'trap \"\" TERM; while :; do sleep $1; done' x $1 & echo ready; wait",
+    "another session that ignores SIGTERM": "(trap '' TERM; setsid bash -c 'sleep $0; :' $1) & echo ready; wait",
     "a daemon without variables or descriptors": (
         "( setsid env -i /bin/bash -c 'sleep $0; :' $1 <&- >&- 2>&- & ); sleep 0.1; echo ready; sleep $1"
     ),

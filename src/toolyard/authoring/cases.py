@@ -86,8 +86,8 @@ test_tools.__test__ = False  # type: ignore[attr-defined]  # pytest would take i
 
 
 def case_files(path: Path, bench: Workbench) -> list[Path]:
-    """`tests/*.json` beside the tools; for a single file those named after it, if there are such."""
-    folders = dict.fromkeys(source.file.parent for source in bench.sources)
+    """`tests/*.json` beside the tools that there are; for a single file those named after it, if there are such."""
+    folders = dict.fromkeys(source.file.parent for source in bench.sources if bench.catalog.names())
     found = [file for folder in folders for file in sorted((folder / "tests").glob("*.json"))]
     if path.is_dir():
         return found

@@ -46,7 +46,7 @@ async def check_source(source: BashToolSource, timeout: float) -> list[Finding]:
     script = read_script(source.file)
     findings = [from_problem(relocated(problem), source.file) for problem in source.problems]
     findings += text_findings(script)
-    findings += await syntax_findings(source, timeout)
+    findings += await syntax_findings(source, script, timeout)
     for tool in source.tools():
         if isinstance(tool, BashScriptTool):
             findings += schema_findings(script, tool)
@@ -61,7 +61,7 @@ def without_consequences(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.code not in follows]
 
 
-async def syntax_findings(source: BashToolSource, timeout: float) -> list[Finding]:
+async def syntax_findings(source: BashToolSource, script: ScriptText, timeout: float) -> list[Finding]:
     """What bash itself says of the file without running it."""
     if not source.file.is_file():
         return []
@@ -73,9 +73,10 @@ async def syntax_findings(source: BashToolSource, timeout: float) -> list[Findin
         timeout=timeout,
     )
     said = (await shop.children.run(request)).stderr.text
+    last = len(script.text.splitlines())  # where the file ends too early, bash names the line after it
     hint = f"see it for yourself: bash -n {source.file}"
     return [
-        error(source.file, int(number), "bash_syntax", message.removeprefix("warning: "), hint=hint)
+        error(source.file, min(int(number), last), "bash_syntax", message.removeprefix("warning: "), hint=hint)
         for number, message in SYNTAX_MESSAGE.findall(said)
     ]
 

@@ -33,7 +33,8 @@ def relocated(problem: ConfigProblem) -> ConfigProblem:
     script = read_script(problem.where.file)
     if problem.code == "bash_schema_not_json" and script.syntax_problem:
         found = script.syntax_problem
-        return replace(problem, message=f"`schema` prints no JSON: {found.message}", where=found.where, hint=found.hint)
+        message = f"`schema` prints no JSON: {found.message}"
+        return replace(problem, message=message, where=found.where, hint=found.hint or problem.hint)
     line = fault_line(problem, script)
     return replace(problem, where=Position(file=script.file, line=line)) if line else problem
 

@@ -87,7 +87,11 @@ class Catalog:
 
 async def refresh_side_by_side(sources: Sequence[BashToolSource]) -> None:
     """Read all sources: at once what is known, the rest as many at a time as the machine has use for."""
-    unknown = [source for source in sources if not source.is_current() and not source.load_known()]
+    unknown = []
+    for source in sources:
+        if not source.is_current() and not source.load_known():
+            source.workshop.children.start()
+            unknown.append(source)
     places = asyncio.Semaphore(2 * (os.cpu_count() or 1))
 
     async def one(source: BashToolSource) -> None:

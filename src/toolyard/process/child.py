@@ -87,24 +87,30 @@ class Children:
         """What this system lets us do about runaway processes; known after the first child."""
         return self._keeper.protections
 
+    def start(self) -> None:
+        """Get ready for the first child, which then need not wait."""
+        self._keeper.start()
+
     async def run(self, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
         started = time.monotonic()
-        stdin = open_stdin(request.stdin)
+        fds = {} if request.stdin is None else {0: open_stdin(request.stdin)}
         stdout, stdout_end = Reader.open(request, "stdout")
         stderr, stderr_end = Reader.open(request, "stderr")
+        reading = None
         try:
             spawned = self._keeper.spawn(
                 [os.fsencode(word) for word in request.argv],
                 cwd=os.fsencode(request.cwd),
                 env=request.env,
                 limits=request.limits.as_rlimits(),
-                fds=[stdin, stdout_end, stderr_end],
+                fds={**fds, 1: stdout_end, 2: stderr_end},
             )
-            stdout.start()
-            stderr.start()
+            reading = start_reading(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
+            if reading:
+                reading.cancel()
             captured = stdout.finish(), stderr.finish()
         exit_code, signal = read_wait_status(ended.wait_status)
         return ChildOutcome(
@@ -154,8 +160,12 @@ class Reader:
         self._decoder = Utf8Stream() if self._listener else None
         self._open = True
         self._listening = False
-        self._later: asyncio.TimerHandle | None = None
         self._widened = False
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody wants to know at once what comes."""
+        return self._listener is not None
 
     @classmethod
     def open(cls, request: ChildRequest, stream: Stream) -> tuple[Reader, int]:
@@ -165,20 +175,10 @@ class Reader:
         return cls(ours, request, stream), theirs
 
     def start(self) -> None:
-        """Begin to read: at once for a listener, else as soon as the child has lived a little.
-
-        Most children end within milliseconds and print less than a pipe holds; what those print is read once, at
-        their end, which saves a quarter of what a call costs.
-        """
-        if self._listener:
-            self._listen()
-        else:
-            self._later = self._loop.call_later(READ_AFTER, self._listen)
-
-    def _listen(self) -> None:
-        self._later = None
-        self._loop.add_reader(self._fd, self._read_some)
-        self._listening = True
+        """Begin to read whenever there is something."""
+        if self._open:
+            self._loop.add_reader(self._fd, self._read_some)
+            self._listening = True
 
     def finish(self) -> Captured:
         """Take what is still in the pipe, whoever else may hold it open, and close it."""
@@ -232,17 +232,31 @@ class Reader:
         if not self._open:
             return
         self._open = False
-        if self._later:
-            self._later.cancel()
         if self._listening:
             self._loop.remove_reader(self._fd)
         os.close(self._fd)
 
 
-def open_stdin(data: bytes | None) -> int:
+def start_reading(*readers: Reader) -> asyncio.TimerHandle | None:
+    """Read at once where somebody listens, else as soon as the child has lived a little.
+
+    Most children end within milliseconds and print less than a pipe holds; what those print is read once, at their end,
+    which saves a good part of what a call costs.
+    """
+    waiting = [reader for reader in readers if not reader.is_heard]
+    for reader in readers:
+        if reader.is_heard:
+            reader.start()
+
+    def start_waiting() -> None:
+        for reader in waiting:
+            reader.start()
+
+    return asyncio.get_running_loop().call_later(READ_AFTER, start_waiting) if waiting else None
+
+
+def open_stdin(data: bytes) -> int:
     """A descriptor that holds exactly `data`: no writer, no deadlock, and nothing to clean up."""
-    if data is None:
-        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
     else:

@@ -12,7 +12,7 @@ number of our own choice.
 
 Messages are marshalled tuples behind a four-byte length; both ends are the same interpreter.
 
-    application → keeper    ("spawn", id, argv, cwd, env, limits, fd count), the descriptors attached
+    application → keeper    ("spawn", id, argv, cwd, env, limits, targets), a descriptor attached for each target
                             ("kill", id, grace)
     keeper → application    ("hello", protections)
                             ("failed", id, errno, what)
@@ -162,12 +162,12 @@ class Keeper:
 
     def handle(self, message: tuple[Any, ...]) -> None:
         match message:
-            case ("spawn", id, argv, cwd, env, limits, fd_count):
-                fds = [self.fds.popleft() for _ in range(fd_count)]
+            case ("spawn", id, argv, cwd, env, limits, targets):
+                fds = [(self.fds.popleft(), target) for target in targets]
                 try:
                     self.spawn(id, argv, cwd, env, limits, fds)
                 finally:
-                    for fd in fds:
+                    for fd, _ in fds:
                         os.close(fd)
             case ("kill", id, grace) if id in self.calls:
                 self.begin_end(self.calls[id], grace=grace)
@@ -179,9 +179,12 @@ class Keeper:
         cwd: bytes,
         env: dict[bytes, bytes],
         limits: list[tuple[int, int]],
-        fds: list[int],
+        fds: list[tuple[int, int]],
     ) -> None:
-        """Start a child in its own session, with its mark and limits inherited from the keeper's own."""
+        """Start a child in its own session, with its mark and limits inherited from the keeper's own.
+
+        A descriptor that is not given is inherited too: our standard input is at its end.
+        """
         try:
             os.chdir(cwd)
         except OSError as error:
@@ -194,7 +197,7 @@ class Keeper:
                 argv[0],
                 argv,
                 env,
-                file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)],
+                file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in fds],
                 setsid=True,
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ],

@@ -19,7 +19,7 @@ from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.keeper import HEADER, first_mark, kill_marked, take_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = ["Ended", "KeeperLink", "Spawned"]
 
@@ -101,14 +101,25 @@ class KeeperLink:
         cwd: bytes,
         env: Mapping[bytes, bytes],
         limits: Sequence[tuple[int, int]],
-        fds: Sequence[int],
+        fds: Mapping[int, int],
     ) -> Spawned:
-        """Start a child with `fds` as its descriptors 0, 1, 2 …; takes the descriptors over and closes them."""
-        connection = self._connect()
+        """Start a child with `fds` under the numbers they are given for; takes them over and closes them.
+
+        Without a descriptor 0 its standard input is at its end.
+        """
+        try:
+            connection = self._connect()
+        except ProcessError:
+            close_all(fds.values())
+            raise
         self._next_id += 1
         spawned = self._waiting[self._next_id] = Spawned(self, self._next_id)
-        connection.post(("spawn", spawned.id, list(argv), cwd, env, list(limits), len(fds)), fds)
+        connection.post(("spawn", spawned.id, list(argv), cwd, env, list(limits), list(fds)), list(fds.values()))
         return spawned
+
+    def start(self) -> None:
+        """Start the keeper now, for a child that is about to come."""
+        self._connect()
 
     def kill(self, id: int, grace: float) -> None:
         """Ask for the end of a child's tree; one that has ended already is not asked."""
@@ -293,7 +304,7 @@ def cannot_start(errno: int, what: str) -> CannotStart:
     return CannotStart(f"{subject}: {os.strerror(errno)}", errno=errno)
 
 
-def close_all(fds: Sequence[int]) -> None:
+def close_all(fds: Iterable[int]) -> None:
     """Close descriptors that may be closed already."""
     for fd in fds:
         with contextlib.suppress(OSError):

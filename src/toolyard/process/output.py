@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Captured", "HeadTail", "Utf8Stream", "limit_text"]
 
+PIECE_SIZE = 4096
+"""Smaller pieces are joined, so that a child that prints byte by byte does not cost an object for each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
@@ -30,11 +33,10 @@ class HeadTail:
     """Keeps the first and the last bytes of a stream of any length in bounded memory."""
 
     def __init__(self, limit: int, *, spill_to: Path | None = None) -> None:
-        self._head_limit = max(1, limit // 2)
-        self._tail_limit = max(1, limit - self._head_limit)
-        self._limit = self._head_limit + self._tail_limit
-        self._head: list[bytes] = []
-        self._head_size = 0
+        self._limit = limit
+        self._head_limit = limit // 2
+        self._tail_limit = limit - self._head_limit
+        self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self._dropped = 0
@@ -50,11 +52,10 @@ class HeadTail:
             self._write_spill(data)
         elif self._spill_to is not None and self.total > self._limit:
             self._open_spill(self._spill_to, data)
-        if self._head_size < self._head_limit:
+        if len(self._head) < self._head_limit:
             data = self._fill_head(data)
         if data:
-            self._tail.append(data)
-            self._tail_size += len(data)
+            self._extend_tail(data)
             self._drop_middle()
 
     def finish(self) -> Captured:
@@ -62,20 +63,25 @@ class HeadTail:
         if self._spill is not None:
             self._spill.close()
         if self.total <= self._limit:
-            whole = b"".join((*self._head, *self._tail))
+            whole = b"".join((self._head, *self._tail))
             return Captured(text=whole.decode("utf-8", "replace"), total_bytes=self.total)
         return self._finish_truncated()
 
     def _fill_head(self, data: bytes) -> bytes:
-        room = self._head_limit - self._head_size
-        taken = data[:room]
-        self._head.append(taken)
-        self._head_size += len(taken)
+        room = self._head_limit - len(self._head)
+        self._head += data[:room]
         return data[room:]
+
+    def _extend_tail(self, data: bytes) -> None:
+        self._tail_size += len(data)
+        if self._tail and len(self._tail[-1]) + len(data) <= PIECE_SIZE:
+            self._tail[-1] += data
+        else:
+            self._tail.append(data)
 
     def _drop_middle(self) -> None:
         """Forget the oldest of the tail as soon as newer bytes fill it."""
-        while self._tail_size - len(self._tail[0]) >= self._tail_limit:
+        while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_limit:
             gone = self._tail.popleft()
             self._tail_size -= len(gone)
             self._dropped += len(gone)
@@ -84,7 +90,7 @@ class HeadTail:
 
     def _finish_truncated(self) -> Captured:
         """The head and the tail, each cut at whole characters, around a line that says what is missing."""
-        head, head_rest = cut_before(b"".join(self._head))
+        head, head_rest = cut_before(bytes(self._head))
         tail = b"".join(self._tail)
         start = after_continuation(tail, len(tail) - self._tail_limit)
         missing = head_rest + tail[:start]
@@ -104,7 +110,7 @@ class HeadTail:
         except OSError:
             self._spill_to = None
             return
-        for piece in (*self._head, *self._tail, data):
+        for piece in (bytes(self._head), *self._tail, data):
             self._write_spill(piece)
 
     def _write_spill(self, data: bytes) -> None:
@@ -142,10 +148,12 @@ def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= limit:
         return text, None
-    kept = HeadTail(limit)
-    kept.add(data)
-    captured = kept.finish()
-    return captured.text, captured.truncated
+    head, _ = cut_before(data[: limit // 2])
+    start = after_continuation(data, len(data) - (limit - limit // 2))
+    missing = data[len(head) : start]
+    truncation = Truncation(omitted_bytes=len(missing), omitted_lines=missing.count(b"\n"))
+    ends = (part.decode("utf-8", "surrogatepass") for part in (head, data[start:]))
+    return join_around(*ends, truncation), truncation
 
 
 def join_around(head: str, tail: str, truncation: Truncation) -> str:
@@ -167,9 +175,8 @@ def cut_before(data: bytes) -> tuple[bytes, bytes]:
 
 
 def after_continuation(data: bytes, start: int) -> int:
-    """Move a start forward past the rest of a character that began before it."""
-    start = max(0, start)
-    for end in range(start, min(start + 4, len(data))):
-        if data[end] & 0xC0 != 0x80:
-            return end
-    return start
+    """Move a start forward past the rest of a character that began before it, which is three bytes at most."""
+    end = start
+    while end < min(start + 3, len(data)) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return end

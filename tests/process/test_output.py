@@ -1,0 +1,172 @@
+"""What is kept of a long output: whole characters from both ends, exact counts, and the whole in a file."""
+
+from __future__ import annotations
+
+import re
+import resource
+import tempfile
+import tracemalloc
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from toolyard.process.output import Captured, HeadTail, Utf8Stream, limit_text
+
+MISSING_LINE = re.compile(r"\n\[\.\.\. (\d+) bytes, (\d+) lines? left out(?:; the whole is in (.*))? \.\.\.\]\n")
+MIXED = "aé€😀\nz\u0301ñ\n日本語🇨🇭\n" * 2
+CHOPPED = st.lists(
+    st.sampled_from([b"\x80", b"\xbf", b"\xc3", b"\xa9", b"\xe2", b"\x82", b"\xf0", b"\x9f", b"\xff", b"a", b"\n"])
+)
+"""Bytes that are parts of characters in any order: all that can go wrong at a cut."""
+DATA = st.one_of(st.binary(max_size=80), st.text(max_size=40).map(str.encode), CHOPPED.map(b"".join))
+
+
+def keep(data: bytes, limit: int, cuts: list[int] | None = None, **options: Path) -> Captured:
+    """Feed the data in pieces, cut at these places."""
+    kept = HeadTail(limit, **options)
+    places = [0, *sorted(cut % (len(data) + 1) for cut in cuts or []), len(data)]
+    for start, end in pairwise(places):
+        kept.add(data[start:end])
+    return kept.finish()
+
+
+def ends_of(text: str) -> tuple[str, str, int, int]:
+    """Head, tail and the two counts between them."""
+    found = MISSING_LINE.search(text)
+    assert found
+    return text[: found.start()], text[found.end() :], int(found[1]), int(found[2])
+
+
+@pytest.mark.parametrize("limit", range(len(MIXED.encode()) + 2))
+def test_a_text_is_cut_at_whole_characters_whatever_the_limit(limit):
+    data = MIXED.encode()
+    captured = keep(data, limit)
+    assert captured.total_bytes == len(data)
+    if limit >= len(data):
+        assert (captured.text, captured.truncated) == (MIXED, None)
+        return
+    head, tail, omitted_bytes, omitted_lines = ends_of(captured.text)
+    kept = len((head + tail).encode())
+    assert MIXED.startswith(head)
+    assert MIXED.endswith(tail)
+    assert limit - 6 <= kept <= limit
+    assert omitted_bytes == captured.truncated.omitted_bytes == len(data) - kept
+    assert omitted_lines == captured.truncated.omitted_lines == MIXED.count("\n") - (head + tail).count("\n")
+    assert limit_text(MIXED, limit) == (captured.text, captured.truncated)
+
+
+@given(data=DATA, limit=st.integers(0, 60), cuts=st.lists(st.integers(0, 80), max_size=12))
+@example(data=b"ab\xf0\x9f\x98\x80\x80\x80\x80\x80", limit=6, cuts=[])
+@example(data=b"\xe2\x82\xac\xe2\x82\xac", limit=1, cuts=[1, 2, 3, 4, 5])
+def test_any_bytes_keep_a_true_head_and_tail_however_they_came(data, limit, cuts):
+    captured = keep(data, limit, cuts)
+    whole = data.decode("utf-8", "replace")
+    assert captured == keep(data, limit)
+    if len(data) <= limit:
+        assert (captured.text, captured.truncated) == (whole, None)
+        return
+    head, tail, omitted_bytes, omitted_lines = ends_of(captured.text)
+    assert whole.startswith(head)
+    assert whole.endswith(tail)
+    assert len(data) - limit <= omitted_bytes <= len(data) - limit + 6
+    assert omitted_lines == whole.count("\n") - (head + tail).count("\n")
+
+
+@given(data=DATA, cuts=st.lists(st.integers(0, 80), max_size=12))
+def test_the_pieces_of_a_decoded_stream_add_up_to_the_whole(data, cuts):
+    stream = Utf8Stream()
+    places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    pieces = [stream.feed(data[start:end]) for start, end in pairwise(places)]
+    assert "".join([*pieces, stream.finish()]) == data.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(("data", "pieces"), [
+    (b"\xc3|\xa9",             ["", "é", ""]),
+    (b"a\xf0|\x9f\x98|\x80b",  ["a", "", "😀b", ""]),
+    (b"\xf0\x9f|a",            ["", "\ufffda", ""]),
+    (b"\xff|\xe2\x82",         ["\ufffd", "", "\ufffd"]),
+])  # fmt: skip
+def test_a_character_comes_when_it_is_complete(data, pieces):
+    stream = Utf8Stream()
+    assert [*map(stream.feed, data.split(b"|")), stream.finish()] == pieces
+
+
+@given(text=st.text(st.characters(), max_size=60), limit=st.integers(0, 60))
+@example(text="\ud800" * 9, limit=7)
+def test_a_text_in_memory_is_cut_like_a_stream_and_keeps_half_pairs(text, limit):
+    size = len(text.encode("utf-8", "surrogatepass"))
+    short, truncation = limit_text(text, limit)
+    if size <= limit:
+        assert (short, truncation) == (text, None)
+        return
+    head, tail, omitted_bytes, omitted_lines = ends_of(short)
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert (omitted_bytes, omitted_lines) == (truncation.omitted_bytes, truncation.omitted_lines)
+    assert omitted_bytes == size - len((head + tail).encode("utf-8", "surrogatepass"))
+
+
+def test_one_line_left_out_is_called_a_line():
+    assert "[... 4 bytes, 1 line left out ...]" in limit_text("aaabbb\nccc", 6)[0]
+    assert "[... 9 bytes, 0 lines left out ...]" in limit_text("a" * 15, 6)[0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100_000])
+def test_memory_is_bounded_by_the_limit_whatever_the_size_of_the_pieces(size):
+    limit, piece = 200_000, b"x" * size
+    tracemalloc.start()
+    kept = HeadTail(limit)
+    for _ in range(3_000_000 // max(size, 10)):
+        kept.add(piece)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept.finish().total_bytes == kept.total
+    assert peak < 2 * limit + 2 * size
+
+
+@given(data=DATA, limit=st.integers(0, 60), cuts=st.lists(st.integers(0, 80), max_size=12))
+def test_the_file_holds_exactly_the_whole_and_only_when_something_is_missing(data, limit, cuts):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "deep" / "whole"
+        captured = keep(data, limit, cuts, spill_to=path)
+        if captured.truncated is None:
+            assert not path.exists()
+        else:
+            assert captured.truncated.kept_at == path
+            assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("obstacle", ["a file that is there", "a file for a folder", "no such place"])
+def test_a_file_that_cannot_be_written_costs_the_file_and_not_the_output(tmp_path, obstacle):
+    there = tmp_path / "there"
+    there.write_text("mine")
+    path = {
+        "a file that is there": there,
+        "a file for a folder": there / "whole",
+        "no such place": Path("/proc/no/such"),
+    }[obstacle]
+    captured = keep(b"x" * 100, 10, [50], spill_to=path)
+    assert captured.truncated.kept_at is None
+    assert captured.truncated.omitted_bytes == 90
+    assert there.read_text() == "mine"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("room", [0, 500, 5000])
+async def test_a_disk_that_fills_up_costs_the_file_and_not_the_call(desk, room):
+    """The limit on the size of our own files stands for the disk: a write goes so far and then fails."""
+    await desk.run("true")
+    spill = desk.cwd / "whole"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        outcome = await desk.run("seq 1 5000; seq 5001 10000; exit 3", output_limit=400, spill_to=spill)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (outcome.exit_code, outcome.stdout.truncated.kept_at) == (3, None)
+    assert outcome.stdout.text.startswith("1\n2\n")
+    assert outcome.stdout.text.endswith("9999\n10000\n")
+    assert not spill.exists()
