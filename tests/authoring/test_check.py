@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ class Change:
     """A text on the line where the finding belongs."""
     says: str
     severity: str = "error"
+    patience: float = 30
+    """How long each subcommand may take; short only where one is meant to take too long."""
 
 
 def in_schema(key: str, new: str, code: str, says: str, *, at: str = "", severity: str = "error") -> Change:
@@ -96,6 +99,7 @@ BROKEN = {
         code="bash_schema_timeout",
         at="schema)",
         says="did not finish within 0.5 seconds",
+        patience=0.5,
     ),
     "schema is silent": Change(
         old="    cat <<'JSON'",
@@ -215,6 +219,7 @@ HURTING = {
         at="error) sleep 300",
         says="`error 1` did not finish",
         severity="warning",
+        patience=2,
     ),
     "failing preview": Change(
         old='preview) echo "probe $2"',
@@ -315,8 +320,8 @@ def line_of(text: str, clue: str) -> int:
     return text.count("\n", 0, text.index(clue, start)) + 1
 
 
-async def check(path: Path) -> list[Finding]:
-    return await check_tools(path, timeout=0.5)
+async def check(path: Path, patience: float = 30) -> list[Finding]:
+    return await check_tools(path, timeout=patience)
 
 
 async def test_a_sound_tool_has_no_findings(tmp_path: Path):
@@ -327,7 +332,8 @@ async def test_a_sound_tool_has_no_findings(tmp_path: Path):
 async def test_a_fault_is_found_at_its_line(tmp_path: Path, change: Change):
     assert change.old in SOUND
     text = SOUND.replace(change.old, change.new)
-    findings = [finding for finding in await check(write(tmp_path, text)) if finding.code == change.code]
+    all_findings = await check(write(tmp_path, text), change.patience)
+    findings = [finding for finding in all_findings if finding.code == change.code]
     assert [(finding.line, finding.severity) for finding in findings] == [(line_of(text, change.at), change.severity)]
     assert change.says in findings[0].message
     assert findings[0].hint
@@ -335,7 +341,7 @@ async def test_a_fault_is_found_at_its_line(tmp_path: Path, change: Change):
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
 async def test_a_fault_is_not_joined_by_what_only_follows_from_it(tmp_path: Path, change: Change):
-    findings = await check(write(tmp_path, SOUND.replace(change.old, change.new)))
+    findings = await check(write(tmp_path, SOUND.replace(change.old, change.new)), change.patience)
     assert {finding.code for finding in findings if finding.severity == "error"} == {change.code}
 
 
@@ -456,6 +462,18 @@ async def test_a_descriptor_at_fault_is_found_out(tmp_path: Path, descriptor, li
     assert finding.hint
 
 
+@pytest.mark.parametrize("name", ["agent_plugin.json", "notes.txt", "tool.py"])
+async def test_a_file_that_is_no_bash_script_is_not_run_to_find_out(tmp_path: Path, name):
+    text = "#!/usr/bin/env python3\n" if name == "tool.py" else ""
+    (finding,) = await check(write(tmp_path, f"{text}touch {tmp_path}/ran\n", name))
+    assert (finding.code, finding.line) == ("tool_not_script", 1)
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_script_may_have_any_name_when_it_says_that_it_is_one(tmp_path: Path):
+    assert await check(write(tmp_path, SOUND, "probe")) == []
+
+
 def test_the_command_prints_findings_as_file_line_and_problem(toolyard: CommandLine):
     file = toolyard.file("tools/probe.bash", SOUND.replace('"1.0"', '""').replace("set -euo pipefail", ""))
     ran = toolyard("tool", "check", "tools")
@@ -492,6 +510,4 @@ def test_without_a_bash_a_check_says_what_to_install(toolyard: CommandLine):
 
 
 def encoded(value: object) -> str:
-    import base64
-
     return base64.b64encode(json.dumps(value).encode()).decode()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
 
-from support import CommandLine
+from support import CommandLine, need
 from yard import script
 
 ECHO = "template_bash_echo"
@@ -196,16 +195,13 @@ def test_a_record_that_cannot_be_written_refuses_the_call_when_policy_says_so(to
 
 def test_sessions_in_a_folder_without_permission_are_said(toolyard: CommandLine):
     if os.geteuid() == 0:
-        setpriv = shutil.which("setpriv")
-        if setpriv is None:
-            pytest.skip("root may write everywhere, and there is no setpriv to be somebody else with")
         # Without this capability root is a user like any other.
-        command = [setpriv, "--bounding-set=-dac_override", "--inh-caps=-dac_override", str(toolyard.path)]
+        command = [need("setpriv"), "--bounding-set=-dac_override", "--inh-caps=-dac_override", toolyard.path]
     else:
-        command = [str(toolyard.path)]
+        command = [toolyard.path]
     closed = toolyard.folder / "closed"
     closed.mkdir(mode=0o500)
-    ran = toolyard.run([*command, "--sessions", str(closed), "call", ECHO, '{"value": "hello"}'])
+    ran = toolyard.run([*command, "--sessions", closed, "call", ECHO, '{"value": "hello"}'])
     assert (ran.code, ran.out) == (0, "hello")
     assert "cannot be written: Permission denied" in ran.err
 

@@ -41,19 +41,17 @@ def relocated(problem: ConfigProblem) -> ConfigProblem:
 
 def fault_line(problem: ConfigProblem, script: ScriptText) -> int | None:
     """The line of the value that a problem is about; None where the problem knows better."""
-    known = problem.where.line if problem.where else None
-    clue = script.text.split("\n")[known - 1] if known else ""
     match problem.code:
         case "bash_schema_missing_field":
-            return script.line((quoted(problem.message),), clue)
+            return script.schema_line((quoted(problem.message),))
         case "bash_schema_positional_missing":
-            return script.line(("positional",), clue)
+            return script.schema_line(("positional",))
         case "bash_schema_positional_unknown":
             return script.place_line(quoted(problem.message.partition(" names ")[2]))
         case "bash_schema_parameters":
-            return script.line((*PARAMETERS, *path_in(problem.message)), clue)
+            return script.schema_line((*PARAMETERS, *path_in(problem.message)))
         case code if code in POINTERS:
-            return script.line(POINTERS[code], clue)
+            return script.schema_line(POINTERS[code])
     return None
 
 

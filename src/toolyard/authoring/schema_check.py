@@ -82,7 +82,7 @@ def default_findings(script: ScriptText, schema: BashSchema) -> Iterator[Finding
     for fault in decoded.faults:
         if fault.path in own | schema.defaults().keys():
             message = f"the default of '{fault.path}' does not fit its own schema: {fault.message}"
-            line = script.property_line(fault.path) if fault.path in own else script.place_line(fault.path)
+            line = (None if fault.path in own else script.place_line(fault.path)) or script.property_line(fault.path)
             yield warning(script.file, line, "default_does_not_fit", message, hint="mend the default or the schema")
 
 

@@ -47,11 +47,13 @@ class ScriptText:
             if self._schema is None and piece.text.lstrip().startswith("{"):
                 self._take(piece)
 
+    def schema_line(self, pointer: Pointer) -> int | None:
+        """The line of a value in the schema, or of what is nearest around it; None when that is not written out."""
+        return self._above + (self._schema.position(pointer).line or 1) if self._schema else None
+
     def line(self, pointer: Pointer, *clues: str) -> int:
-        """The line of a value in the schema, or of what is nearest around it; else of the first clue that occurs."""
-        if self._schema is not None:
-            return self._above + (self._schema.position(pointer).line or 1)
-        return self.line_with(*clues)
+        """The line of a value in the schema; else of the first clue that occurs."""
+        return self.schema_line(pointer) or self.line_with(*clues)
 
     def line_with(self, *clues: str) -> int:
         """The line of the first clue that occurs; the first line when none does."""
@@ -72,13 +74,13 @@ class ScriptText:
                 return parameter.line
         return self.line((*PARAMETERS, "properties", name), f'"{name}"', name)
 
-    def place_line(self, name: str) -> int:
-        """Where `positional` names an argument."""
+    def place_line(self, name: str) -> int | None:
+        """Where `positional` names an argument; None when that is not written out."""
         places = self._schema.value.get("positional") if self._schema else None
         for index, place in enumerate(places if isinstance(places, list) else ()):
             if isinstance(place, dict) and place.get("name") == name:
-                return self.line(("positional", index))
-        return self.line(("positional",), '"positional":')
+                return self.schema_line(("positional", index))
+        return self.schema_line(("positional",))
 
     def _take(self, piece: Piece) -> None:
         """Keep a piece that is the schema; remember the first that would be, were it JSON."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
 __all__ = ["Workbench", "open_workbench"]
+
+SUFFIXES = (".bash", ".sh")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +86,26 @@ def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:
     """The tool files meant by a path: a file, a folder with a descriptor, or a folder of `*.bash` files."""
     path = Path(os.path.abspath(path))
     if not path.is_dir():
-        return [path], []
+        return ([path], []) if looks_like_script(path) else ([], [no_script(path)])
     if (path / DESCRIPTOR).exists():
         return bash_files(path)
-    found = sorted((*path.glob("*.bash"), *path.glob("*.sh")))
-    if found:
-        return found, []
-    nothing = ConfigProblem(
-        code="tool_missing",
-        message="no tool files here",
-        hint=f"start one: toolyard tool new {path / 'my_tool'}",
-        where=Position(file=path),
-    )
-    return [], [nothing]
+    found = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+    return (found, []) if found else ([], [no_tools(path)])
+
+
+def looks_like_script(file: Path) -> bool:
+    """Whether a file means to be run by bash: reading a tool runs it, which no other file should suffer by mistake."""
+    if file.suffix in SUFFIXES or not file.is_file():
+        return True  # what is wrong with it is said when it is read
+    with file.open("rb") as content:
+        return re.match(rb"#!.*\b(ba)?sh\b", content.readline(200)) is not None
+
+
+def no_script(file: Path) -> ConfigProblem:
+    message, hint = "this is not a bash script", "name it *.bash, or begin it with #!/usr/bin/env bash"
+    return ConfigProblem(code="tool_not_script", message=message, hint=hint, where=Position(file=file))
+
+
+def no_tools(folder: Path) -> ConfigProblem:
+    hint = f"start one: toolyard tool new {folder / 'my_tool'}"
+    return ConfigProblem(code="tool_missing", message="no tool files here", hint=hint, where=Position(file=folder))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["content_key", "read_schema"]
 
 SCHEMA_LIMIT = 1 << 20
+SCHEMA_VARIABLES = {"AGENT_TOOL_PYTHON": sys.executable, "LC_ALL": "C"}
+"""A schema is kept by the file's content alone, so it must not depend on the user's language; bash also starts sooner."""
 SCHEMA_SUBCOMMAND = re.compile(
     r"""["']?\bschema["']?[ \t]*[)|] | ={1,2}[ \t]*["']?schema\b | ^[ \t]*schema[ \t]*\(\)""", re.VERBOSE | re.MULTILINE
 )
@@ -68,7 +70,7 @@ async def schema_from_run(file: str, shop: BashWorkshop) -> BashSchema | tuple[S
             ChildRequest(
                 argv=[shop.bash.path, file, "schema"],
                 cwd=os.getcwd(),
-                env=shop.environment.with_extra({"AGENT_TOOL_PYTHON": sys.executable}),
+                env=shop.environment.with_extra(SCHEMA_VARIABLES),
                 timeout=shop.conditions.timeout,
                 limits=shop.conditions.limits,
                 output_limit=SCHEMA_LIMIT,

@@ -12,32 +12,37 @@ if TYPE_CHECKING:
 
 __all__ = ["ParentEnvironment", "child_environment", "looks_like_credential", "process_secrets"]
 
-CREDENTIAL_WORDS = frozenset(
-    {"APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS", "DSN", "JWT", "KEY"}
-    | {
-        "KEYS",
-        "PASS",
-        "PASSPHRASE",
-        "PASSWD",
-        "PASSWORD",
-        "PAT",
-        "PRIVATE",
-        "PWD",
-        "SECRET",
-        "SECRETS",
-        "TOKEN",
-        "TOKENS",
-    }
+CREDENTIAL_WORDS = frozenset({
+    "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS", "DSN", "JWT",
+    "KEY", "KEYS", "PASS", "PASSCODE", "PASSPHRASE", "PASSWD", "PASSWORD", "PASSWORDS", "PAT", "PRIVATE", "PWD",
+    "SECRET", "SECRETS", "SSHPASS", "TOKEN", "TOKENS", "WEBHOOK",
+})  # fmt: skip
+CREDENTIAL_ENDINGS = (
+    *("APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY", "SIGNINGKEY", "ENCRYPTIONKEY", "MASTERKEY", "DBPASS"),
+    *("PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIALS"),
 )
-CREDENTIAL_ENDINGS = ("APIKEY", "PASSWORD", "PASSWD", "SECRET", "TOKEN", "PASSPHRASE", "CREDENTIALS")
+"""What ends a word that is written without a break, as in PGPASSWORD."""
 NOT_CREDENTIALS = frozenset({"PWD", "OLDPWD"})
+COUNTED_TOKENS = re.compile(
+    r"\b(?:MAX|MIN|NUM|TOTAL)(?: (?:COMPLETION|CONTEXT|INPUT|NEW|OUTPUT|PROMPT|THINKING))? TOKENS\b"
+    r"|\bTOKENS? (?:BUDGET|COUNT|LIMIT|PER)\b"
+)
+"""Tokens that a model counts, such as MAX_TOKENS, not ones that open a door."""
 SECRET_VALUE = re.compile(
-    r"""^(?:sk-|rk_live_|sk_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|hf_|npm_|pypi-|eyJ[\w-]+\.)
-      | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
-      | ^[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@""",
+    r"""(?<![\w-])(?:sk-|xai-|pplx-|tvly-|nvapi-|glpat-|xapp-|xox[abeprs]-|pypi-|[rs]k_(?:live|test)_|gh[oprsu]_|github_pat_
+        |dckr_pat_|dop_v1_|gsk_|hf_|npm_|r8_|shp(?:at|ca|pa|ss)_|whsec_|AIza|ATATT3|SG\.|ya29\.)[\w.-]{16}
+      | (?<![\w-])A[KS]IA[A-Z0-9]{16}(?![\w-])
+      | (?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.
+      | (?:PRIVATE\ KEY(?:\ BLOCK)?-----|AGE-SECRET-KEY-1)
+      | (?<!\w)(?i:[a-z][a-z0-9+.-]{0,30}://[^/\s:@]*:[^/\s@]+@)
+      | (?:^|[;\s])(?i:password|passwd|pwd|accountkey|sharedaccess(?:key|signature))\s*=\s*[^;\s]""",
     re.VERBOSE,
 )
-CHANGES_BASH = frozenset({"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "CDPATH", "GLOBIGNORE"})
+"""Values that are secrets under any name: keys by their makers' prefixes, passwords in addresses and connections."""
+CHANGES_BASH = frozenset({
+    "BASHOPTS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD", "CDPATH", "ENV", "EXECIGNORE",
+    "FUNCNEST", "GLOBIGNORE", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "TIMEFORMAT", "TMOUT",
+})  # fmt: skip
 """Variables by which bash runs or does something else than the script says."""
 OURS_TO_SET = frozenset({"AGENT_TOOL_PYTHON", "AGENT_TOOL_TIMED_OUT", "AGENT_TOOL_TIMEOUT_SECONDS"})
 SHORTEST_SECRET = 8
@@ -108,6 +113,12 @@ def passes_by_name(name: str) -> bool:
 def credential_name(name: str) -> bool:
     if name in NOT_CREDENTIALS:
         return False
-    upper = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
-    words = re.split(r"[^A-Z0-9]+", upper)
+    words = COUNTED_TOKENS.sub("", " ".join(words_of(name))).split()
     return not CREDENTIAL_WORDS.isdisjoint(words) or any(word.endswith(CREDENTIAL_ENDINGS) for word in words)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name, divided by signs or by capitals, less the numbers at their ends."""
+    divided = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    words = re.split(r"[^A-Z0-9]+", divided.upper())
+    return [word if word == "AUTH0" else word.rstrip("0123456789") for word in words]

@@ -48,6 +48,8 @@ TICK = 0.01
 KILL_SPELL = 0.02
 """How long at a time the keeper only kills, before it looks after its other calls again."""
 MOST_LOOKS = 100
+REAP_EVERY = 1.0
+"""How long an adopted process that has ended may stay in the table while a call runs."""
 SWEEP_AFTER = 0.1
 RECEIVE_SIZE = 8192
 PR_SET_CHILD_SUBREAPER = 36
@@ -58,12 +60,14 @@ HEADER = struct.Struct("!I")
 class Call:
     """One child and everything that descends from it."""
 
-    __slots__ = ("deadline", "grace", "id", "killed", "kills_since", "mark", "pid", "status")
+    __slots__ = ("deadline", "exit_fd", "grace", "id", "killed", "kills_since", "mark", "pid", "status")
 
     def __init__(self, id: int, pid: int, mark: int) -> None:
         self.id = id
         self.pid = pid
         self.mark = mark
+        self.exit_fd = os.pidfd_open(pid) if LINUX else None
+        """Becomes readable when the root ends."""
         self.status: int | None = None
         self.killed = 0
         self.grace = STRAGGLER_GRACE
@@ -87,6 +91,7 @@ class Keeper:
         self.rttime_hard = can_mark()
         self.last_mark = first_mark(os.getpid())
         self.closing = False
+        self.poll = select.poll()
         self.exited: list[Call] = []
         """Calls whose root has ended and that have not been looked at since."""
         self.own_children = open_children_list()
@@ -95,23 +100,22 @@ class Keeper:
     def run(self) -> None:
         """Serve until the application is gone, then until its children are."""
         woken = install_signals(self)
-        poll = select.poll()
-        poll.register(woken, select.POLLIN)
-        poll.register(self.channel, select.POLLIN)
+        self.poll.register(woken, select.POLLIN)
+        self.poll.register(self.channel, select.POLLIN)
         owner_exit = self.watch_owner()
         if owner_exit is not None:
-            poll.register(owner_exit, select.POLLIN)
+            self.poll.register(owner_exit, select.POLLIN)
         self.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}))
         while not (self.closing and not self.calls):
-            events = dict(poll.poll(self.poll_timeout()))
-            if woken in events:
+            ready = {fd for fd, _ in self.poll.poll(self.poll_timeout())}
+            if woken in ready:
                 os.read(woken, 4096)
-            if owner_exit in events and not self.closing:
+            if owner_exit in ready and not self.closing:
                 self.close()
-            elif self.channel.fileno() in events and not self.closing:
+            elif self.channel.fileno() in ready and not self.closing:
                 self.receive()
             if self.closing:
-                unregister(poll, self.channel.fileno(), owner_exit)
+                unregister(self.poll, self.channel.fileno(), owner_exit)
             self.reap()
             self.tend()
             self.flush()
@@ -134,7 +138,7 @@ class Keeper:
             return int(TICK * 1000)
         if self.sweep_at is not None:
             return max(0, int((self.sweep_at - time.monotonic()) * 1000) + 1)
-        return None
+        return int(REAP_EVERY * 1000) if self.calls else None
 
     def close(self) -> None:
         """The application is gone: everything must end."""
@@ -210,8 +214,9 @@ class Keeper:
                 resource.setrlimit(which, value)
             os.chdir("/")
         tighten_limits(pid, limits)
-        call = Call(id, pid, mark)
-        self.calls[id] = self.roots[pid] = call
+        call = self.calls[id] = self.roots[pid] = Call(id, pid, mark)
+        if call.exit_fd is not None:
+            self.poll.register(call.exit_fd, select.POLLIN)
 
     def next_mark(self) -> int:
         """Set the mark that the next child inherits."""
@@ -233,6 +238,13 @@ class Keeper:
             if call := self.roots.pop(pid, None):
                 call.status = status
                 self.exited.append(call)
+                self.forget_exit(call)
+
+    def forget_exit(self, call: Call) -> None:
+        exit_fd, call.exit_fd = call.exit_fd, None
+        if exit_fd is not None:
+            self.poll.unregister(exit_fd)
+            os.close(exit_fd)
 
     def finish_or_sweep(self, call: Call) -> None:
         """The root has ended: report at once when it left nothing, else end what it left."""
@@ -288,8 +300,11 @@ class Keeper:
 
     def report(self, call: Call, left: list[int]) -> None:
         """The call's one end."""
+        if call.killed:
+            self.reap()  # what was killed is gone from the process table too
         self.calls.pop(call.id, None)
         self.roots.pop(call.pid, None)
+        self.forget_exit(call)
         self.send(("gone", call.id, call.pid, call.status or 0, call.killed, left))
         # A list of children read while children end can miss one: look again when things are quiet.
         if self.sweep_at is None:
@@ -430,11 +445,12 @@ def kill_marked(first: int) -> None:
 
 
 def install_signals(keeper: Keeper) -> int:
-    """Wake the loop for ended children; treat SIGTERM like the end of the application."""
+    """Treat SIGTERM like the end of the application; where children cannot be polled, let their end wake the loop."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    if not LINUX:
+        signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: keeper.close())

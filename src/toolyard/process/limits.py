@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 __all__ = ["Limits"]
 
+MOST_SECONDS = 10**9
+"""Thirty years; the kernel counts in nanoseconds, and beyond some centuries it starts again from nothing."""
+MOST = 1 << 62
+"""No machine has more of anything else, and the kernel's own numbers end not far above."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -20,10 +25,11 @@ class Limits:
 
     def as_rlimits(self) -> list[tuple[int, int]]:
         """The pairs that the kernel understands."""
-        pairs = (
-            (resource.RLIMIT_CPU, self.cpu_seconds),
-            (resource.RLIMIT_AS, self.memory_bytes),
-            (resource.RLIMIT_FSIZE, self.file_bytes),
-            (resource.RLIMIT_NOFILE, self.open_files),
+        limits = (
+            (resource.RLIMIT_CPU, self.cpu_seconds, MOST_SECONDS),
+            (resource.RLIMIT_AS, self.memory_bytes, MOST),
+            (resource.RLIMIT_FSIZE, self.file_bytes, MOST),
+            (resource.RLIMIT_NOFILE, self.open_files, MOST),
         )
-        return [(which, value) for which, value in pairs if value is not None]
+        # Below nothing is nothing: to the kernel -1 would mean no limit at all.
+        return [(which, min(max(value, 0), most)) for which, value, most in limits if value is not None]

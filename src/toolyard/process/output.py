@@ -152,8 +152,8 @@ def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:
     start = after_continuation(data, len(data) - (limit - limit // 2))
     missing = data[len(head) : start]
     truncation = Truncation(omitted_bytes=len(missing), omitted_lines=missing.count(b"\n"))
-    ends = (part.decode("utf-8", "surrogatepass") for part in (head, data[start:]))
-    return join_around(*ends, truncation), truncation
+    ends = [part.decode("utf-8", "surrogatepass") for part in (head, data[start:])]
+    return join_around(ends[0], ends[1], truncation), truncation
 
 
 def join_around(head: str, tail: str, truncation: Truncation) -> str:

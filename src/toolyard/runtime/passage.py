@@ -76,6 +76,7 @@ class Passage:
         self._ready: Ready | None = None
         self._verdict: Verdict | None = None
         self._preview: str | None = None
+        self._recorded: dict[str, Any] | None = None
         self._outlets: dict[Stream, StreamRedactor] = {}
 
     @property
@@ -184,7 +185,8 @@ class Passage:
     async def _run(self, ready: Ready) -> ToolResult:
         await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
         try:
-            self._path.audit.write(self._record("start"))
+            self._recorded = self._record()
+            self._path.audit.write({"event": "start", **self._recorded})
         except AuditUnavailable as error:
             raise Refused(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
         result = await ready.tool.run(ready.plan, ready.context)
@@ -206,22 +208,16 @@ class Passage:
         self.result = result
         duration = time.monotonic() - self._started
         try:
-            record = self._record("end")
-            record.update(outcome_record(result, duration))
-            self._path.audit.write(record)
+            recorded = self._recorded or self._record()
+            self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
         except AuditUnavailable:
             log.error("call %s ended but its end could not be recorded", self.call.id)
         self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
         return result
 
-    def _record(self, event: str) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         """What the audit says of the call, before and after."""
-        record: dict[str, Any] = {
-            "event": event,
-            "session": self._settings.session,
-            "call_id": self.call.id,
-            "tool": self.call.name,
-        }
+        record: dict[str, Any] = {"session": self._settings.session, "call_id": self.call.id, "tool": self.call.name}
         if self._ready:
             record.update(self._planned(self._ready))
         if self._verdict:
