@@ -12,7 +12,8 @@ from toolyard import AgentApplication
 
 ROUNDS = 400
 MINIMAL = """case $1 in
-  schema) echo '{"id": "template_bash_echo", "version": "1", "args_mode": "positional", "positional": [{"name": "value"}],
+  schema) echo '{"id": "template_bash_echo", "version": "1", "args_mode": "positional",
+    "positional": [{"name": "value"}],
     "tools": [{"type": "function", "function": {"name": "template_bash_echo", "parameters": {"type": "object",
     "properties": {"value": {"type": "string"}}}}}]}' ;;
   run) printf '%s' "$2" ;;

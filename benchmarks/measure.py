@@ -25,7 +25,8 @@ class Row:
     kept: bool
 
     def __str__(self) -> str:
-        return f"| {self.what} | {self.ours} | {self.floor} | {self.figure} | {self.promise} | {'yes' if self.kept else 'NO'} |"
+        kept = "yes" if self.kept else "NO"
+        return f"| {self.what} | {self.ours} | {self.floor} | {self.figure} | {self.promise} | {kept} |"
 
 
 HEADER = "| what | ours | floor | figure | promise | kept |\n|---|---|---|---|---|---|"

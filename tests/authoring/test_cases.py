@@ -7,6 +7,7 @@ import json
 import pytest
 
 from support import CommandLine
+from toolyard.authoring.cases import test_tools
 from yard import script
 
 RUN = r"""
@@ -15,17 +16,10 @@ RUN = r"""
     """
 
 
-@pytest.fixture
-def test(toolyard: CommandLine):
-    """Tests a tool that says what it got, with the given cases."""
-
-    def run(*cases, path: str = ".", options=()):
-        toolyard.file("probe.bash", script("probe", run=RUN, cases='preview) echo "show $2" ;;'))
-        text = cases[0] if len(cases) == 1 and isinstance(cases[0], str) else json.dumps(cases, indent=1)
-        toolyard.file("tests/probe.json", text)
-        return toolyard("tool", "test", path, *options)
-
-    return run
+def write_probe(toolyard: CommandLine, cases: str) -> None:
+    """A tool that says what it got, and a file of cases."""
+    toolyard.file("probe.bash", script("probe", run=RUN, cases='preview) echo "show $2" ;;'))
+    toolyard.file("tests/probe.json", cases)
 
 
 GIVEN = {"arguments": {"value": "x"}}
@@ -58,22 +52,30 @@ GIVEN = {"arguments": {"value": "x"}}
         ({"arguments": {}, "tool": "none"}, ["expected success, got unknown_tool"]),
     ],
 )
-def test_a_case_compares_what_it_gives_and_that_the_call_succeeds(test, case, differences):
-    ran = test(case, options=["--json"])
-    (row,) = ran.json
-    assert len(row["differences"]) == len(differences), row
-    assert all(found.startswith(expected) for found, expected in zip(row["differences"], differences, strict=True)), row
-    assert (row["passed"], ran.code) == (not differences, 1 if differences else 0)
+@pytest.mark.anyio
+async def test_a_case_compares_what_it_gives_and_that_the_call_succeeds(toolyard: CommandLine, case, differences):
+    write_probe(toolyard, json.dumps([case]))
+    (outcome,), problems = await test_tools(toolyard.folder)
+    assert len(outcome.differences) == len(differences), outcome
+    assert all(map(str.startswith, outcome.differences, differences)), outcome
+    assert (outcome.passed, problems) == (not differences, [])
 
 
-def test_outcomes_are_lines_with_the_place_of_a_failing_case(test):
-    ran = test(GIVEN | {"name": "passes"}, {"arguments": {"value": "x"}, "output": "y\n"})
+def test_outcomes_are_lines_with_the_place_of_a_failing_case(toolyard: CommandLine):
+    cases = [GIVEN | {"name": "passes"}, GIVEN | {"output": "y\n"}]
+    write_probe(toolyard, json.dumps(cases, indent=1))
+    ran = toolyard("tool", "test")
     assert ran.out.splitlines() == [
         "ok   passes",
         "FAIL case at line 8",
         "     tests/probe.json:8: output: expected 'y\\n', got 'got x\\n'",
     ]
     assert (ran.code, ran.err) == (1, "1 passed, 1 failed\n")
+    rows = toolyard("tool", "test", "--json").json
+    assert [(row["name"], row["line"], row["passed"]) for row in rows] == [
+        ("passes", 2, True),
+        ("case at line 8", 8, False),
+    ]
 
 
 def test_a_long_text_is_told_by_its_first_line_at_odds(toolyard: CommandLine):
@@ -100,26 +102,29 @@ def test_each_case_has_a_folder_of_its_own_with_its_files_and_configuration(tool
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("[{]", "tests/probe.json:1:3: ", "expecting property name"),
-        ("{}", "tests/probe.json:1:1: ", "a file of cases is a list"),
-        ('[\n{"arguments": {}},\n{"argument": {}}]', "tests/probe.json:3:1: ", "unknown field 'argument'"),
-        ('[{"arguments": []}]', "tests/probe.json:1:2: ", "Expected 'object', got 'array'"),
-        ('[{"arguments": {}, "exit": "3"}]', "tests/probe.json:1:2: ", "Expected 'int | null', got 'str'"),
-        ('[{"arguments": {}, "files": {"../x": ""}}]', "tests/probe.json:1:38: ", "'../x' is outside"),
-        ('[{"arguments": {}, "files": {"/x": ""}}]', "tests/probe.json:1:36: ", "'/x' is outside"),
+        ("[{]", "1:3", "expecting property name"),
+        ("{}", "1:1", "a file of cases is a list"),
+        ('[\n{"arguments": {}},\n{"argument": {}}]', "3:1", "unknown field 'argument'"),
+        ('[{"arguments": []}]', "1:2", "Expected 'object', got 'array'"),
+        ('[{"arguments": {}, "exit": "3"}]', "1:2", "Expected 'int | null', got 'str'"),
+        ('[{"arguments": {}, "files": {"../x": ""}}]', "1:38", "'../x' is outside"),
+        ('[{"arguments": {}, "files": {"/x": ""}}]', "1:36", "'/x' is outside"),
     ],
 )
-def test_a_file_of_cases_at_fault_is_shown_with_its_place_and_a_hint(test, text, place, message):
-    ran = test(text)
-    assert ran.code == 1
-    assert ran.err.partition("passed")[2].partition("\n")[2].startswith(place) or ran.err.startswith(place)
-    assert message in ran.err
+@pytest.mark.anyio
+async def test_a_file_of_cases_at_fault_has_a_problem_at_its_place(toolyard: CommandLine, text, place, message):
+    write_probe(toolyard, text)
+    _, (problem,) = await test_tools(toolyard.folder)
+    assert str(problem.where) == f"{toolyard.folder}/tests/probe.json:{place}"
+    assert message in problem.message
 
 
-def test_a_faulty_case_does_not_keep_the_others_from_running(test):
-    ran = test(GIVEN | {"name": "sound"}, {"argumentz": {}})
-    assert "ok   sound" in ran.out
-    assert ran.code == 1
+def test_a_faulty_case_does_not_keep_the_others_from_running(toolyard: CommandLine):
+    write_probe(toolyard, json.dumps([GIVEN | {"name": "sound"}, {"argumentz": {}}]))
+    ran = toolyard("tool", "test")
+    assert (ran.code, ran.out) == (1, "ok   sound\n")
+    assert "tests/probe.json:1:50: Object contains unknown field 'argumentz'" in ran.err
+    assert "hint: a case may have arguments, name, tool" in ran.err
 
 
 def test_a_tool_at_fault_is_shown_at_its_line(toolyard: CommandLine):

@@ -94,6 +94,19 @@ def test_ctrl_c_on_a_terminal_ends_the_call_after_what_was_printed(toolyard: Com
     assert_all_gone(toolyard)
 
 
+def test_ctrl_c_that_also_ends_the_reader_of_a_pipeline_makes_no_noise(toolyard: CommandLine, started):
+    toolyard.file("probe.bash", script("probe", run=LINGER))
+    toolyard.config("bash:probe.bash")
+    pipeline = "toolyard call probe 2>&1 | cat; echo ${PIPESTATUS[0]} >status"
+    with Terminal(toolyard, "/usr/bin/env", "bash", "-c", f"trap : INT; {pipeline}") as terminal:
+        started.wait()
+        terminal.type("\x03")
+        terminal.finish()
+    assert "Traceback" not in terminal.text
+    assert (toolyard.folder / "status").read_text() == "130\n"
+    assert_all_gone(toolyard)
+
+
 def test_a_second_ctrl_c_leaves_nothing_behind_either(toolyard: CommandLine, started):
     toolyard.file("probe.bash", script("probe", run="trap '' INT TERM HUP;" + LINGER))
     toolyard.config("bash:probe.bash")

@@ -23,6 +23,7 @@ def probe(toolyard: CommandLine) -> None:
         ("toolyard call probe --json | head -n 1", "{\n"),
         ("toolyard tools --format openai | head -n 1", "[\n"),
         ("toolyard --help | head -n 1", "Usage: toolyard [OPTIONS] COMMAND [ARGS]...\n"),
+        ("toolyard call nonsense 2>&1 | true", ""),
         ("toolyard call probe | true", ""),
         ("python -m toolyard.cli.tour 2>&1 | head -n 1", "A tour of Toolyard"),
     ],

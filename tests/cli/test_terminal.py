@@ -101,7 +101,10 @@ def test_colour_is_for_terminals_and_not_against_no_color(toolyard: CommandLine,
     with Terminal(toolyard, toolyard.path, "call", "nonsense", env=env) as terminal:
         assert terminal.finish() == 2
     assert ("\x1b[" in terminal.text) == coloured
-    assert "\x1b[" not in toolyard("call", "nonsense", env=env).err
+
+
+def test_there_is_no_colour_in_a_pipe(toolyard: CommandLine):
+    assert "\x1b[" not in toolyard("call", "nonsense", env={"TERM": "xterm"}).err
 
 
 def test_findings_are_coloured_by_their_weight_on_a_terminal_only(toolyard: CommandLine):

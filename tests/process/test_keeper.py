@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import json
 import os
 import resource
 import signal
@@ -63,13 +64,9 @@ class Application:
     """A program of its own that runs children until something happens to it."""
 
     def __init__(self, folder: Path, desk_bash: str, mark: str) -> None:
-        import json
-
-        setting = folder / "setting.json"
-        setting.write_text(json.dumps({"bash": desk_bash, "mark": mark, "scripts": list(WORLD.values())}))
         self.process = subprocess.Popen(
             [sys.executable, "-c", APPLICATION],
-            env=os.environ | {"SETTING": str(setting), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=os.environ | {"SETTING": write_setting(folder, desk_bash, mark)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -90,6 +87,12 @@ class Application:
     def close(self) -> None:
         self.process.kill()
         self.process.communicate(timeout=30)
+
+
+def write_setting(folder: Path, bash: str, mark: str) -> str:
+    setting = folder / "setting.json"
+    setting.write_text(json.dumps({"bash": bash, "mark": mark, "scripts": list(WORLD.values())}))
+    return str(setting)
 
 
 @pytest.fixture
@@ -343,6 +346,20 @@ async def test_a_child_in_a_pid_namespace_of_its_own_is_no_exception(desk):
     outcome = await desk.run("unshare --pid --fork bash -c 'setsid sleep $1 & sleep $1' x $1", timeout=0.8, grace=0.1)
     assert outcome.timed_out
     assert desk.alive() == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("end", ["exit", "abort", None])
+async def test_a_child_that_is_such_an_application_itself_leaves_nothing_either(desk, end):
+    env = os.environb | {b"SETTING": os.fsencode(write_setting(desk.cwd, desk.bash, desk.mark))}
+    told = f"until [ -e go ]; do sleep 0.01; done; echo {end or ''}; sleep $1"
+    script = f'exec "$2" -c "$3" < <({told})'
+    inner = desk.start(script, desk.python, APPLICATION, env=env, timeout=None if end else 3.0, grace=0.2)
+    await desk.until(lambda: inner.heard().count("ready\n") == len(WORLD))
+    (desk.cwd / "go").touch()
+    outcome = await inner.outcome()
+    assert desk.alive() == []
+    assert (outcome.exit_code in (3, 134), outcome.timed_out) == (end is not None, end is None)
 
 
 def test_children_belong_to_one_event_loop_and_a_second_is_refused_without_a_leak(desk_request):

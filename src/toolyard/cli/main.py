@@ -111,12 +111,11 @@ def exit_code_of(argv: list[str] | None) -> int:
         result: Any = main.main(args=argv, prog_name="toolyard", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
-        error.show()
-        return 2
+        return ended(error)
     except (click.Abort, KeyboardInterrupt):
-        return interrupted()
-    except BrokenPipeError:
-        return unheard()
+        from toolyard.cli.render import Interrupted
+
+        return ended(Interrupted("interrupted"))
     except Exception:
         from toolyard.cli.render import show_bug
 
@@ -124,19 +123,15 @@ def exit_code_of(argv: list[str] | None) -> int:
         return 70
 
 
-def interrupted() -> int:
-    from toolyard.cli.render import show_note
+def ended(error: click.ClickException) -> int:
+    """Say what was wrong, if anybody still listens."""
+    from toolyard.cli.render import ReaderLeft
 
-    show_note("interrupted")
-    return 130
-
-
-def unheard() -> int:
-    """The reader has left: nothing to say, and nobody to say it to."""
-    from toolyard.cli.render import stop_printing
-
-    stop_printing()
-    return 0
+    try:
+        error.show()
+    except (BrokenPipeError, ReaderLeft):
+        ReaderLeft("").show()
+    return error.exit_code
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolyard.config.problems import ConfigProblem
 
 __all__ = [
+    "Interrupted",
+    "ReaderLeft",
     "is_terminal",
     "relative",
     "show_bug",
@@ -26,7 +28,6 @@ __all__ = [
     "show_problems",
     "show_rows",
     "show_text",
-    "stop_printing",
 ]
 
 STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": "1"}
@@ -127,8 +128,8 @@ def write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError as error:
+        raise ReaderLeft("nobody reads the output") from error
     except OSError as error:
         raise CannotPrint(f"the output cannot be written: {error.strerror}") from error
 
@@ -136,10 +137,32 @@ def write(stream: TextIO | None, text: str) -> None:
 class CannotPrint(click.ClickException):
     """The disk under an output is full, or its terminal is gone."""
 
+    exit_code = 2
+
     def show(self, file: IO[Any] | None = None) -> None:
         """Say so, if there is still a way to."""
         with contextlib.suppress(OSError):
             super().show(file)
+        stop_printing()
+
+
+class Interrupted(click.ClickException):
+    """A signal ended the command. Click would write of a bare KeyboardInterrupt to a pipe that nobody reads."""
+
+    exit_code = 130
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - click's interface
+        """On a terminal, below the ^C."""
+        show_note(f"\n{self.message}" if is_terminal(sys.stderr) else self.message)
+
+
+class ReaderLeft(click.ClickException):
+    """Whoever read the output has seen enough. Click would end the program at a bare BrokenPipeError."""
+
+    exit_code = 0
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - click's interface
+        """There is nothing to say, and nobody to say it to."""
         stop_printing()
 
 

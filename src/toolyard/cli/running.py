@@ -15,6 +15,8 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
     """The exit code of the work; SIGTERM and SIGHUP end it as Ctrl-C does, so that no process of it is left."""
     import asyncio
 
+    from toolyard.cli.render import Interrupted
+
     async def watched() -> int:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -24,5 +26,5 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
 
     try:
         return asyncio.run(watched())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        raise Interrupted("interrupted") from None

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from toolyard.cli.main import exit_code_of, unheard
+from toolyard.cli.main import exit_code_of
 from toolyard.cli.opening import DEFAULT_CONFIG
-from toolyard.cli.render import is_terminal, show_note, show_text
+from toolyard.cli.render import ReaderLeft, is_terminal, show_note, show_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,8 +77,9 @@ def main() -> int:
         show_text("A tour of Toolyard, in a temporary folder with the built-in configuration.\n")
         with tempfile.TemporaryDirectory(prefix="toolyard-tour-") as folder:
             return 0 if all([*steps_in(Path(folder))]) else 1
-    except BrokenPipeError:
-        return unheard()
+    except ReaderLeft as left:
+        left.show()
+        return left.exit_code
     except KeyboardInterrupt:
         return 130
 

@@ -21,7 +21,7 @@ __all__ = ["content_key", "read_schema"]
 
 SCHEMA_LIMIT = 1 << 20
 SCHEMA_VARIABLES = {"AGENT_TOOL_PYTHON": sys.executable, "LC_ALL": "C"}
-"""A schema is kept by the file's content alone, so it must not depend on the user's language; bash also starts sooner."""
+"""A schema is kept by the content of its file, so the user's language must not matter; bash also starts sooner."""
 SCHEMA_SUBCOMMAND = re.compile(
     r"""["']?\bschema["']?[ \t]*[)|] | ={1,2}[ \t]*["']?schema\b | ^[ \t]*schema[ \t]*\(\)""", re.VERBOSE | re.MULTILINE
 )
