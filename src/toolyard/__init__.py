@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # `typing` takes time to import, and the process keeper starts with this file too
 if TYPE_CHECKING:
+    from typing import Any
+
     from toolyard.app import AgentApplication
     from toolyard.core.tool import ToolCall, ToolResult, ToolSpec
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import tempfile
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolyard.process.keeper_link import KeeperLink
+from toolyard.errors import CannotStart, ProcessError
+from toolyard.process.keeper_link import KeeperLink, close_all
 from toolyard.process.limits import Limits
 from toolyard.process.output import Captured, HeadTail, Utf8Stream
 
@@ -31,6 +33,8 @@ READS_AT_ONCE = 16
 READ_AFTER = 0.005
 WIDE_PIPE = 1 << 20
 F_SETPIPE_SZ = 1031
+F_GETPIPE_SZ = 1032
+STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
 NO_LIMITS = Limits()
@@ -94,31 +98,27 @@ class Children:
     async def run(self, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
         started = time.monotonic()
-        fds = {} if request.stdin is None else {0: open_stdin(request.stdin)}
-        stdout, stdout_end = Reader.open(request, "stdout")
-        stderr, stderr_end = Reader.open(request, "stderr")
+        argv, cwd = encode_words(request)
+        fds, stdout, stderr = open_streams(request)
         reading = None
         try:
-            spawned = self._keeper.spawn(
-                [os.fsencode(word) for word in request.argv],
-                cwd=os.fsencode(request.cwd),
-                env=request.env,
-                limits=request.limits.as_rlimits(),
-                fds={**fds, 1: stdout_end, 2: stderr_end},
-            )
+            spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, limits=request.limits.as_rlimits(), fds=fds)
             reading = start_reading(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
             if reading:
                 reading.cancel()
-            captured = stdout.finish(), stderr.finish()
+            try:
+                captured_stdout = stdout.finish()
+            finally:
+                captured_stderr = stderr.finish()
         exit_code, signal = read_wait_status(ended.wait_status)
         return ChildOutcome(
             exit_code=exit_code,
             signal=signal,
             timed_out=timed_out,
-            stdout=captured[0],
-            stderr=captured[1],
+            stdout=captured_stdout,
+            stderr=captured_stderr,
             duration=time.monotonic() - started,
             left=ended.left,
         )
@@ -129,22 +129,36 @@ class Children:
 
     async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:
         """Wait for the end; past the deadline, or when we are cancelled, bring it about."""
+        cancelled: asyncio.CancelledError | None = None
         try:
             if ended := await spawned.ended(within=request.timeout):
                 return ended, False
-        except asyncio.CancelledError:
-            # A task of its own, so that a second cancellation cannot keep the tree alive.
-            await finish_despite_cancellation(asyncio.ensure_future(self._end(spawned, request.grace)))
-            raise
-        return await self._end(spawned, request.grace), True
+        except asyncio.CancelledError as error:
+            cancelled = error
+        ended = await self._end(spawned, request.grace, cancelled)
+        return ended, ended.cut_short
 
-    async def _end(self, spawned: Spawned, grace: float) -> Ended:
-        """Kill the tree; a keeper that does not answer in time is itself ended, which ends the tree."""
+    async def _end(self, spawned: Spawned, grace: float, cancelled: asyncio.CancelledError | None) -> Ended:
+        """Kill the tree and see it gone; a cancellation, be it the first or the tenth, is raised only then.
+
+        A keeper that does not answer in time is itself ended, and the tree with it.
+        """
         spawned.kill(grace=grace)
-        ended = await spawned.ended(within=grace + ANSWER_PATIENCE)
-        while ended is None:
-            await self._keeper.aclose()
-            ended = await spawned.ended()
+        giving_up = asyncio.get_running_loop().call_later(grace + ANSWER_PATIENCE, self._keeper.give_up)
+        ended: Ended | None = None
+        try:
+            while ended is None:
+                try:
+                    ended = await spawned.ended()
+                except asyncio.CancelledError as error:
+                    cancelled = error
+        except ProcessError:
+            if cancelled is None:
+                raise
+        finally:
+            giving_up.cancel()
+        if ended is None or cancelled is not None:
+            raise cancelled or asyncio.CancelledError
         return ended
 
 
@@ -182,13 +196,23 @@ class Reader:
 
     def finish(self) -> Captured:
         """Take what is still in the pipe, whoever else may hold it open, and close it."""
+        try:
+            self._drain()
+            if self._decoder and (rest := self._decoder.finish()):
+                self._hear(rest)
+        finally:
+            self._decoder = None
+            self._close()
+            captured = self._kept.finish()
+        return captured
+
+    def _drain(self) -> None:
+        """Read what was written by now, and no more: something that could not be killed may write for ever."""
+        left: int | None = None
         while self._open and self._read():
-            pass
-        self._close()
-        if self._decoder and (rest := self._decoder.finish()):
-            self._hear(rest)
-        self._decoder = None
-        return self._kept.finish()
+            left = pipe_size(self._fd) if left is None else left - READ_SIZE
+            if left <= 0:
+                return
 
     def _read_some(self) -> None:
         """Read several times in a row, so that much output costs few turns of the loop but never starves it."""
@@ -255,6 +279,42 @@ def start_reading(*readers: Reader) -> asyncio.TimerHandle | None:
     return asyncio.get_running_loop().call_later(READ_AFTER, start_waiting) if waiting else None
 
 
+def encode_words(request: ChildRequest) -> tuple[list[bytes], bytes]:
+    """Program, arguments and directory as the system takes them."""
+    try:
+        return [os.fsencode(word) for word in request.argv], os.fsencode(request.cwd)
+    except UnicodeEncodeError as error:
+        raise CannotStart(f"program: an argument is not text: {error}", errno=errno.EINVAL) from error
+
+
+def open_streams(request: ChildRequest) -> tuple[dict[int, int], Reader, Reader]:
+    """The child's descriptors and our two readers; all of them or none."""
+    fds: dict[int, int] = {}
+    readers: list[Reader] = []
+    try:
+        if request.stdin is not None:
+            fds[0] = open_stdin(request.stdin)
+        for stream in STREAMS:
+            reader, fds[len(readers) + 1] = Reader.open(request, stream)
+            readers.append(reader)
+    except OSError as error:
+        close_all(fds.values())
+        for reader in readers:
+            reader.finish()
+        raise CannotStart(f"streams: {error.strerror}", errno=error.errno or 0) from error
+    return fds, readers[0], readers[1]
+
+
+def pipe_size(fd: int) -> int:
+    """How much a pipe holds at most."""
+    try:
+        import fcntl
+
+        return fcntl.fcntl(fd, F_GETPIPE_SZ)
+    except OSError:
+        return WIDE_PIPE
+
+
 def open_stdin(data: bytes) -> int:
     """A descriptor that holds exactly `data`: no writer, no deadlock, and nothing to clean up."""
     if hasattr(os, "memfd_create"):
@@ -273,14 +333,3 @@ def read_wait_status(status: int) -> tuple[int, int | None]:
     """A wait status as exit code and signal."""
     code = os.waitstatus_to_exitcode(status)
     return (128 - code, -code) if code < 0 else (code, None)
-
-
-async def finish_despite_cancellation(task: asyncio.Future[Ended]) -> None:
-    """Wait for a task even while somebody keeps cancelling us."""
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            continue
-        except Exception:
-            return

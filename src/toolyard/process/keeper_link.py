@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import asyncio
 import contextlib
-import marshal
 import os
 import socket
 import subprocess
@@ -16,17 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
-from toolyard.process.keeper import HEADER, first_mark, kill_marked, take_messages
+from toolyard.process.keeper_wire import pack_message, take_messages
+from toolyard.process.process_tree import first_mark, kill_marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = ["Ended", "KeeperLink", "Spawned"]
 
-KEEPER_FOLDER = Path(__file__).parent
-START_KEEPER = "import sys; sys.path.append(sys.argv[1]); import keeper; keeper.main()"
-"""Imported, not run as a script, so that its compiled form is used; and by itself, without the rest of the package."""
+PACKAGE_FOLDER = Path(__file__).parents[2]
+START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.keeper import main; main()"
+"""Without the environment and the installed packages, which it does not need: it starts in milliseconds."""
 CLOSE_PATIENCE = 10.0
+NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,8 @@ class Ended:
     pid: int
     wait_status: int
     killed: int
+    cut_short: bool
+    """Whether it was still running when its end was asked for."""
     left: Sequence[int]
 
 
@@ -126,6 +129,11 @@ class KeeperLink:
         if self._connection and id in self._waiting:
             self._connection.post(("kill", id, grace))
 
+    def give_up(self) -> None:
+        """End a keeper that does not answer, and all that it owns."""
+        if self._connection is not None:
+            self._lost(self._connection)
+
     async def aclose(self) -> None:
         """End the keeper and with it every child; returns when they are gone."""
         connection, self._connection = self._connection, None
@@ -134,10 +142,12 @@ class KeeperLink:
         connection.close()
         self._fail_all(KeeperLost("the application was closed while a child was running"))
         # A thread, because the keeper may need its grace to end what still runs.
-        await asyncio.to_thread(wait_or_kill, connection.process)
+        await asyncio.to_thread(wait_or_kill, connection)
 
     def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
+        if self._connection is not None and self._connection.process.poll() is not None:
+            self._lost(self._connection)
         if self._connection is None:
             self._connection = Connection.open(loop, on_message=self._handle, on_lost=self._lost)
         elif self._connection.loop is not loop:
@@ -146,21 +156,21 @@ class KeeperLink:
 
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:
-            case ("gone", id, pid, status, killed, left):
-                self._settle(id, Ended(pid=pid, wait_status=status, killed=killed, left=left))
+            case ("gone", id, pid, status, killed, cut_short, left):
+                ended = Ended(pid=pid, wait_status=status, killed=killed, cut_short=cut_short, left=left)
+                self._settle(id, ended)
             case ("failed", id, errno, what):
                 self._settle(id, cannot_start(errno, what))
             case ("hello", protections):
                 self.protections = protections
 
-    def _lost(self) -> None:
+    def _lost(self, connection: Connection) -> None:
         """The keeper died under us: its children have no owner any more, so they are found by their mark and killed."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-            connection.process.kill()
-            connection.process.wait()
-            kill_marked(connection.first_mark)
+        if connection is not self._connection:
+            return  # we know already, and there may be a new keeper by now
+        self._connection = None
+        connection.close()
+        kill_keeper(connection)
         self._fail_all(KeeperLost("the process keeper ended unexpectedly; the running calls were lost"))
 
     def _fail_all(self, reason: KeeperLost) -> None:
@@ -181,7 +191,7 @@ class Connection:
         channel: socket.socket,
         loop: asyncio.AbstractEventLoop,
         on_message: Callable[[tuple[Any, ...]], None],
-        on_lost: Callable[[], None],
+        on_lost: Callable[[Connection], None],
     ) -> None:
         self.process = process
         self.loop = loop
@@ -199,12 +209,17 @@ class Connection:
         loop: asyncio.AbstractEventLoop,
         *,
         on_message: Callable[[tuple[Any, ...]], None],
-        on_lost: Callable[[], None],
+        on_lost: Callable[[Connection], None],
     ) -> Connection:
         """Start a keeper and listen to it."""
-        ours, theirs = socket.socketpair()
-        with theirs:
+        ours, theirs = socketpair()
+        try:
             process = start_keeper(theirs)
+        except CannotStart:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         ours.setblocking(False)
         connection = cls(process, ours, loop, on_message, on_lost)
         loop.add_reader(ours, connection._receive)
@@ -212,8 +227,7 @@ class Connection:
 
     def post(self, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
         """Send a message, at once or as soon as the keeper takes more; closes the descriptors that went with it."""
-        payload = marshal.dumps(message)
-        self._outbox.append((HEADER.pack(len(payload)) + payload, fds))
+        self._outbox.append((pack_message(message), fds))
         if len(self._outbox) == 1:
             self._flush()
 
@@ -232,13 +246,13 @@ class Connection:
             data, fds = self._outbox[0]
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
             try:
-                sent = self._channel.sendmsg([data], rights)
+                sent = self._channel.sendmsg([data], rights, NO_SIGNAL)
             except BlockingIOError:
                 self._stalled = True
                 self.loop.add_writer(self._channel, self._flush)
                 return
             except OSError:
-                self.loop.call_soon(self._on_lost)
+                self.loop.call_soon(self._on_lost, self)
                 return
             close_all(fds)
             if sent < len(data):
@@ -257,11 +271,18 @@ class Connection:
         except OSError:
             data = b""
         if not data:
-            self._on_lost()
+            self._on_lost(self)
             return
         self._inbox += data
         for message in take_messages(self._inbox):
             self._on_message(message)
+
+
+def socketpair() -> tuple[socket.socket, socket.socket]:
+    try:
+        return socket.socketpair()
+    except OSError as error:
+        raise CannotStart(f"the process keeper cannot be reached: {error}", errno=error.errno or 0) from error
 
 
 def start_keeper(channel: socket.socket) -> subprocess.Popen[bytes]:
@@ -274,7 +295,7 @@ def start_keeper(channel: socket.socket) -> subprocess.Popen[bytes]:
                 "-S",
                 "-c",
                 START_KEEPER,
-                str(KEEPER_FOLDER),
+                str(PACKAGE_FOLDER),
                 str(channel.fileno()),
                 str(os.getpid()),
             ],
@@ -289,13 +310,19 @@ def start_keeper(channel: socket.socket) -> subprocess.Popen[bytes]:
         raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
 
 
-def wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+def wait_or_kill(connection: Connection) -> None:
     """Let the keeper finish its work; one that hangs is killed."""
     try:
-        process.wait(CLOSE_PATIENCE)
+        connection.process.wait(CLOSE_PATIENCE)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        kill_keeper(connection)
+
+
+def kill_keeper(connection: Connection) -> None:
+    """Kill a keeper and, in its place, all that it owned."""
+    connection.process.kill()
+    connection.process.wait()
+    kill_marked(connection.first_mark)
 
 
 def cannot_start(errno: int, what: str) -> CannotStart:

@@ -1,0 +1,85 @@
+"""How the keeper starts a child."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+CATCHABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+REASON = struct.Struct("!I")
+
+
+def spawn_unlimited(argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[int, int]]) -> int:
+    """The quick way, for a child that may use what the application may."""
+    return os.posix_spawn(
+        argv[0],
+        argv,
+        env,
+        file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in fds],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=CATCHABLE,
+    )
+
+
+def fork_limited(
+    argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[int, int]], limits: list[tuple[int, int]]
+) -> int:
+    """The exact way: limits that hold from the program's first instruction, for itself and all that it starts.
+
+    They cannot be set from outside once it runs, because it may have forked by then; nor be inherited from us, because
+    a hard limit that we lower for ourselves can not be raised again. One thread makes the fork as safe as a spawn.
+    """
+    failed, tell = os.pipe()
+    try:
+        pid = os.fork()
+        if pid == 0:
+            become(argv, env, fds, limits, tell)
+    finally:
+        os.close(tell)
+        with open(failed, "rb") as reasons:
+            reason = reasons.read(REASON.size)
+    if reason:
+        os.waitpid(pid, 0)
+        (number,) = REASON.unpack(reason)
+        raise OSError(number, os.strerror(number))
+    return pid
+
+
+def become(
+    argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[int, int]], limits: list[tuple[int, int]], tell: int
+) -> NoReturn:
+    """In the forked process: turn into the program, or tell why not."""
+    try:
+        os.setsid()
+        for fd, target in fds:
+            os.dup2(fd, target)
+        for number in CATCHABLE:
+            signal.signal(number, signal.SIG_DFL)
+        # Address space last: from then on we may not even have the memory to go on ourselves.
+        for which, value in sorted(limits, key=lambda limit: limit[0] == resource.RLIMIT_AS):
+            resource.setrlimit(which, limit_pair(which, value))
+        os.execve(argv[0], argv, env)  # noqa: S606 - an argv list, by design
+    except BaseException as error:  # nothing of us may go on in the fork
+        os.write(tell, REASON.pack(reason_of(error)))
+    os._exit(127)
+
+
+def limit_pair(which: int, value: int) -> tuple[int, int]:
+    """Soft and hard limit; never above our own hard limit, which only root could raise."""
+    _, most = resource.getrlimit(which)
+    value = value if most == resource.RLIM_INFINITY else min(value, most)
+    hard = value + 1 if which == resource.RLIMIT_CPU and value != most else value
+    return value, hard
+
+
+def reason_of(error: BaseException) -> int:
+    """Why a spawn failed; words that no system call can take (a NUL, no program at all) are invalid."""
+    return (error.errno if isinstance(error, OSError) else None) or errno.EINVAL

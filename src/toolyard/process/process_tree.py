@@ -1,0 +1,190 @@
+"""Processes as the kernel shows them: who descends from whom, which call they belong to, and how to end them."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+LINUX = sys.platform == "linux"
+PR_SET_CHILD_SUBREAPER = 36
+MARK_BASE = 1_000_000_000_000_000
+"""Marks start here: thirty years of real-time processor time, so that a mark never acts as a limit."""
+MARKS_EACH = 100_000_000
+STOPS_AT_ONCE = 16
+
+
+def become_subreaper() -> bool:
+    """Let orphaned descendants become our children; only Linux can."""
+    if not LINUX:
+        return False
+    import ctypes
+
+    status: int = ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    return status == 0
+
+
+def can_mark() -> int | None:
+    """The hard limit under which marks can be set, or None where they cannot."""
+    if not LINUX:
+        return None
+    _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
+    return hard if hard == resource.RLIM_INFINITY else None
+
+
+def first_mark(keeper_pid: int) -> int:
+    """Where a keeper's marks begin: every keeper of a machine has its own range."""
+    return MARK_BASE + keeper_pid * MARKS_EACH
+
+
+def mark_of(pid: int) -> int | None:
+    """The mark a process carries, zero when it carries none; None when it has ended."""
+    try:
+        soft, _ = resource.prlimit(pid, resource.RLIMIT_RTTIME)
+    except PermissionError:
+        return mark_of_other_user(pid)
+    except OSError:
+        return None
+    return soft if soft > MARK_BASE else 0
+
+
+def mark_of_other_user(pid: int) -> int | None:
+    """The same for a process whose limits only the file tells, such as one that changed its user."""
+    try:
+        with open(f"/proc/{pid}/limits", "rb") as limits:
+            for line in limits:
+                if line.startswith(b"Max realtime timeout"):
+                    soft = line.split()[3]
+                    return int(soft) if soft.isdigit() and int(soft) > MARK_BASE else 0
+    except OSError:
+        pass
+    return None
+
+
+def kill_marked(first: int) -> None:
+    """Kill whatever carries a mark of a keeper that is no more; the slow way, over all processes."""
+    if not LINUX:
+        return
+    quiet = 0
+    for _ in range(64):
+        found = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit() and first < (mark_of(int(name)) or 0) < first + MARKS_EACH:
+                started = start_time(int(name))
+                if started is not None:
+                    found[int(name)] = started
+        signal_all(found, signal.SIGKILL)
+        quiet = 0 if found else quiet + 1
+        if quiet == 2:  # one that forks and ends while we look is easily missed once
+            return
+
+
+def open_children_list() -> int | None:
+    """The list of our own children; we have one thread, so one file has them all."""
+    try:
+        return os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def children_of(pid: int) -> list[int]:
+    """The direct children of all threads of a process."""
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
+                found.extend(map(int, listing.read().split()))
+        except OSError:  # a thread that has ended; its children are another's now
+            continue
+    return found
+
+
+def descendants(heads: Iterable[int]) -> dict[int, int]:
+    """These processes and all below them, each with its start time, ended ones left out."""
+    found: dict[int, int] = {}
+    waiting = list(heads)
+    while waiting:
+        pid = waiting.pop()
+        started = start_time(pid)
+        if started is not None and pid not in found:
+            found[pid] = started
+            waiting.extend(children_of(pid))
+    return found
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks; None when it has ended. Without /proc a living process has 0."""
+    if not LINUX:
+        try:
+            os.kill(pid, 0)
+        except OSError:
+            return None
+        return 0
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def signal_all(tree: dict[int, int], number: int) -> int:
+    """Send a signal to every process of a tree; count those it reached."""
+    return sum(signal_one(pid, started, number) for pid, started in tree.items())
+
+
+def signal_one(pid: int, started: int, number: int) -> bool:
+    """Send a signal to exactly the process that was seen, never to a later one with its number."""
+    try:
+        if not LINUX:
+            os.killpg(pid, number)
+            return True
+        handle = os.pidfd_open(pid)
+        try:
+            if start_time(pid) != started:
+                return False
+            signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+    except OSError:
+        return False
+    return True
+
+
+def stop_tree(heads_now: Callable[[], list[int]]) -> dict[int, int]:
+    """Stop everything, so that nothing forks away or moves to another parent while we look, and tell what it is."""
+    stopped: dict[int, int] = {}
+    for _ in range(STOPS_AT_ONCE):
+        heads = heads_now()
+        stop_groups(heads)
+        fresh = {pid: started for pid, started in descendants(heads).items() if stopped.get(pid) != started}
+        if not fresh:
+            break
+        signal_all(fresh, signal.SIGSTOP)
+        stopped |= fresh
+    return stopped
+
+
+def stop_groups(heads: list[int]) -> None:
+    """Stop the process groups of our own children: unlike a signal to a process, no fork slips through one to a group.
+
+    A child that has ended keeps the number of its group taken until we collect it, and a group never spans two
+    sessions, so that all of it is of one call.
+    """
+    if not LINUX:
+        return
+    for pid in heads:
+        try:
+            if (group := os.getpgid(pid)) != os.getpgrp():
+                os.killpg(group, signal.SIGSTOP)
+        except OSError:
+            continue
