@@ -25,11 +25,9 @@ import _socket as socket  # the public module takes longer to import than everyt
 import os
 import resource
 import select
-import signal
 import struct
 import sys
 import time
-from collections import deque
 
 from toolyard.process.keeper_spawn import fork_limited, reason_of, spawn_unlimited
 from toolyard.process.keeper_wire import pack_message, take_messages
@@ -48,8 +46,11 @@ from toolyard.process.process_tree import (
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Iterator
     from typing import Any
+else:
+    import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
 
 STRAGGLER_GRACE = 0.5
 """How long what outlived its root may take to end by itself after SIGTERM."""
@@ -94,7 +95,7 @@ class Keeper:
         self.owner = owner
         self.calls: dict[int, Call] = {}
         self.roots: dict[int, Call] = {}
-        self.fds: deque[int] = deque()
+        self.fds: list[int] = []
         self.inbox = bytearray()
         self.outbox = bytearray()
         self.subreaper = become_subreaper()
@@ -183,7 +184,7 @@ class Keeper:
     def handle(self, message: tuple[Any, ...]) -> None:
         match message:
             case ("spawn", id, argv, cwd, env, limits, targets):
-                fds = [(self.fds.popleft(), target) for target in targets]
+                fds = [(self.fds.pop(0), target) for target in targets]
                 try:
                     self.spawn(id, argv, cwd, env, limits, fds)
                 finally:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import signal
 import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import NoReturn
+else:
+    import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
 
 CATCHABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 REASON = struct.Struct("!I")
