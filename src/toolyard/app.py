@@ -235,7 +235,9 @@ class AgentApplication:
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"
         self._said.append(
-            ConfigProblem(code="audit_unwritable", message=message, hint=hint, where=Position(file=self._sessions_dir))
+            ConfigProblem(
+                code="audit_unwritable", message=message, hint=hint, where=Position(file=self._sessions_dir / "audit")
+            )
         )
 
     def _settings(self, loaded: Loaded, agent: str) -> CallSettings:

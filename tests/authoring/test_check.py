@@ -148,7 +148,7 @@ BROKEN = {
         '  "positionals": [',
         "bash_schema_positional_missing",
         "positional mode needs 'positional'",
-        at="{\n",
+        at='"args_mode"',
     ),
     "positional without names": in_schema(
         '"positional": [', '  "positional": ["name",', "bash_schema_positional_missing", "a list of objects"

@@ -59,7 +59,7 @@ def test_the_exit_code_says_who_is_at_fault(toolyard: CommandLine, words, code, 
     [
         ("echo out; echo problem >&2; exit 7", ["exit code 7", "problem", "out"], {"exit_code": 7}),
         ("kill -9 $$", ["signal 9"], {"exit_code": 137, "signal": 9}),
-        ("sleep 300", ["timed out after 1 seconds"], {"exit_code": 124, "timed_out": True}),
+        ("sleep 300", ["timed out after 1 second "], {"exit_code": 124, "timed_out": True}),
     ],
 )
 def test_what_a_failed_tool_said_is_the_answer(toolyard: CommandLine, probe, run, text, ending):
@@ -182,7 +182,7 @@ def test_every_call_is_recorded_before_and_after(toolyard: CommandLine):
 def test_a_record_that_cannot_be_written_is_said(toolyard: CommandLine):
     ran = toolyard("--sessions", "/dev/null/sessions", "call", ECHO, '{"value": "hello"}')
     assert (ran.code, ran.out) == (0, "hello")
-    assert "the audit log in /dev/null/sessions/audit cannot be written: Not a directory" in ran.err
+    assert "/dev/null/sessions/audit: the audit log cannot be written: Not a directory" in ran.err
 
 
 def test_a_record_that_cannot_be_written_refuses_the_call_when_policy_says_so(toolyard: CommandLine, probe):

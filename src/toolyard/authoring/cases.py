@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.authoring.differences import differences
-from toolyard.authoring.fault_lines import relocated
 from toolyard.authoring.workbench import Workbench, open_workbench
 from toolyard.config.document import Document, read_document
 from toolyard.config.problems import ConfigProblem
@@ -72,7 +71,7 @@ async def test_tools(path: Path) -> tuple[list[CaseOutcome], list[ConfigProblem]
     """Run every case beside a tool file or in a folder; what is wrong with the files themselves comes apart."""
     outcomes: list[CaseOutcome] = []
     async with open_workbench(path) as bench:
-        problems = [*bench.problems, *map(relocated, bench.catalog.problems)]
+        problems = [*bench.problems, *bench.catalog.problems]
         for file in case_files(path, bench):
             for found in read_cases(file):
                 if isinstance(found, ConfigProblem):

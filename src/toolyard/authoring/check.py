@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.authoring.fault_lines import relocated
 from toolyard.authoring.findings import Finding, error, from_problem, warning
 from toolyard.authoring.schema_check import schema_findings
-from toolyard.authoring.script_text import ScriptText, read_script
 from toolyard.authoring.trial import trial_findings
 from toolyard.authoring.workbench import open_workbench
 from toolyard.kinds.bash_script import BashScriptTool
+from toolyard.plugins.script_text import ScriptText, read_script
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import ParentEnvironment
 
@@ -44,7 +43,7 @@ async def check_tools(path: Path, *, timeout: float = TRIAL_SECONDS) -> list[Fin
 async def check_source(source: BashToolSource, timeout: float) -> list[Finding]:
     """All that can be said of one file."""
     script = read_script(source.file)
-    findings = [from_problem(relocated(problem), source.file) for problem in source.problems]
+    findings = [from_problem(problem, source.file) for problem in source.problems]
     findings += text_findings(script)
     findings += await syntax_findings(source, script, timeout)
     for tool in source.tools():

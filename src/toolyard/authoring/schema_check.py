@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, get_args
 
 from toolyard.authoring.findings import Finding, warning
 from toolyard.authoring.samples import sample_arguments
-from toolyard.authoring.script_text import FUNCTION, PARAMETERS, ScriptText
 from toolyard.core.arguments import ArgumentDecoder, BadArguments
 from toolyard.core.formats import format_problems
 from toolyard.core.tool import WireFormat
+from toolyard.plugins.script_text import FUNCTION, PARAMETERS, ScriptText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,9 @@ from toolyard.core.tool import CallContext, ToolResult
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.authoring.script_text import ScriptText
     from toolyard.core.tool import JsonObject
     from toolyard.kinds.bash_script import BashScriptTool
+    from toolyard.plugins.script_text import ScriptText
     from toolyard.process.child import ChildOutcome
 
 __all__ = ["trial_findings"]

@@ -102,8 +102,10 @@ def refuse_constant(name: str) -> NoReturn:
 
 def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> ConfigProblem:
     """A syntax error, with the usual causes named instead of the parser's surprise."""
-    before = text[: error.pos].rstrip()
-    after = text[error.pos : error.pos + 2]
+    before, after = text[: error.pos].rstrip(), text[error.pos :]
+    if error.msg.startswith("Illegal trailing comma"):  # since Python 3.13 the parser stops at the comma itself
+        before, after = before + ",", after[1:].lstrip()
+    after = after[:2]
     where = Position(file=path, line=error.lineno, column=error.colno)
     if before.endswith(",") and after[:1] in ("}", "]"):
         comma = Position(file=path, line=before.count("\n") + 1, column=len(before) - before.rfind("\n") - 1)

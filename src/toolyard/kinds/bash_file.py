@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,10 +111,8 @@ def explain_line_ends(fault: SchemaFault, source: bytes) -> SchemaFault:
     """Windows line ends make bash fail in ways that hide the cause."""
     if b"\r\n" not in source:
         return fault
-    return SchemaFault(
-        code=fault.code,
+    return replace(
+        fault,
         message=f"{fault.message} (the file has Windows line ends, which bash takes as part of each command)",
         hint="convert it: sed -i 's/\\r$//' FILE",
-        clue=fault.clue,
-        line=fault.line,
     )

@@ -15,7 +15,7 @@ from toolyard.core.tool import Json  # noqa: TC001 - msgspec reads the annotatio
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ArgsMode", "BashSchema", "Positional", "SchemaFault", "SchemaFaultCode", "line_of", "parse_schema"]
+__all__ = ["ArgsMode", "BashSchema", "Positional", "SchemaFault", "SchemaFaultCode", "parse_schema"]
 
 ArgsMode = Literal["flags", "positional", "json"]
 SchemaFaultCode = Literal[
@@ -37,6 +37,9 @@ SchemaFaultCode = Literal[
 ]
 
 
+FUNCTION = ("tools", 0, "function")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaFault:
     """One way in which a tool file breaks its contract."""
@@ -44,9 +47,12 @@ class SchemaFault:
     code: SchemaFaultCode
     message: str
     hint: str
-    clue: str = ""
-    """A text that marks the place in the file, if it is written there literally."""
+    pointer: tuple[str | int, ...] | None = None
+    """Which value of the schema object it is about: keys and indices from its root."""
+    printed: str = ""
+    """A line of the output that shows the fault, and may stand in the file."""
     line: int | None = None
+    """On which line of the file it is, where that is known."""
 
 
 class Positional(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,32 +96,22 @@ def parse_schema(text: str) -> BashSchema | tuple[SchemaFault, ...]:
     return faults or build_schema(value)
 
 
-def line_of(fault: SchemaFault, source: str) -> int:
-    """The line of the tool file that a fault is about, the first line when it cannot be told."""
-    if fault.line is not None:
-        return fault.line
-    position = source.find(fault.clue) if fault.clue else -1
-    if position < 0:
-        position = match.start() if (match := re.search(r"^[ \t]*[\"']?schema[\"']?\s*\)", source, re.MULTILINE)) else 0
-    return source.count("\n", 0, position) + 1
-
-
 def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
 def not_json(text: str, error: Exception) -> SchemaFault:
-    """Not JSON, with the printed line at fault as the clue."""
+    """Not JSON, with the place in the output that shows it."""
+    printed = ""
     if not text.strip():
-        message, clue = "`schema` printed nothing", ""
+        message = "`schema` printed nothing"
     elif isinstance(error, json.JSONDecodeError):
-        printed = text.splitlines()[error.lineno - 1].strip() if error.lineno <= len(text.splitlines()) else ""
         message = f"`schema` did not print JSON: {error.msg} at line {error.lineno} column {error.colno} of its output"
-        clue = printed
+        printed = text.split("\n")[error.lineno - 1].strip()
     else:
-        message, clue = f"`schema` did not print JSON: {error}", ""
+        message = f"`schema` did not print JSON: {error}"
     hint = "run it by hand: bash FILE schema | python3 -m json.tool"
-    return SchemaFault(code="bash_schema_not_json", message=message, hint=hint, clue=clue)
+    return SchemaFault(code="bash_schema_not_json", message=message, hint=hint, printed=printed)
 
 
 def schema_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
@@ -129,7 +125,7 @@ def schema_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
             code="bash_schema_config_keys",
             message="'config_keys' must be a list of strings",
             hint='for example "config_keys": ["smtp_user"]',
-            clue='"config_keys"',
+            pointer=("config_keys",),
         )
 
 
@@ -140,6 +136,7 @@ def field_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
                 code="bash_schema_missing_field",
                 message=f"'{field}' is missing",
                 hint=f'add "{field}" to the schema object',
+                pointer=(),
             )
     for field in ("id", "version"):
         if field in value and (not isinstance(value[field], str) or not value[field]):
@@ -147,7 +144,7 @@ def field_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
                 code="bash_schema_missing_field",
                 message=f"'{field}' must be a non-empty string",
                 hint=f'for example "{field}": "{"my_tool" if field == "id" else "0.1.0"}"',
-                clue=f'"{field}"',
+                pointer=(field,),
             )
     mode = value.get("args_mode")
     if "args_mode" in value and mode not in get_args(ArgsMode):
@@ -155,7 +152,7 @@ def field_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
             code="bash_schema_args_mode",
             message=f"'args_mode' is {json.dumps(mode)}; it must be flags, positional or json",
             hint='"flags" suits most tools, "json" takes any arguments',
-            clue='"args_mode"',
+            pointer=("args_mode",),
         )
 
 
@@ -169,7 +166,7 @@ def tool_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
             code="bash_schema_tool_count",
             message=f"'tools' has {count}; it must have exactly one",
             hint="one file is one tool: put every further tool in a file of its own",
-            clue='"tools"',
+            pointer=("tools",),
         )
         return
     function = tools[0].get("function") if isinstance(tools[0], dict) else None
@@ -178,7 +175,7 @@ def tool_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
             code="bash_schema_tool_type",
             message="'tools[0]' must have type 'function' and an object 'function'",
             hint='{"type": "function", "function": {"name": …, "parameters": …}}',
-            clue='"tools"',
+            pointer=("tools", 0),
         )
         return
     yield from function_faults(value, function)
@@ -190,22 +187,29 @@ def function_faults(value: dict[str, Json], function: dict[str, Json]) -> Iterat
             code="bash_schema_name_mismatch",
             message=f"'id' is {json.dumps(value['id'])} but the function's name is {json.dumps(function.get('name'))}",
             hint="give both the same name",
-            clue='"id"',
+            pointer=("id",),
         )
     if not isinstance(function.get("description", ""), str):
         yield SchemaFault(
             code="bash_schema_tool_type",
             message="'description' must be a string",
             hint="say in a sentence what the tool does",
-            clue='"description"',
+            pointer=(*FUNCTION, "description"),
         )
     if reason := schema_fault(function.get("parameters")):
         yield SchemaFault(
             code="bash_schema_parameters",
             message=f"'parameters' is not a JSON Schema: {reason}",
             hint='start from {"type": "object", "properties": {}}',
-            clue='"parameters"',
+            pointer=(*FUNCTION, "parameters", *path_in(reason)),
         )
+
+
+def path_in(reason: str) -> tuple[str | int, ...]:
+    """The path at the beginning of a reason such as `properties.name.type: expected …`."""
+    found = re.match(r"([\w$.\[\]-]+): ", reason)
+    steps = re.findall(r"\[(\d+)\]|([\w$-]+)", found[1]) if found else ()
+    return tuple(int(index) if index else name for index, name in steps)
 
 
 def positional_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
@@ -217,17 +221,17 @@ def positional_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
             code="bash_schema_positional_missing",
             message="positional mode needs 'positional', a list of objects with a 'name'",
             hint='for example "positional": [{"name": "path", "required": true}]',
-            clue='"positional":' if "positional" in value else '"args_mode"',
+            pointer=("positional",) if "positional" in value else ("args_mode",),
         )
         return
     known = property_names(value)
-    for place in places:
+    for index, place in enumerate(places):
         if known is not None and place["name"] not in known:
             yield SchemaFault(
                 code="bash_schema_positional_unknown",
                 message=f"'positional' names '{place['name']}', which is no property of 'parameters'",
                 hint=f"known properties: {', '.join(known) or 'none'}",
-                clue='"positional":',
+                pointer=("positional", index),
             )
 
 

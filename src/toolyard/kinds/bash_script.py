@@ -196,7 +196,7 @@ class BashScriptTool:
     def _default_text(self, code: int, outcome: ChildOutcome) -> str:
         name = self.spec.name
         if outcome.timed_out:
-            first = f"Error: '{name}' timed out after {self._conditions.timeout:g} seconds (exit code {code})"
+            first = f"Error: '{name}' timed out after {seconds(self._conditions.timeout)} (exit code {code})"
         elif outcome.signal is not None:
             first = (
                 f"Error: '{name}' was ended by signal {outcome.signal}{limit_hit(outcome.signal)} (exit code {code})"
@@ -232,7 +232,12 @@ def upper_snake(key: str) -> str:
 
 
 def fits_variable(value: Json) -> bool:
-    return not (isinstance(value, str) and "\0" in value)
+    """Whether a variable can hold it: not with a NUL, nor with half a character."""
+    return not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value) is None
+
+
+def seconds(number: float) -> str:
+    return "1 second" if number == 1 else f"{number:g} seconds"
 
 
 def limit_hit(signal: int) -> str:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_file import content_key, read_schema
-from toolyard.kinds.bash_schema import BashSchema, SchemaFault, line_of
+from toolyard.kinds.bash_schema import BashSchema, SchemaFault
 from toolyard.kinds.bash_script import BashScriptTool
+from toolyard.plugins.fault_lines import located
+from toolyard.plugins.script_text import ScriptText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,17 +120,8 @@ class BashToolSource:
 
     def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
-        text = source.decode("utf-8", "replace")
-        self._stamp = stamp
-        self.problems = [
-            ConfigProblem(
-                code=fault.code,
-                message=fault.message,
-                hint=fault.hint.replace("FILE", self.path),
-                where=Position(file=self.file, line=line_of(fault, text)),
-            )
-            for fault in faults
-        ]
+        script = ScriptText(self.file, source.decode("utf-8", "replace"))
+        self._stamp, self.problems = stamp, [located(fault, script) for fault in faults]
         if self._tool and not self._snapshot:
             self._keep_last_good(self._tool)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolyard.errors import CannotStart, ProcessError
+from toolyard.process.environment import as_bytes
 from toolyard.process.keeper_link import KeeperLink, close_all
 from toolyard.process.limits import Limits
 from toolyard.process.output import Captured, HeadTail, Utf8Stream
@@ -282,7 +283,7 @@ def start_reading(*readers: Reader) -> asyncio.TimerHandle | None:
 def encode_words(request: ChildRequest) -> tuple[list[bytes], bytes]:
     """Program, arguments and directory as the system takes them."""
     try:
-        return [os.fsencode(word) for word in request.argv], os.fsencode(request.cwd)
+        return [as_bytes(word) for word in request.argv], os.fsencode(request.cwd)
     except UnicodeEncodeError as error:
         raise CannotStart(f"program: an argument is not text: {error}", errno=errno.EINVAL) from error
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["ParentEnvironment", "child_environment", "looks_like_credential", "process_secrets"]
+__all__ = ["ParentEnvironment", "as_bytes", "child_environment", "looks_like_credential", "process_secrets"]
 
 CREDENTIAL_WORDS = frozenset({
     "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS", "DSN", "JWT",
@@ -63,7 +63,7 @@ class ParentEnvironment:
         if now != self._seen:
             self._seen = dict(now)
             self._kept = encoded(child_environment(passed=self._passed))
-        return self._kept | encoded(extra)
+        return self._kept | {as_bytes(name): as_bytes(value) for name, value in extra.items()}
 
 
 def child_environment(parent: Mapping[str, str] | None = None, *, passed: Collection[str] = ()) -> dict[str, str]:
@@ -76,6 +76,11 @@ def raw_environment() -> dict[bytes, bytes]:
     """The environment as Python holds it: comparing that costs a microsecond, decoding it sixty."""
     raw: dict[bytes, bytes] | None = getattr(os.environ, "_data", None)
     return encoded(os.environ) if raw is None else raw
+
+
+def as_bytes(text: str) -> bytes:
+    """Text for a child, which is UTF-8 whatever the locale; bytes that were no text come out as they went in."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def encoded(variables: Mapping[str, str]) -> dict[bytes, bytes]:

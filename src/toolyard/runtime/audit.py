@@ -81,7 +81,7 @@ class NdjsonAudit:
 
     def _report(self, error: OSError) -> None:
         self.close()
-        message = f"the audit log in {self._folder} cannot be written: {error.strerror or error}"
+        message = f"the audit log cannot be written: {error.strerror or error}"
         if not self._failed:
             self._failed = True
             self._on_failure(message)

@@ -77,6 +77,8 @@ class Passage:
         self._verdict: Verdict | None = None
         self._preview: str | None = None
         self._recorded: dict[str, Any] | None = None
+        self._unrecorded = False
+        """Whether the call was refused because it could not be recorded."""
         self._outlets: dict[Stream, StreamRedactor] = {}
 
     @property
@@ -188,6 +190,7 @@ class Passage:
             self._recorded = self._record()
             self._path.audit.write({"event": "start", **self._recorded})
         except AuditUnavailable as error:
+            self._unrecorded = True
             raise Refused(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
         result = await ready.tool.run(ready.plan, ready.context)
         for outlet in self._outlets.values():
@@ -207,13 +210,17 @@ class Passage:
             result = replace(result, text=self._path.redactor.redact(result.text))
         self.result = result
         duration = time.monotonic() - self._started
+        if not self._unrecorded:
+            self._record_end(result, duration)
+        self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
+        return result
+
+    def _record_end(self, result: ToolResult, duration: float) -> None:
+        recorded = self._recorded or self._record()
         try:
-            recorded = self._recorded or self._record()
             self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
         except AuditUnavailable:
             log.error("call %s ended but its end could not be recorded", self.call.id)
-        self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
-        return result
 
     def _record(self) -> dict[str, Any]:
         """What the audit says of the call, before and after."""
