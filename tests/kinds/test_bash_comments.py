@@ -14,15 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolyard.kinds.bash_comments import (
-    CommentParameter,
-    CommentTool,
-    CommentValue,
-    has_comment_tags,
-    parameters_schema,
-    parse_comments,
-)
+from toolyard.kinds.bash_comments import CommentParameter, CommentTool, CommentValue, has_comment_tags, parse_comments
 from toolyard.kinds.bash_comments_program import COMMENT_ENVIRONMENT, PROGRAM, program_argv
+from toolyard.kinds.bash_comments_schema import parameters_schema
 
 BASH = shutil.which("bash") or "bash"
 ARGC_LINE = 'eval "$(argc --argc-eval "$0" "$@")"'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolyard.kinds.bash_comments import value_text
+from toolyard.kinds.bash_comments_schema import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.errors import CannotStart
-from toolyard.kinds.bash_comments import CommentTool, has_comment_tags, parameters_schema, parse_comments
+from toolyard.kinds.bash_comments import CommentTool, has_comment_tags, parse_comments
+from toolyard.kinds.bash_comments_schema import parameters_schema
 from toolyard.kinds.bash_schema import BashSchema, SchemaFault, parse_schema
 from toolyard.process.child import ChildOutcome, ChildRequest
 
