@@ -288,7 +288,10 @@ class Loaded:
 
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""
-        return any(stamp_of(path) != stamp for path, stamp in self._stamps.items())
+        for path, stamp in self._stamps.items():  # noqa: SIM110 - asked at every call, and a generator costs more
+            if stamp_of(path) != stamp:
+                return True
+        return False
 
     def take_over_stamps(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""

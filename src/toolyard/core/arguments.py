@@ -41,6 +41,13 @@ class ArgumentDecoder:
 
     def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
         """The arguments as the schema wants them, or all that is wrong with them."""
+        if self._simple is not None and type(arguments) is dict:
+            value = self._defaults.fill(arguments, (), set())
+            if self._simple.fits(value):
+                return value  # type: ignore[no-any-return]  # an object stays one
+        return self._decode_fully(arguments)
+
+    def _decode_fully(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
         from referencing.exceptions import Unresolvable
 
         try:
@@ -63,8 +70,6 @@ class ArgumentDecoder:
         for _ in range(MOST_ROUNDS):
             if is_deeper(value, MOST_LEVELS):
                 raise RecursionError
-            if self._simple is not None and self._simple.fits(value):
-                return value  # type: ignore[no-any-return]  # an object stays one
             errors = list(self._validator.iter_errors(value))
             if not errors:
                 return value  # type: ignore[no-any-return]  # an object stays one

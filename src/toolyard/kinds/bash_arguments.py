@@ -19,7 +19,8 @@ __all__ = ["CannotPass", "PassedArguments", "pass_arguments"]
 
 LONGEST_WORD = 131_071
 """The kernel's limit on one argument, less its final NUL."""
-ROOM_FOR_ENVIRONMENT = 262_144
+ROOM = os.sysconf("SC_ARG_MAX") - 262_144
+"""What all words together may take, with room left for the environment."""
 PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 ESCAPED = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
@@ -121,8 +122,7 @@ def checked(words: list[str]) -> PassedArguments | CannotPass:
         if size > LONGEST_WORD:
             return too_large(size, LONGEST_WORD)
         total += size + 9
-    room = os.sysconf("SC_ARG_MAX") - ROOM_FOR_ENVIRONMENT
-    return too_large(total, room) if total > room else PassedArguments(words=words)
+    return too_large(total, ROOM) if total > ROOM else PassedArguments(words=words)
 
 
 def too_large(size: int, most: int) -> CannotPass:

@@ -57,12 +57,15 @@ class Approver(Protocol):
         """Yes or no, with a reason that the model sees."""
 
 
+ALLOWED = Verdict(decision="allow", reason="no permission rules are configured", rule="allow-all")
+
+
 class AllowAll:
     """The policy while no rules are configured."""
 
     async def decide(self, request: PermissionRequest) -> Verdict:  # noqa: ARG002 - the interface
         """Everything that was configured may run."""
-        return Verdict(decision="allow", reason="no permission rules are configured", rule="allow-all")
+        return ALLOWED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,8 @@ class Passage:
         plan = tool.plan(arguments, context)
         if isinstance(plan, ToolResult):
             raise Refused(plan)
-        self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=arguments))
+        if self._observer:
+            self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=arguments))
         return Ready(tool=tool, context=context, plan=plan)
 
     def _context(self) -> CallContext:
@@ -178,7 +179,8 @@ class Passage:
             self._tell(PermissionAsked(call_id=self.call.id, reason=verdict.reason))
             answer = await self._path.approver.approve(request, verdict)
             verdict = Verdict(decision="allow" if answer.allowed else "deny", reason=answer.reason, rule=verdict.rule)
-        self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=verdict.reason))
+        if self._observer:
+            self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=verdict.reason))
         if verdict.decision == "deny":
             self._verdict = verdict
             raise Refused(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
@@ -212,7 +214,8 @@ class Passage:
         duration = time.monotonic() - self._started
         if not self._unrecorded:
             self._record_end(result, duration)
-        self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
+        if self._observer:
+            self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
         return result
 
     def _record_end(self, result: ToolResult, duration: float) -> None:
