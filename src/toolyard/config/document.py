@@ -29,12 +29,12 @@ class Document:
     path: Path
     text: str
     value: Json
+    folder: str = field(init=False)
+    """The folder that relative paths start at."""
     _tree: Node | None = field(default=None, repr=False)
 
-    @property
-    def folder(self) -> str:
-        """The folder that relative paths start at."""
-        return os.path.dirname(os.path.abspath(self.path))
+    def __post_init__(self) -> None:
+        self.folder = os.path.dirname(os.path.abspath(self.path))
 
     def position(self, pointer: Pointer = ()) -> Position:
         """Where a value is written, or the nearest thing around it that exists."""

@@ -72,7 +72,8 @@ async def schema_from_run(file: str, shop: BashWorkshop) -> BashSchema | tuple[S
             ChildRequest(
                 argv=[shop.bash.path, file, "schema"],
                 cwd=os.getcwd(),
-                env=shop.environment.with_extra(SCHEMA_VARIABLES),
+                env=shop.environment.current(),
+                extra_env=SCHEMA_VARIABLES,
                 timeout=shop.conditions.timeout,
                 limits=shop.conditions.limits,
                 output_limit=SCHEMA_LIMIT,

@@ -138,7 +138,8 @@ class BashScriptTool:
             ChildRequest(
                 argv=plan.argv if subcommand == "run" else self._argv(subcommand, passed, code),
                 cwd=plan.cwd or context.cwd,
-                env=self._environment(context, timed_out=timed_out),
+                env=self._shop.environment.current(),
+                extra_env=self._variables(context, timed_out=timed_out),
                 stdin=passed.stdin,
                 timeout=timeout,
                 limits=conditions.limits,
@@ -168,13 +169,13 @@ class BashScriptTool:
         parsed = parse_comments(self.source.decode("utf-8", "replace"))
         return parsed if isinstance(parsed, CommentTool) else None
 
-    def _environment(self, context: CallContext, *, timed_out: bool) -> dict[bytes, bytes]:
+    def _variables(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
         extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
         if self._comments:
             extra |= COMMENT_ENVIRONMENT
         if timed_out:
             extra |= {"AGENT_TOOL_TIMED_OUT": "1", "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._conditions.timeout:g}"}
-        return self._shop.environment.with_extra(extra)
+        return extra
 
     def _config_variables(self, context: CallContext) -> dict[str, str]:
         """The scalars that the file asks for, as variables."""

@@ -32,13 +32,13 @@ ANSWER_PATIENCE = 5.0
 READ_SIZE = 1 << 16
 READS_AT_ONCE = 16
 READ_AFTER = 0.005
-WIDE_PIPE = 1 << 20
+MOST_IN_A_PIPE = 1 << 20
 F_SETPIPE_SZ = 1031
-F_GETPIPE_SZ = 1032
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
 NO_LIMITS = Limits()
+NOTHING = Captured(text="", total_bytes=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,8 @@ class ChildRequest:
     """The first is the absolute path of the program."""
     cwd: str | Path
     env: Mapping[bytes, bytes]
+    extra_env: Mapping[str, str] = field(default_factory=dict)
+    """Variables of this child alone, beside `env`, which may be the same object for many."""
     stdin: bytes | None = None
     """All that standard input holds; None means that it is at its end."""
     timeout: float | None = None
@@ -99,11 +101,12 @@ class Children:
     async def run(self, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
         started = time.monotonic()
-        argv, cwd = encode_words(request)
+        argv, cwd, extra_env = encode_words(request)
         fds, stdout, stderr = open_streams(request)
         reading = None
         try:
-            spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, limits=request.limits.as_rlimits(), fds=fds)
+            limits = request.limits.as_rlimits()
+            spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
             reading = start_reading(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
@@ -169,7 +172,8 @@ class Reader:
     def __init__(self, fd: int, request: ChildRequest, stream: Stream) -> None:
         self._fd = fd
         self._loop = asyncio.get_running_loop()
-        self._kept = HeadTail(request.output_limit, spill_to=request.spill_to if stream == "stdout" else None)
+        self._request = request
+        self._kept: HeadTail | None = None
         self._stream: Stream = stream
         self._listener = request.on_output if stream in request.streams else None
         self._decoder = Utf8Stream() if self._listener else None
@@ -204,15 +208,13 @@ class Reader:
         finally:
             self._decoder = None
             self._close()
-            captured = self._kept.finish()
+            captured = self._kept.finish() if self._kept else NOTHING
         return captured
 
     def _drain(self) -> None:
         """Read what was written by now, and no more: something that could not be killed may write for ever."""
-        left: int | None = None
-        while self._open and self._read():
-            left = pipe_size(self._fd) if left is None else left - READ_SIZE
-            if left <= 0:
+        for _ in range(MOST_IN_A_PIPE // READ_SIZE + 1):
+            if not self._open or self._read() < READ_SIZE:
                 return
 
     def _read_some(self) -> None:
@@ -221,23 +223,29 @@ class Reader:
             if not self._read():
                 return
 
-    def _read(self) -> bool:
-        """Read once; tell whether there may be more."""
+    def _read(self) -> int:
+        """Read once; tell how much there was."""
         try:
             data = os.read(self._fd, READ_SIZE)
         except BlockingIOError:
-            return False
+            return 0
         except OSError:
             data = b""
         if not data:
             self._close()
-            return False
+            return 0
         if len(data) == READ_SIZE and not self._widened:
             self._widen()
-        self._kept.add(data)
+        self._keep(data)
         if self._decoder and (text := self._decoder.feed(data)):
             self._hear(text)
-        return True
+        return len(data)
+
+    def _keep(self, data: bytes) -> None:
+        if self._kept is None:
+            spill_to = self._request.spill_to if self._stream == "stdout" else None
+            self._kept = HeadTail(self._request.output_limit, spill_to=spill_to)
+        self._kept.add(data)
 
     def _hear(self, text: str) -> None:
         if self._listener:
@@ -249,7 +257,7 @@ class Reader:
         try:
             import fcntl
 
-            fcntl.fcntl(self._fd, F_SETPIPE_SZ, WIDE_PIPE)
+            fcntl.fcntl(self._fd, F_SETPIPE_SZ, MOST_IN_A_PIPE)
         except OSError:
             pass
 
@@ -280,10 +288,11 @@ def start_reading(*readers: Reader) -> asyncio.TimerHandle | None:
     return asyncio.get_running_loop().call_later(READ_AFTER, start_waiting) if waiting else None
 
 
-def encode_words(request: ChildRequest) -> tuple[list[bytes], bytes]:
-    """Program, arguments and directory as the system takes them."""
+def encode_words(request: ChildRequest) -> tuple[list[bytes], bytes, dict[bytes, bytes]]:
+    """Program, arguments, directory and variables as the system takes them."""
     try:
-        return [as_bytes(word) for word in request.argv], os.fsencode(request.cwd)
+        extra_env = {as_bytes(name): as_bytes(value) for name, value in request.extra_env.items()}
+        return [as_bytes(word) for word in request.argv], os.fsencode(request.cwd), extra_env
     except UnicodeEncodeError as error:
         raise CannotStart(f"program: an argument is not text: {error}", errno=errno.EINVAL) from error
 
@@ -304,16 +313,6 @@ def open_streams(request: ChildRequest) -> tuple[dict[int, int], Reader, Reader]
             reader.finish()
         raise CannotStart(f"streams: {error.strerror}", errno=error.errno or 0) from error
     return fds, readers[0], readers[1]
-
-
-def pipe_size(fd: int) -> int:
-    """How much a pipe holds at most."""
-    try:
-        import fcntl
-
-        return fcntl.fcntl(fd, F_GETPIPE_SZ)
-    except OSError:
-        return WIDE_PIPE
 
 
 def open_stdin(data: bytes) -> int:

@@ -57,13 +57,17 @@ class ParentEnvironment:
         self._seen: dict[bytes, bytes] | None = None
         self._kept: dict[bytes, bytes] = {}
 
-    def with_extra(self, extra: Mapping[str, str]) -> dict[bytes, bytes]:
-        """What a child gets: the parent's variables that may pass, and these."""
+    def current(self) -> dict[bytes, bytes]:
+        """What may pass of the parent's variables: the same object until they change, and never changed itself."""
         now = raw_environment()
         if now != self._seen:
             self._seen = dict(now)
             self._kept = encoded(child_environment(passed=self._passed))
-        return self._kept | {as_bytes(name): as_bytes(value) for name, value in extra.items()}
+        return self._kept
+
+    def with_extra(self, extra: Mapping[str, str]) -> dict[bytes, bytes]:
+        """The same and some more, as one mapping."""
+        return self.current() | {as_bytes(name): as_bytes(value) for name, value in extra.items()}
 
 
 def child_environment(parent: Mapping[str, str] | None = None, *, passed: Collection[str] = ()) -> dict[str, str]:

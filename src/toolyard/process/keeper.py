@@ -12,7 +12,8 @@ number of our own choice.
 
 Messages, both ends of which are the same interpreter:
 
-    application → keeper    ("spawn", id, argv, cwd, env, limits, targets), a descriptor attached for each target
+    application → keeper    ("environment", variables), for every child from now on
+                            ("spawn", id, argv, cwd, extra variables, limits, targets), a descriptor for each target
                             ("kill", id, grace)
     keeper → application    ("hello", protections)
                             ("failed", id, errno, what)
@@ -95,6 +96,8 @@ class Keeper:
         self.owner = owner
         self.calls: dict[int, Call] = {}
         self.roots: dict[int, Call] = {}
+        self.exits: dict[int, Call] = {}
+        self.environment: dict[bytes, bytes] = {}
         self.fds: list[int] = []
         self.inbox = bytearray()
         self.outbox = bytearray()
@@ -130,7 +133,8 @@ class Keeper:
                 self.receive()
             if self.closing:
                 unregister(self.poll, self.channel.fileno(), owner_exit)
-            self.reap()
+            if not self.collect(ready):
+                self.reap()
             self.tend()
             self.flush()
         self.kill_children()
@@ -183,13 +187,15 @@ class Keeper:
 
     def handle(self, message: tuple[Any, ...]) -> None:
         match message:
-            case ("spawn", id, argv, cwd, env, limits, targets):
+            case ("spawn", id, argv, cwd, extra, limits, targets):
                 fds = [(self.fds.pop(0), target) for target in targets]
                 try:
-                    self.spawn(id, argv, cwd, env, limits, fds)
+                    self.spawn(id, argv, cwd, self.environment | extra, limits, fds)
                 finally:
                     for fd, _ in fds:
                         os.close(fd)
+            case ("environment", variables):
+                self.environment = variables
             case ("kill", id, grace):
                 self.reap()  # what has ended by itself until now was not cut short
                 if call := self.calls.get(id):
@@ -225,6 +231,7 @@ class Keeper:
             self.drop_mark()
         call = self.calls[id] = self.roots[pid] = Call(id, pid, mark)
         if call.exit_fd is not None:
+            self.exits[call.exit_fd] = call
             self.poll.register(call.exit_fd, select.POLLIN)
 
     def next_mark(self) -> int:
@@ -240,6 +247,21 @@ class Keeper:
         if self.rttime_hard is not None:
             resource.setrlimit(resource.RLIMIT_RTTIME, (self.rttime_soft, self.rttime_hard))
 
+    def collect(self, ready: set[int]) -> bool:
+        """Take in the exits of roots that the poll told of; tell whether there were any."""
+        ended = [call for fd in ready if (call := self.exits.get(fd))]
+        for call in ended:
+            _, status = os.waitpid(call.pid, 0)
+            self.take_exit(call, status)
+        return bool(ended)
+
+    def take_exit(self, call: Call, status: int) -> None:
+        """The root of a call has ended."""
+        del self.roots[call.pid]
+        call.status = status
+        self.exited.append(call)
+        self.forget_exit(call)
+
     def reap(self) -> None:
         """Collect ended children, ours or adopted, but not for ever: a chain of forks ends them as fast as we can."""
         self.more_to_reap = True
@@ -251,14 +273,13 @@ class Keeper:
             if pid == 0:
                 self.more_to_reap = False
                 return
-            if call := self.roots.pop(pid, None):
-                call.status = status
-                self.exited.append(call)
-                self.forget_exit(call)
+            if call := self.roots.get(pid):
+                self.take_exit(call, status)
 
     def forget_exit(self, call: Call) -> None:
         exit_fd, call.exit_fd = call.exit_fd, None
         if exit_fd is not None:
+            del self.exits[exit_fd]
             self.poll.unregister(exit_fd)
             os.close(exit_fd)
 
@@ -266,10 +287,12 @@ class Keeper:
         """The root has ended: report at once when it left nothing, else end what it left."""
         if not LINUX:
             signal_one(call.pid, 0, signal.SIGKILL)  # the group is all we know of the tree there
-        if self.is_left(call):
-            self.begin_end(call, grace=STRAGGLER_GRACE)
-        else:
-            self.report(call, [])
+        if any(pid not in self.roots for pid in self.children()):
+            self.reap()  # only what has not ended by itself is left
+            if self.is_left(call):
+                self.begin_end(call, grace=STRAGGLER_GRACE)
+                return
+        self.report(call, [])
 
     def begin_end(self, call: Call, *, grace: float) -> None:
         """Ask the whole tree to end, and set the moment from which it is made to."""

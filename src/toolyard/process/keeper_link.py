@@ -103,6 +103,7 @@ class KeeperLink:
         *,
         cwd: bytes,
         env: Mapping[bytes, bytes],
+        extra_env: Mapping[bytes, bytes],
         limits: Sequence[tuple[int, int]],
         fds: Mapping[int, int],
     ) -> Spawned:
@@ -117,7 +118,12 @@ class KeeperLink:
             raise
         self._next_id += 1
         spawned = self._waiting[self._next_id] = Spawned(self, self._next_id)
-        connection.post(("spawn", spawned.id, list(argv), cwd, env, list(limits), list(fds)), list(fds.values()))
+        if env is not connection.environment:
+            # Most children get the same variables as the one before, so those are sent only when they are others.
+            connection.environment = env
+            connection.post(("environment", dict(env)))
+        message = ("spawn", spawned.id, list(argv), cwd, dict(extra_env), list(limits), list(fds))
+        connection.post(message, list(fds.values()))
         return spawned
 
     def start(self) -> None:
@@ -202,6 +208,8 @@ class Connection:
         self._inbox = bytearray()
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
         self._stalled = False
+        self.environment: Mapping[bytes, bytes] | None = None
+        """What the keeper was last told that children get."""
 
     @classmethod
     def open(
