@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -67,6 +67,8 @@ class AgentApplication:
         self._loaded: Loaded | None = None
         self._apart: Loaded | None = None
         self._children: Children | None = None
+        self._reloading = asyncio.Lock()
+        self._audit = NdjsonAudit(self._sessions_dir / "audit", on_failure=self._say_audit)
         os.environ.update(self._overrides)
 
     async def __aenter__(self) -> AgentApplication:
@@ -83,6 +85,7 @@ class AgentApplication:
             await loaded.aclose()
         if children:
             await children.aclose()
+        self._audit.close()
 
     def get_config_errors(self) -> list[dict[str, str | int | None]]:
         """Every problem known now: type, detail, file, line, column, hint and severity."""
@@ -169,7 +172,9 @@ class AgentApplication:
         if self._loaded is None:
             raise ApplicationClosed("the application is not open: use it with `async with`")
         if self._loaded.is_stale():
-            await self.reload()
+            async with self._reloading:
+                if self._loaded and self._loaded.is_stale():
+                    await self.reload()
         return self._loaded
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
@@ -194,12 +199,9 @@ class AgentApplication:
                 await self._children.aclose()
                 self._children = None
 
-        results: list[Loaded] = []
         # A thread, because the caller may be inside a running event loop.
-        thread = threading.Thread(target=lambda: results.append(asyncio.run(load())))
-        thread.start()
-        thread.join()
-        self._apart = results[0]
+        with ThreadPoolExecutor(1) as thread:
+            self._apart = thread.submit(asyncio.run, load()).result()
         return self._apart
 
     def _workshop(self, configuration: Configuration) -> BashWorkshop | None:
@@ -222,11 +224,11 @@ class AgentApplication:
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
 
     def _invoker(self, configuration: Configuration, catalog: Catalog) -> Invoker:
-        audit = NdjsonAudit(self._sessions_dir / "audit", policy=configuration.audit, on_failure=self._say_audit)
+        self._audit.policy = configuration.audit
         secrets = process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value))
         return Invoker(
             tools=catalog,
-            audit=audit,
+            audit=self._audit,
             redactor=Redactor(secrets),
             permissions=self._permissions,
             approver=self._approver,
@@ -307,12 +309,11 @@ class Loaded:
         )
 
     async def aclose(self, *, except_for: Loaded | None = None) -> None:
-        """Close the sources that nobody uses any more, and the audit log."""
+        """Close the sources that nobody uses any more."""
         kept = except_for.catalog.sources() if except_for else ()
         for source in self.catalog.sources():
             if source not in kept:
                 await source.aclose()
-        self.invoker.audit.close()
 
 
 def default_cache_dir() -> Path:

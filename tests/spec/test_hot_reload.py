@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -83,3 +85,14 @@ async def test_two_tools_of_one_name_the_first_wins_and_the_other_is_named(yard)
         assert (problem["type"], problem["severity"]) == ("tool_name_taken", "warning")
         assert "a.bash" in problem["detail"]
         assert problem["file"].endswith("b.bash")
+
+
+async def test_calls_at_the_moment_of_an_edit_reload_once_and_all_succeed(yard):
+    yard.tool("one", run="echo one")
+    yard.tool("two", run="echo two")
+    async with yard.app("bash:one.bash") as app:
+        for plugins in (["bash:one.bash", "bash:two.bash"], ["bash:one.bash"]) * 3:
+            yard.config(*plugins)
+            results = await asyncio.gather(*(app.call_tool("one", {}) for _ in range(8)))
+            assert {result.text for result in results} == {"one\n"}
+    assert sum(line["event"] == "end" for line in yard.audit()) == 48

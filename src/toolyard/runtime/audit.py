@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from toolyard.config.settings import AuditPolicy
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from toolyard.config.settings import AuditPolicy
 
 __all__ = ["AuditLog", "AuditUnavailable", "NdjsonAudit"]
 
@@ -40,12 +41,13 @@ class NdjsonAudit:
         self,
         folder: Path,
         *,
-        policy: AuditPolicy,
+        policy: AuditPolicy | None = None,
         on_failure: Callable[[str], None],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._folder = folder
-        self._policy = policy
+        self.policy = policy or AuditPolicy()
+        """What a failure means; may be changed while calls are running."""
         self._on_failure = on_failure
         self._clock = clock
         self._day = ""
@@ -85,5 +87,5 @@ class NdjsonAudit:
         if not self._failed:
             self._failed = True
             self._on_failure(message)
-        if self._policy.on_failure == "stop":
+        if self.policy.on_failure == "stop":
             raise AuditUnavailable(message)
