@@ -95,6 +95,16 @@ async def test_a_file_that_cannot_be_a_tool_is_one_problem(yard, how):
         assert (await app.call_tool("good", {})).text == "fine\n"
 
 
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe", "huge.bash"])
+async def test_what_would_never_end_is_not_read(yard, path):
+    os.mkfifo(yard.folder / "pipe")
+    with (yard.folder / "huge.bash").open("wb") as file:
+        file.truncate(1 << 40)
+    async with asyncio.timeout(20), yard.app({"bash_tool": {"file": path}}) as app:
+        (problem,) = app.get_config_errors()
+    assert problem["type"] == "bash_file_unreadable"
+
+
 async def test_an_unreadable_file_is_one_problem(yard):
     if os.getuid() == 0:
         # Root reads everything; a file in /proc that even root may not read stands in for one.

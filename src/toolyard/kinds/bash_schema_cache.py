@@ -18,6 +18,7 @@ __all__ = ["SchemaCache"]
 
 MOST_ENTRIES = 1000
 DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+SCHEMA_DECODER = msgspec.json.Decoder(BashSchema)
 
 
 class SchemaCache:
@@ -34,7 +35,7 @@ class SchemaCache:
         if raw is None:
             return None
         try:
-            return msgspec.json.decode(raw, type=BashSchema)
+            return SCHEMA_DECODER.decode(raw)
         except msgspec.MsgspecError:
             return None
 

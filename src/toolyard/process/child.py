@@ -31,7 +31,7 @@ ANSWER_PATIENCE = 5.0
 """How long the keeper may take beyond the grace; only a stopped or broken keeper takes longer."""
 READ_SIZE = 1 << 16
 READS_AT_ONCE = 16
-READ_AFTER = 0.005
+READ_AFTER = 0.012
 MOST_IN_A_PIPE = 1 << 20
 F_SETPIPE_SZ = 1031
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
