@@ -179,7 +179,10 @@ class AgentApplication:
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        loader = Loader(configuration.policy, self._workshop(configuration))
+        workshop = self._workshop(configuration)
+        if workshop and self._cache.is_empty and configuration.loads_bash_tools:
+            workshop.children.start()  # every schema will have to be read: let it start while we look for them
+        loader = Loader(configuration.policy, workshop)
         kept = before.catalog.sources() if before else ()
         catalog = Catalog(loader.sources(configuration.value.get("plugins"), configuration.document, kept))
         await catalog.refresh()

@@ -35,6 +35,11 @@ class Configuration:
     readable: bool = True
     """Whether there is a configuration at all, or only the reason why not."""
 
+    @property
+    def loads_bash_tools(self) -> bool:
+        """Whether there may be bash tools to load."""
+        return self.policy.allow_bash_tools and bool(self.value.get("plugins"))
+
     def agents(self) -> list[str]:
         """The names of the configured agents; `default` when there are none."""
         agents = self.value.get("agents")

@@ -29,6 +29,11 @@ class SchemaCache:
         self._entries: dict[str, msgspec.Raw] | None = None
         self._fresh: dict[str, msgspec.Raw] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all is known, as at the very first start."""
+        return not self._known()
+
     def get(self, key: str) -> BashSchema | None:
         """The schema for a key, if it is known."""
         raw = self._known().get(key)

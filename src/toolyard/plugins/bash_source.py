@@ -46,6 +46,8 @@ class BashToolSource:
         self._stamp: Stamp | None = None
         self._snapshot: Path | None = None
         self._reading: asyncio.Lock | None = None
+        self._unread: tuple[bytes, Stamp] | None = None
+        """A content whose schema is not known yet."""
 
     @property
     def file(self) -> Path:
@@ -67,15 +69,18 @@ class BashToolSource:
             return True
         source, stamp = read
         schema = self.workshop.cache.get(content_key(self.path, source, self.workshop))
-        if schema is not None:
-            self._accept(source, stamp, schema)
-        return schema is not None
+        if schema is None:
+            self._unread = read
+            return False
+        self._accept(source, stamp, schema)
+        return True
 
     async def load(self) -> None:
         """Read the schema by running the file, unless somebody just did."""
         self._reading = self._reading or asyncio.Lock()
         async with self._reading:
-            read = None if self.is_current() else self._read_source()
+            unread, self._unread = self._unread, None
+            read = None if self.is_current() else unread or self._read_source()
             if read is not None:
                 source, stamp = read
                 schema = await read_schema(self.path, source, self.workshop)

@@ -92,13 +92,12 @@ async def refresh_side_by_side(sources: Sequence[BashToolSource]) -> None:
         if not source.is_current() and not source.load_known():
             source.workshop.children.start()
             unknown.append(source)
-    places = asyncio.Semaphore(2 * (os.cpu_count() or 1))
 
-    async def one(source: BashToolSource) -> None:
-        async with places:
-            await source.load()
+    async def load_some() -> None:
+        while unknown:
+            await unknown.pop(0).load()
 
-    await asyncio.gather(*map(one, unknown))
+    await asyncio.gather(*(load_some() for _ in range(3 * (os.cpu_count() or 1))))
 
 
 def shadowed_problem(shadowed: Shadowed) -> ConfigProblem:
