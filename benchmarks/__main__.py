@@ -33,7 +33,7 @@ def write(table: list[Row]) -> None:
         f"Measured with Python {platform.python_version()} on {platform.system()} {platform.machine()}, two cores."
     )
     text = "\n".join((machine, "", HEADER, *map(str, table)))
-    page = re.sub(r"(?s)(<!-- table -->\n).*?(\n<!-- end -->)", lambda m: m[1] + text + m[2], PAGE.read_text())
+    page = re.sub(r"(?s)(<!-- table -->\n).*(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", PAGE.read_text())
     PAGE.write_text(page)
 
 
