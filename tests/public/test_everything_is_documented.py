@@ -1,0 +1,73 @@
+"""A setting, a command, a problem or a method that the reference does not mention does not exist for anybody."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from toolyard.app import AgentApplication
+from toolyard.cli.main import COMMANDS
+from toolyard.config import settings
+from toolyard.core.events import Event
+from toolyard.core.tool import Failure
+from toolyard.kinds.bash_schema import SchemaFaultCode
+
+ROOT = Path(__file__).parent.parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+SECTIONS = {
+    "plugin_policy": settings.PluginPolicy,
+    "output": settings.OutputSettings,
+    "limits": settings.ResourceLimits,
+    "audit": settings.AuditPolicy,
+}
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text()
+
+
+@pytest.mark.parametrize(
+    "key", [f"{section}.{field}" for section, kind in SECTIONS.items() for field in kind.__struct_fields__]
+)
+def test_every_setting(key):
+    assert f"`{key}`" in page("configuration.md")
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "tool new", "tool check", "tool test"])
+def test_every_command(command):
+    assert re.search(rf"^\| `{command} ", page("cli.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", get_args(SchemaFaultCode))
+def test_every_fault_of_a_schema(code):
+    assert f"`{code}`" in page("bash-tools.md")
+
+
+@pytest.mark.parametrize(
+    "method", [name for name, _ in inspect.getmembers(AgentApplication, inspect.isfunction) if name[0] != "_"]
+)
+def test_every_method_of_an_application(method):
+    assert re.search(rf"`(await )?{method}\(", page("python-api.md"))
+
+
+@pytest.mark.parametrize("failure", get_args(Failure))
+def test_every_failure(failure):
+    assert f"`{failure}`" in page("python-api.md")
+    assert f"`{failure}`" in page("cli.md")
+
+
+@pytest.mark.parametrize("event", [kind.__name__ for kind in get_args(Event)])
+def test_every_event(event):
+    assert f"`{event}" in page("python-api.md")
+
+
+@pytest.mark.parametrize(
+    "file", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda f: f.name
+)
+def test_every_link_leads_somewhere(file):
+    for target in re.findall(r"\]\(([^)#]+)\)", file.read_text()):
+        assert (file.parent / target).exists(), target
