@@ -99,6 +99,16 @@ async def test_A01_output_is_limited_and_secrets_are_redacted_whatever_the_tool_
     assert len(result.truncated.kept_at.read_bytes()) == 5012
 
 
+@pytest.mark.parametrize("ending", ["", "; exit 3"])
+async def test_A01_the_text_of_a_failure_is_limited_like_any_other(yard, ending):
+    much = "head -c 9000 /dev/zero | tr '\\0' x"
+    yard.tool(run=f"{much}; {much} >&2{ending}")
+    async with yard.app("bash:probe.bash", output={"limit_bytes": 1000}) as app:
+        result = await app.call_tool("probe", {})
+    assert result.truncated is not None
+    assert len(result.text) <= 1000 + 1024
+
+
 async def test_A01_a_broken_observer_breaks_nothing(yard):
     yard.tool(run="echo out")
 

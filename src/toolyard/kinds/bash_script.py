@@ -27,8 +27,6 @@ __all__ = ["BashScriptTool"]
 Subcommand: TypeAlias = Literal["preview", "run", "error"]
 TIMED_OUT = 124
 PREVIEW_LENGTH = 200
-TEXT_OF_FAILURE = 65_536
-"""How much of each stream the message about a failure may hold."""
 
 
 class BashScriptTool:

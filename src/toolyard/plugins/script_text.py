@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolyard.config.document import Document, parse_document
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_comments import CommentTool, parse_comments
+from toolyard.kinds.bash_schema import FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTION", "PARAMETERS", "ScriptText", "read_script"]
 
-FUNCTION: Pointer = ("tools", 0, "function")
 PARAMETERS: Pointer = (*FUNCTION, "parameters")
 SCHEMA_KEYS = frozenset({"id", "version", "args_mode", "tools"})
 HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")

@@ -17,7 +17,7 @@ Messages, both ends of which are the same interpreter:
                             ("kill", id, grace)
     keeper → application    ("hello", protections)
                             ("failed", id, errno, what)
-                            ("gone", id, pid, wait status, killed, cut short, left): nothing of its tree is left
+                            ("gone", id, pid, wait status, cut short, left): nothing of its tree is left
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ RECEIVE_SIZE = 8192
 class Call:
     """One child and everything that descends from it."""
 
-    __slots__ = ("cut_short", "deadline", "exit_fd", "grace", "id", "killed", "kills_since", "mark", "pid", "status")
+    __slots__ = ("cut_short", "deadline", "exit_fd", "id", "killed", "kills_since", "mark", "pid", "status")
 
     def __init__(self, id: int, pid: int, mark: int) -> None:
         self.id = id
@@ -82,7 +82,6 @@ class Call:
         self.killed = 0
         self.cut_short = False
         """Whether the root was still running when its end was asked for."""
-        self.grace = STRAGGLER_GRACE
         self.deadline: float | None = None
         """When SIGTERM gives way to SIGKILL; None while nobody wants the tree to end."""
         self.kills_since: float | None = None
@@ -345,7 +344,7 @@ class Keeper:
         self.calls.pop(call.id, None)
         self.roots.pop(call.pid, None)
         self.forget_exit(call)
-        self.send(("gone", call.id, call.pid, call.status or 0, call.killed, call.cut_short, left))
+        self.send(("gone", call.id, call.pid, call.status or 0, call.cut_short, left))
         # A list of children read while children end can miss one: look again when things are quiet.
         if self.sweep_at is None:
             self.sweep_at = time.monotonic() + SWEEP_AFTER

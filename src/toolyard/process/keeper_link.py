@@ -36,7 +36,6 @@ class Ended:
 
     pid: int
     wait_status: int
-    killed: int
     cut_short: bool
     """Whether it was still running when its end was asked for."""
     left: Sequence[int]
@@ -162,8 +161,8 @@ class KeeperLink:
 
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:
-            case ("gone", id, pid, status, killed, cut_short, left):
-                ended = Ended(pid=pid, wait_status=status, killed=killed, cut_short=cut_short, left=left)
+            case ("gone", id, pid, status, cut_short, left):
+                ended = Ended(pid=pid, wait_status=status, cut_short=cut_short, left=left)
                 self._settle(id, ended)
             case ("failed", id, errno, what):
                 self._settle(id, cannot_start(errno, what))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["CallSettings", "Passage"]
 
 log = logging.getLogger("toolyard.calls")
+ROOM_FOR_A_NOTE = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,11 +201,9 @@ class Passage:
         return self._limit(result)
 
     def _limit(self, result: ToolResult) -> ToolResult:
-        """No kind's text is longer than the limit; the kinds that print cut it themselves while they read."""
-        if result.truncated:
-            return result
-        text, truncation = limit_text(result.text, self._settings.output_limit)
-        return replace(result, text=text, truncated=truncation) if truncation else result
+        """No kind's text is longer than the limit, but for the line that says what a kind left out itself."""
+        text, truncation = limit_text(result.text, self._settings.output_limit + ROOM_FOR_A_NOTE)
+        return replace(result, text=text, truncated=result.truncated or truncation) if truncation else result
 
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
