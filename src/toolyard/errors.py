@@ -5,6 +5,7 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
 
     ToolyardError
     ├── ApplicationClosed       a call on an application that is not open
+    ├── ShellError              a bash session was asked for what it cannot do
     └── ProcessError            a child process could not be run at all
         ├── CannotStart         the program is missing, not a program, or the argument list is too long
         └── KeeperLost          the helper that owns all children died; its children were killed
@@ -12,7 +13,7 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
 
 from __future__ import annotations
 
-__all__ = ["ApplicationClosed", "CannotStart", "KeeperLost", "ProcessError", "ToolyardError"]
+__all__ = ["ApplicationClosed", "CannotStart", "KeeperLost", "ProcessError", "ShellError", "ToolyardError"]
 
 
 class ToolyardError(Exception):
@@ -21,6 +22,10 @@ class ToolyardError(Exception):
 
 class ApplicationClosed(ToolyardError):
     """A call on an application that is not open."""
+
+
+class ShellError(ToolyardError):
+    """A bash session was asked for what it cannot do, or cannot be had at all."""
 
 
 class ProcessError(ToolyardError):

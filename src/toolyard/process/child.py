@@ -94,6 +94,11 @@ class Children:
         """What this system lets us do about runaway processes; known after the first child."""
         return self._keeper.protections
 
+    @property
+    def keeper(self) -> KeeperLink:
+        """For children that last longer than a call."""
+        return self._keeper
+
     def start(self) -> None:
         """Get ready for the first child, which then need not wait."""
         self._keeper.start()

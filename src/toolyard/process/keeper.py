@@ -13,11 +13,17 @@ number of our own choice.
 Messages, both ends of which are the same interpreter:
 
     application → keeper    ("environment", variables), for every child from now on
-                            ("spawn", id, argv, cwd, extra variables, limits, targets), a descriptor for each target
+                            ("spawn", id, argv, cwd, extra variables, limits, targets, home), a descriptor for each target
+                            ("release", id), of a shell that has ended: forget it when nothing of it is left
                             ("kill", id, grace)
     keeper → application    ("hello", protections)
                             ("failed", id, errno, what)
+                            ("started", id, pid, first mark) and ("exited", id, wait status), of one with a home only
                             ("gone", id, pid, wait status, cut short, left): nothing of its tree is left
+
+A child with a home, `(terminal, folder)`, is a shell that lasts: the terminal becomes its controlling one, it has a
+range of marks so that its commands can be told apart, what it leaves running goes on after its own end until somebody
+asks for a kill or nothing is left, and then its folder is removed.
 """
 
 from __future__ import annotations
@@ -64,18 +70,26 @@ REAPS_AT_ONCE = 2048
 REAP_EVERY = 1.0
 """How long an adopted process that has ended may stay in the table while a call runs."""
 SWEEP_AFTER = 0.1
+MARKS_OF_A_SHELL = 1 << 20
 RECEIVE_SIZE = 8192
 
 
 class Call:
     """One child and everything that descends from it."""
 
-    __slots__ = ("cut_short", "deadline", "exit_fd", "id", "killed", "kills_since", "mark", "pid", "status")
+    __slots__ = (
+        *("cut_short", "deadline", "exit_fd", "folder", "id", "killed", "kills_since", "marks", "pid", "released"),
+        "status",
+    )
 
-    def __init__(self, id: int, pid: int, mark: int) -> None:
+    def __init__(self, id: int, pid: int, marks: range, folder: bytes | None) -> None:
         self.id = id
         self.pid = pid
-        self.mark = mark
+        self.marks = marks
+        self.folder = folder
+        """Of a shell that lasts: what it leaves running may go on, and this is removed with the last of it."""
+        self.released = False
+        """Whether the application has taken what an ended shell left in its folder."""
         self.exit_fd = os.pidfd_open(pid) if LINUX else None
         """Becomes readable when the root ends."""
         self.status: int | None = None
@@ -112,6 +126,7 @@ class Keeper:
         """Calls whose root has ended and that have not been looked at since."""
         self.own_children = open_children_list()
         self.sweep_at: float | None = None
+        self.release_at = 0.0
 
     def run(self) -> None:
         """Serve until the application is gone, then until its children are."""
@@ -186,13 +201,17 @@ class Keeper:
 
     def handle(self, message: tuple[Any, ...]) -> None:
         match message:
-            case ("spawn", id, argv, cwd, extra, limits, targets):
+            case ("spawn", id, argv, cwd, extra, limits, targets, home):
                 fds = [(self.fds.pop(0), target) for target in targets]
                 try:
-                    self.spawn(id, argv, cwd, self.environment | extra, limits, fds)
+                    self.spawn(id, argv, cwd, self.environment | extra, limits, fds, home)
                 finally:
                     for fd, _ in fds:
                         os.close(fd)
+            case ("release", id):
+                if call := self.calls.get(id):
+                    call.released = True
+                    self.release_lasting()
             case ("environment", variables):
                 self.environment = variables
             case ("kill", id, grace):
@@ -209,6 +228,7 @@ class Keeper:
         env: dict[bytes, bytes],
         limits: list[tuple[int, int]],
         fds: list[tuple[int, int]],
+        home: tuple[bytes, bytes] | None,
     ) -> None:
         """Start a child in its own session, with the mark that it inherits from us.
 
@@ -219,27 +239,32 @@ class Keeper:
         except (OSError, ValueError) as error:
             self.send(("failed", id, reason_of(error), "cwd"))
             return
-        mark = self.next_mark()
+        terminal, folder = home or (None, None)
+        marks = self.next_marks(MARKS_OF_A_SHELL if home else 1)
+        start = fork_limited if limits else spawn_unlimited
         try:
-            pid = fork_limited(argv, env, fds, limits) if limits else spawn_unlimited(argv, env, fds)
+            pid = start(argv, env, fds, limits, terminal)
         except (OSError, ValueError, IndexError) as error:
             self.send(("failed", id, reason_of(error), "exec"))
             return
         finally:
             os.chdir("/")
             self.drop_mark()
-        call = self.calls[id] = self.roots[pid] = Call(id, pid, mark)
+        call = self.calls[id] = self.roots[pid] = Call(id, pid, marks, folder)
         if call.exit_fd is not None:
             self.exits[call.exit_fd] = call
             self.poll.register(call.exit_fd, select.POLLIN)
+        if home:
+            self.send(("started", id, pid, marks.start))
 
-    def next_mark(self) -> int:
-        """Set the mark that the next child inherits."""
+    def next_marks(self, count: int) -> range:
+        """Set the mark that the next child inherits, the first of a range that is its own; empty without marks."""
         if self.rttime_hard is None:
-            return 0
-        self.last_mark += 1
-        resource.setrlimit(resource.RLIMIT_RTTIME, (self.last_mark, self.rttime_hard))
-        return self.last_mark
+            return range(0)
+        marks = range(self.last_mark + 1, self.last_mark + 1 + count)
+        self.last_mark += count
+        resource.setrlimit(resource.RLIMIT_RTTIME, (marks.start, self.rttime_hard))
+        return marks
 
     def drop_mark(self) -> None:
         """Carry again the mark that we were given ourselves, if any, so that a keeper around us finds us by it."""
@@ -284,6 +309,9 @@ class Keeper:
 
     def finish_or_sweep(self, call: Call) -> None:
         """The root has ended: report at once when it left nothing, else end what it left."""
+        if call.folder is not None:
+            self.send(("exited", call.id, call.status))
+            return
         if not LINUX:
             signal_one(call.pid, 0, signal.SIGKILL)  # the group is all we know of the tree there
         if any(pid not in self.roots for pid in self.children()):
@@ -292,6 +320,13 @@ class Keeper:
                 self.begin_end(call, grace=STRAGGLER_GRACE)
                 return
         self.report(call, [])
+
+    def release_lasting(self) -> None:
+        """Forget shells that have ended and left nothing, or nothing any more."""
+        self.reap()
+        for call in list(self.calls.values()):
+            if call.released and not self.is_left(call):
+                self.report(call, [])
 
     def begin_end(self, call: Call, *, grace: float) -> None:
         """Ask the whole tree to end, and set the moment from which it is made to."""
@@ -312,6 +347,9 @@ class Keeper:
         if self.sweep_at is not None and now >= self.sweep_at:
             self.sweep_at = None
             self.sweep_unowned(until=now + KILL_SPELL)
+        if now >= self.release_at:
+            self.release_at = now + REAP_EVERY
+            self.release_lasting()
 
     def tend_ending(self, call: Call, now: float) -> None:
         if not self.is_left(call):
@@ -344,6 +382,8 @@ class Keeper:
         self.calls.pop(call.id, None)
         self.roots.pop(call.pid, None)
         self.forget_exit(call)
+        if call.folder is not None:
+            remove_folder(call.folder)
         self.send(("gone", call.id, call.pid, call.status or 0, call.cut_short, left))
         # A list of children read while children end can miss one: look again when things are quiet.
         if self.sweep_at is None:
@@ -370,7 +410,7 @@ class Keeper:
 
     def belongs(self, orphan: int, call: Call) -> bool:
         """Whether an adopted process is of a call; without marks, when it can be of no other."""
-        return len(self.calls) == 1 if self.rttime_hard is None else mark_of(orphan) == call.mark
+        return len(self.calls) == 1 if self.rttime_hard is None else mark_of(orphan) in call.marks
 
     def children(self) -> list[int]:
         """Our own children, read from a file that stays open: this happens at the end of every call."""
@@ -389,9 +429,13 @@ class Keeper:
 
     def unowned(self) -> list[int]:
         """Adopted processes that belong to no running call."""
-        owned = {call.mark for call in self.calls.values()}
+        owned = [call.marks for call in self.calls.values()]
         marks = {pid: mark_of(pid) for pid in self.children() if pid not in self.roots}
-        return [pid for pid, mark in marks.items() if mark not in owned and (mark or not self.calls)]
+        return [
+            pid
+            for pid, mark in marks.items()
+            if not any(mark in range_ for range_ in owned) and (mark or not self.calls)
+        ]
 
     def kill_children(self) -> None:
         """Before we go: whatever is still our child, also what lost its mark."""
@@ -417,6 +461,16 @@ class Keeper:
 
 
 CMSG_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+def remove_folder(folder: bytes) -> None:
+    """Remove a shell's folder with the files in it; it has no folders of its own."""
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except OSError:
+        pass
 
 
 def unregister(poll: select.poll, *fds: int | None) -> None:

@@ -21,13 +21,27 @@ from toolyard.process.process_tree import first_mark, kill_marked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["Ended", "KeeperLink", "Spawned"]
+__all__ = ["Ended", "Home", "KeeperLink", "Spawned"]
 
 PACKAGE_FOLDER = Path(__file__).parents[2]
 START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.keeper import main; main()"
 """Without the environment and the installed packages, which it does not need: it starts in milliseconds."""
 CLOSE_PATIENCE = 10.0
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """What makes a child a shell that lasts: what it leaves running goes on until its tree is killed."""
+
+    terminal: bytes
+    """The path of a terminal that nobody controls yet."""
+    folder: bytes
+    """Removed when nothing of the tree is left, even if the application is gone by then."""
+    on_started: Callable[[int, int], None]
+    """Hears its process id and the first of the marks that are its own."""
+    on_exited: Callable[[int], None]
+    """Hears its wait status; what it left may still run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +58,11 @@ class Ended:
 class Spawned:
     """A child that was asked for."""
 
-    __slots__ = ("_link", "_outcome", "_waiter", "id")
+    __slots__ = ("_link", "_outcome", "_waiter", "home", "id")
 
-    def __init__(self, link: KeeperLink, id: int) -> None:
+    def __init__(self, link: KeeperLink, id: int, home: Home | None) -> None:
         self.id = id
+        self.home = home
         self._link = link
         self._outcome: Ended | ProcessError | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -70,6 +85,10 @@ class Spawned:
     def kill(self, *, grace: float) -> None:
         """Ask the whole tree to end, and make it after `grace` seconds."""
         self._link.kill(self.id, grace)
+
+    def release(self) -> None:
+        """Of a shell that has ended: what is in its folder is not needed any more."""
+        self._link.release(self.id)
 
     def settle(self, outcome: Ended | ProcessError) -> None:
         """The keeper's word; only the first counts."""
@@ -105,6 +124,7 @@ class KeeperLink:
         extra_env: Mapping[bytes, bytes],
         limits: Sequence[tuple[int, int]],
         fds: Mapping[int, int],
+        home: Home | None = None,
     ) -> Spawned:
         """Start a child with `fds` under the numbers they are given for; takes them over and closes them.
 
@@ -116,12 +136,13 @@ class KeeperLink:
             close_all(fds.values())
             raise
         self._next_id += 1
-        spawned = self._waiting[self._next_id] = Spawned(self, self._next_id)
+        spawned = self._waiting[self._next_id] = Spawned(self, self._next_id, home)
         if env is not connection.environment:
             # Most children get the same variables as the one before, so those are sent only when they are others.
             connection.environment = env
             connection.post(("environment", dict(env)))
-        message = ("spawn", spawned.id, list(argv), cwd, dict(extra_env), list(limits), list(fds))
+        where = (home.terminal, home.folder) if home else None
+        message = ("spawn", spawned.id, list(argv), cwd, dict(extra_env), list(limits), list(fds), where)
         connection.post(message, list(fds.values()))
         return spawned
 
@@ -133,6 +154,11 @@ class KeeperLink:
         """Ask for the end of a child's tree; one that has ended already is not asked."""
         if self._connection and id in self._waiting:
             self._connection.post(("kill", id, grace))
+
+    def release(self, id: int) -> None:
+        """Let go of a shell that has ended."""
+        if self._connection and id in self._waiting:
+            self._connection.post(("release", id))
 
     def give_up(self) -> None:
         """End a keeper that does not answer, and all that it owns."""
@@ -164,6 +190,12 @@ class KeeperLink:
             case ("gone", id, pid, status, cut_short, left):
                 ended = Ended(pid=pid, wait_status=status, cut_short=cut_short, left=left)
                 self._settle(id, ended)
+            case ("started", id, pid, mark):
+                if (spawned := self._waiting.get(id)) and spawned.home:
+                    spawned.home.on_started(pid, mark)
+            case ("exited", id, status):
+                if (spawned := self._waiting.get(id)) and spawned.home:
+                    spawned.home.on_exited(status)
             case ("failed", id, errno, what):
                 self._settle(id, cannot_start(errno, what))
             case ("hello", protections):

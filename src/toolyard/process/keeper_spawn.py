@@ -10,7 +10,7 @@ import struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from typing import NoReturn
+    from typing import Any, NoReturn
 else:
     import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
 
@@ -18,13 +18,24 @@ CATCHABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 REASON = struct.Struct("!I")
 
 
-def spawn_unlimited(argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[int, int]]) -> int:
+def spawn_unlimited(
+    argv: list[bytes],
+    env: dict[bytes, bytes],
+    fds: list[tuple[int, int]],
+    limits: list[tuple[int, int]],  # noqa: ARG001 - there are none
+    terminal: bytes | None,
+) -> int:
     """The quick way, for a child that may use what the application may."""
+    actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in fds]
+    if terminal is not None:
+        # The first terminal that the leader of a new session opens becomes its controlling one.
+        spare = max(target for _, target in fds) + 1
+        actions += [(os.POSIX_SPAWN_OPEN, spare, terminal, os.O_RDWR, 0), (os.POSIX_SPAWN_CLOSE, spare)]
     return os.posix_spawn(
         argv[0],
         argv,
         env,
-        file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in fds],
+        file_actions=actions,
         setsid=True,
         setsigmask=[],
         setsigdef=CATCHABLE,
@@ -32,7 +43,11 @@ def spawn_unlimited(argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[
 
 
 def fork_limited(
-    argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[int, int]], limits: list[tuple[int, int]]
+    argv: list[bytes],
+    env: dict[bytes, bytes],
+    fds: list[tuple[int, int]],
+    limits: list[tuple[int, int]],
+    terminal: bytes | None,
 ) -> int:
     """The exact way: limits that hold from the program's first instruction, for itself and all that it starts.
 
@@ -43,7 +58,7 @@ def fork_limited(
     try:
         pid = os.fork()
         if pid == 0:
-            become(argv, env, fds, limits, tell)
+            become(argv, env, fds, limits, terminal, tell)
     finally:
         os.close(tell)
         with open(failed, "rb") as reasons:
@@ -56,11 +71,18 @@ def fork_limited(
 
 
 def become(
-    argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[int, int]], limits: list[tuple[int, int]], tell: int
+    argv: list[bytes],
+    env: dict[bytes, bytes],
+    fds: list[tuple[int, int]],
+    limits: list[tuple[int, int]],
+    terminal: bytes | None,
+    tell: int,
 ) -> NoReturn:
     """In the forked process: turn into the program, or tell why not."""
     try:
         os.setsid()
+        if terminal is not None:
+            os.close(os.open(terminal, os.O_RDWR))  # the first that the leader of a new session opens controls it
         for fd, target in fds:
             os.dup2(fd, target)
         for number in CATCHABLE:

@@ -22,6 +22,10 @@ class Limits:
     """Address space. Programs that reserve much and use little (Node, Java) need gigabytes of it."""
     file_bytes: int | None = None
     open_files: int | None = None
+    processes: int | None = None
+    """Of the whole user, where there is no control group; nothing to root."""
+    output_bytes: int | None = None
+    """What one command may print; not the kernel's business."""
 
     def as_rlimits(self) -> list[tuple[int, int]]:
         """The pairs that the kernel understands."""
@@ -30,6 +34,7 @@ class Limits:
             (resource.RLIMIT_AS, self.memory_bytes, MOST),
             (resource.RLIMIT_FSIZE, self.file_bytes, MOST),
             (resource.RLIMIT_NOFILE, self.open_files, MOST),
+            (resource.RLIMIT_NPROC, self.processes, MOST),
         )
         # Below nothing is nothing: to the kernel -1 would mean no limit at all.
         return [(which, min(max(value, 0), most)) for which, value, most in limits if value is not None]

@@ -17,7 +17,7 @@ LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
 MARK_BASE = 1_000_000_000_000_000
 """Marks start here: thirty years of real-time processor time, so that a mark never acts as a limit."""
-MARKS_EACH = 100_000_000
+MARKS_EACH = 1_000_000_000_000
 STOPS_AT_ONCE = 16
 
 
@@ -75,16 +75,22 @@ def kill_marked(first: int) -> None:
         return
     quiet = 0
     for _ in range(64):
-        found = {}
-        for name in os.listdir("/proc"):
-            if name.isdigit() and first < (mark_of(int(name)) or 0) < first + MARKS_EACH:
-                started = start_time(int(name))
-                if started is not None:
-                    found[int(name)] = started
+        found = marked(range(first + 1, first + MARKS_EACH))
         signal_all(found, signal.SIGKILL)
         quiet = 0 if found else quiet + 1
         if quiet == 2:  # one that forks and ends while we look is easily missed once
             return
+
+
+def marked(marks: range) -> dict[int, int]:
+    """Every living process that carries one of these marks, with its start time."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (mark_of(int(name)) or 0) in marks:
+            started = start_time(int(name))
+            if started is not None:
+                found[int(name)] = started
+    return found
 
 
 def open_children_list() -> int | None:

@@ -1,0 +1,447 @@
+"""One bash process and its private channels: commands go in, records and output come out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import secrets
+import select
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from toolyard.errors import ProcessError, ShellError
+from toolyard.process.child import read_wait_status
+from toolyard.process.keeper_link import Home
+from toolyard.process.process_tree import LINUX
+from toolyard.shell.channels import OutputChannel, Terminal, private_folder
+from toolyard.shell.handover import leave_script, snapshot_script, takes_over
+from toolyard.shell.wire import Record, Records, is_plain, may_define, quoted, record_line, run_line, shadows_dot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolyard.process.keeper_link import KeeperLink, Spawned
+    from toolyard.shell.channels import Transcript
+
+__all__ = ["Bash", "BashSetup", "Command"]
+
+OLDEST = 404
+"""Bash 4.4, as a number with two digits for the minor version."""
+START_PATIENCE = 20.0
+QUICK = 0.0005
+"""A command that takes longer than the last one of this length is not waited for in the loop's own time."""
+GREETING = 0
+MARKS = (1 << 20) - 1
+
+Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BashSetup:
+    """What every shell of a session starts with."""
+
+    program: str
+    cwd: str
+    env: Mapping[bytes, bytes]
+    extra_env: Mapping[bytes, bytes]
+    limits: Sequence[tuple[int, int]]
+    tty: bool
+
+
+class Command:
+    """A command from the moment it is sent."""
+
+    __slots__ = ("_waiter", "changes", "channel", "input", "mark", "number", "record", "started", "text", "transcript")
+
+    def __init__(self, number: int, text: str, transcript: Transcript, mark: int) -> None:
+        self.number = number
+        self.text = text
+        self.transcript = transcript
+        self.mark = mark
+        self.started = time.monotonic()
+        self.record: Record | None = None
+        self.channel: OutputChannel | None = None
+        self.input: int | None = None
+        """Where to write what it shall read, if it reads."""
+        self.changes: list[Change] = []
+        self._waiter: asyncio.Future[None] | None = None
+
+    def tell(self, change: Change) -> None:
+        """Something happened to it."""
+        self.changes.append(change)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def next_change(self, *, within: float | None = None) -> Change:
+        """The next thing that happens, `timeout` when nothing does in time."""
+        loop = asyncio.get_running_loop()
+        if not self.changes:
+            self._waiter = loop.create_future()
+            alarm = None if within is None else loop.call_later(max(within, 0.0), self.tell, "timeout")
+            try:
+                await self._waiter
+            finally:
+                if alarm:
+                    alarm.cancel()
+        return self.changes.pop(0)
+
+
+class Bash:
+    """A bash that waits for commands."""
+
+    def __init__(self, setup: BashSetup) -> None:
+        self.setup = setup
+        self.pid = 0
+        self.cwd = setup.cwd
+        self.flags = ""
+        self.exit_status: int | None = None
+        """Its wait status once it has ended."""
+        self.status = 0
+        """The exit status of the last command, as `$?` has it."""
+        self.current: Command | None = None
+        self._first_mark = 0
+        self._numbers = GREETING
+        self._nonce = secrets.token_hex(8)
+        self._records = Records(self._nonce)
+        self._expected: dict[int, Callable[[Record], None]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._folder = private_folder()
+        self._terminal: Terminal | None = None
+        self._channel: OutputChannel | None = None
+        self._spawned: Spawned | None = None
+        self._control = self._answers = -1
+        self._script = -1
+        self._script_size = 0
+        self._started: asyncio.Future[None] = self._loop.create_future()
+        self._plain_words = True
+        self._dot = b"\\."
+        self._was_quick = True
+        self._poll = select.poll()
+
+    @classmethod
+    async def start(cls, keeper: KeeperLink, setup: BashSetup, *, state: bytes | None = None) -> Bash:
+        """A shell that is ready, with the state of another if that is given."""
+        bash = cls(setup)
+        try:
+            bash._spawn(keeper, state)
+            await asyncio.wait_for(bash._started, START_PATIENCE)
+        except TimeoutError:
+            bash.kill()
+            bash.close()
+            raise ShellError(f"{setup.program} does not answer") from None
+        except BaseException:
+            bash.kill()
+            bash.close()
+            raise
+        return bash
+
+    # --- commands
+
+    def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
+        """Send a command; the shell must be free."""
+        command = self.current = self._new_command(text, transcript)
+        if self._channel is None:
+            self._channel = self._new_channel()
+        command.channel = None if self.setup.tty else self._channel
+        output = b"/dev/tty" if self.setup.tty else self._channel.path
+        before = self._before(text, snapshot=snapshot)
+        source = self._source(text)
+        self._send(before + run_line(source, stdin=stdin, output=quoted(output)) + self._ask(command.number))
+        return command
+
+    def wait_briefly(self, command: Command) -> bool:
+        """Whether the command is over at once, as most are that bash runs by itself.
+
+        Going through the event loop would double what such a command costs. So after one that took next to nothing the
+        next is given a millisecond, in which nothing else of the loop runs.
+        """
+        if self._was_quick and self._poll.poll(1):
+            self._hear()
+        self._was_quick = command.record is not None
+        return self._was_quick
+
+    def follow(self, command: Command) -> None:
+        """Read what it prints as it comes."""
+        if command.channel:
+            command.channel.follow(command.transcript)
+
+    def start_job(
+        self, text: str, transcript: Transcript, *, interactive: bool, on_end: Callable[[Record], None]
+    ) -> Command:
+        """Send a command that goes on beside the shell; its status is the process id of the job."""
+        command = self.current = self._new_command(text, transcript)
+        command.channel = self._new_channel()
+        self._numbers += 1
+        self._expected[self._numbers] = on_end
+        script = os.path.join(self._folder, f"j{self._numbers}")
+        with open(script, "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+        stdin = self._open_input(command) if interactive else b"/dev/null"
+        job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=quoted(command.channel.path))
+        self._note_words(text)
+        self._send(b"{ " + job + self._ask(self._numbers) + b"} &\n" + self._ask(command.number, b"$!"))
+        return command
+
+    def _open_input(self, command: Command) -> bytes:
+        """A pipe that a job reads; it has no end as long as we hold it."""
+        path = os.path.join(self._folder, f"i{command.number}")
+        os.mkfifo(path, 0o600)
+        command.input = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        return quoted(path)
+
+    async def ask_status(self, pid: int) -> int:
+        """The exit status of a job as the shell remembers it."""
+        self._numbers += 1
+        answer: asyncio.Future[int] = self._loop.create_future()
+        self._expected[self._numbers] = lambda record: answer.set_result(record.status)
+        self._send(b"\\builtin wait %d\n" % pid + self._ask(self._numbers))
+        return await answer
+
+    def keep_channel(self, command: Command) -> OutputChannel | None:
+        """Leave a command's output to whoever still prints to it; the next command gets another."""
+        if command.channel is self._channel:
+            self._channel = None
+        return command.channel
+
+    # --- signals and the end
+
+    def interrupt(self) -> None:
+        """Let the shell stop what it is doing itself, and come back if it was stopped."""
+        if self.exit_status is None:
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGCONT)
+                os.kill(self.pid, signal.SIGINT)
+
+    def ask_again(self, command: Command) -> None:
+        """Repeat the request for a record, which an interrupt may have swept away."""
+        if self.exit_status is None:
+            self._send(self._ask(command.number))
+
+    def type(self, text: str) -> None:
+        """Type on the terminal."""
+        if self._terminal:
+            self._terminal.write(text.encode("utf-8", "surrogateescape"))
+
+    def drain_terminal(self) -> None:
+        """Take what was printed on the terminal by now."""
+        if self._terminal:
+            self._terminal.drain()
+
+    @property
+    def terminal_name(self) -> str:
+        """The path of its terminal."""
+        return self._terminal.name if self._terminal else ""
+
+    def state(self) -> bytes | None:
+        """What the shell left behind for the next one."""
+        try:
+            with open(os.path.join(self._folder, "state"), "rb") as file:
+                return takes_over(file.read())
+        except OSError:
+            return None
+
+    def kill(self, *, grace: float = 0.2) -> None:
+        """End it and everything that it started."""
+        if self._spawned:
+            self._spawned.kill(grace=grace)
+
+    async def gone(self) -> None:
+        """Wait until nothing of it is left."""
+        if self._spawned:
+            with contextlib.suppress(ProcessError):
+                await self._spawned.ended()
+
+    def close(self) -> None:
+        """Let go of the channels; what the shell started may go on."""
+        if self._spawned and self.exit_status is not None:
+            self._spawned.release()
+        if self._answers >= 0:
+            self._loop.remove_reader(self._answers)
+        for fd in (self._control, self._answers, self._script):
+            if fd >= 0:
+                os.close(fd)
+        self._control = self._answers = self._script = -1
+        if self._channel:
+            self._channel.close()
+        if self._terminal:
+            self._terminal.close()
+
+    # --- inside
+
+    def _spawn(self, keeper: KeeperLink, state: bytes | None) -> None:
+        script = os.path.join(self._folder, "command")
+        self._script = os.open(script, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._script_path = quoted(script)
+        own = os.fsencode(self._folder)
+        self._write("leave", leave_script(quoted(own + b"/state")))
+        self._write("snapshot", snapshot_script(quoted(own + b"/state")))
+        if state is not None:
+            self._write("before", state)
+        self._terminal = Terminal(self._on_terminal)
+        control, self._control = os.pipe()
+        self._answers, status = os.pipe()
+        os.set_blocking(self._answers, False)
+        os.set_blocking(self._control, False)
+        self._send(self._first_lines(taking_over=state is not None))
+        self._loop.add_reader(self._answers, self._hear)
+        self._poll.register(self._answers, select.POLLIN)
+        home = Home(
+            terminal=os.fsencode(self._terminal.name),
+            folder=own,
+            on_started=self._on_started,
+            on_exited=self._on_exited,
+        )
+        self._spawned = keeper.spawn(
+            [os.fsencode(self.setup.program), b"--noprofile", b"--norc", b"--noediting", b"-i"],
+            cwd=os.fsencode(self.setup.cwd),
+            env=self.setup.env,
+            extra_env=self.setup.extra_env,
+            limits=self.setup.limits,
+            fds={0: control, 2: status},
+            home=home,
+        )
+        self._watching = self._loop.create_task(self._watch_spawn(self._spawned))
+
+    async def _watch_spawn(self, spawned: Spawned) -> None:
+        """Hear of a start that fails, and of a keeper that is lost."""
+        try:
+            await spawned.ended()
+        except ProcessError as error:
+            if not self._started.done():
+                self._started.set_exception(ShellError(f"{self.setup.program} cannot be started: {error}"))
+            self._on_exited(signal.SIGKILL)
+
+    def _first_lines(self, *, taking_over: bool) -> bytes:
+        version = b"$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"
+        own = os.fsencode(self._folder)
+        lines = [
+            b"set +o history +H",
+            b"PS1= PS2=",
+            b"unset HISTFILE MAILCHECK",
+            self._leave_trap(),
+            *([b"\\. " + quoted(own + b"/before") + b" </dev/null >/dev/null 2>&1"] if taking_over else []),
+        ]
+        return b"\n".join(lines) + b"\n" + self._ask(GREETING, version)
+
+    def _leave_trap(self) -> bytes:
+        return b"trap " + quoted(b"\\. " + quoted(os.fsencode(self._folder) + b"/leave")) + b" EXIT"
+
+    def _ask(self, number: int, what: bytes = b"$?") -> bytes:
+        return record_line(self._nonce, number, what)
+
+    def _new_command(self, text: str, transcript: Transcript) -> Command:
+        self._numbers += 1
+        mark = 0
+        if self._first_mark:
+            mark = self._first_mark + 1 + self._numbers % MARKS
+            with contextlib.suppress(OSError):
+                resource.prlimit(self.pid, resource.RLIMIT_RTTIME, (mark, resource.RLIM_INFINITY))
+        return Command(self._numbers, text, transcript, mark)
+
+    def _new_channel(self) -> OutputChannel:
+        self._numbers += 1
+        try:
+            return OutputChannel(os.path.join(self._folder, f"o{self._numbers}"))
+        except OSError as error:
+            raise ShellError(f"a bash session's output cannot be read: {error.strerror}") from error
+
+    def _before(self, text: str, *, snapshot: bool) -> bytes:
+        """What has to be put right before this very command."""
+        lines = b""
+        if snapshot:
+            lines += b"\\. " + quoted(os.fsencode(self._folder) + b"/snapshot") + b"\n"
+        if self.status and "$?" in text and "e" not in self.flags:
+            lines += b"(exit %d)\n" % self.status
+        return lines
+
+    def _source(self, text: str) -> bytes:
+        """How bash is told to run the text: a plain line as it is, anything else from a file."""
+        if self._plain_words and is_plain(text):
+            return b"\\eval " + quoted(text)
+        self._note_words(text)
+        data = text.encode("utf-8", "surrogateescape")
+        try:
+            os.pwrite(self._script, data, 0)
+            if len(data) < self._script_size:
+                os.ftruncate(self._script, len(data))
+        except OSError as error:
+            raise ShellError(f"there is no room for the command's text: {error.strerror}") from error
+        self._script_size = len(data)
+        return self._dot + b" " + self._script_path
+
+    def _note_words(self, text: str) -> None:
+        """Remember what may have changed the meaning of words that we use."""
+        if self._plain_words and may_define(text):
+            self._plain_words = False
+        if shadows_dot(text):
+            self._dot = b"\\builtin ."
+
+    def _write(self, name: str, data: bytes) -> None:
+        with open(os.path.join(self._folder, name), "wb") as file:
+            file.write(data)
+
+    def _send(self, lines: bytes) -> None:
+        try:
+            os.write(self._control, lines)
+        except BlockingIOError:
+            raise ShellError("the shell does not read its commands any more") from None
+        except BrokenPipeError:
+            pass  # it has ended, and its end will be heard of
+
+    def _hear(self) -> None:
+        try:
+            data = os.read(self._answers, 65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._answers)
+            return
+        for record in self._records.feed(data):
+            self._take(record)
+
+    def _take(self, record: Record) -> None:
+        command = self.current
+        if command is not None and record.number == command.number:
+            self.current = None
+            self.cwd, self.flags, self.status = record.cwd, record.flags, record.status
+            command.record = record
+            command.tell("done")
+        elif expected := self._expected.pop(record.number, None):
+            expected(record)
+        elif record.number == GREETING and not self._started.done():
+            self._greet(record)
+
+    def _greet(self, record: Record) -> None:
+        self.cwd, self.flags = record.cwd, record.flags
+        version = record.status
+        if version < OLDEST:
+            words = f"{self.setup.program} is version {version // 100}.{version % 100}; a session needs bash 4.4 or later"
+            self._started.set_exception(ShellError(words))
+        elif self.pid:
+            self._started.set_result(None)
+        if self._terminal:
+            self._terminal.taken()
+
+    def _on_started(self, pid: int, mark: int) -> None:
+        self.pid = pid
+        self._first_mark = mark if LINUX else 0
+
+    def _on_terminal(self, data: bytes) -> None:
+        if self.current:
+            self.current.transcript.add(data)
+
+    def _on_exited(self, wait_status: int) -> None:
+        if self.exit_status is not None:
+            return
+        self.exit_status = wait_status
+        self.status, _ = read_wait_status(wait_status)
+        if not self._started.done():
+            self._started.set_exception(ShellError(f"{self.setup.program} ended at once with status {self.status}"))
+        if self.current:
+            self.current.tell("ended")

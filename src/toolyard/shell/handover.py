@@ -1,0 +1,45 @@
+"""How a shell that ends hands its state to the next: variables, functions, aliases, options, traps, directory."""
+
+from __future__ import annotations
+
+__all__ = ["leave_script", "snapshot_script", "takes_over"]
+
+WHOLE = b"# this is all of it\n"
+"""The last line of a state; one without it was cut short and is not used."""
+
+STATE = rb"""{
+\builtin shopt -p
+\builtin declare -f
+\builtin declare -F
+\builtin declare -p
+\builtin alias -p
+@TRAPS@
+\builtin printf 'cd -- %q\n' "${PWD-/}"
+\builtin umask -p
+\builtin printf 'set --'
+\builtin [ $# = 0 ] || \builtin printf ' %q' "$@"
+\builtin printf '\n'
+\builtin set +o
+\builtin printf '%s\n' '@WHOLE@'
+} >@FILE@ 2>/dev/null
+"""
+"""Every line prints what bash itself can read; functions come before the aliases that would change their words."""
+
+
+def leave_script(file: bytes) -> bytes:
+    """What a shell runs last of all. Its EXIT trap is over by then, or is the one that runs this."""
+    return fill(file, traps=b"\\builtin trap - EXIT\n\\builtin trap -p")
+
+
+def snapshot_script(file: bytes) -> bytes:
+    """The same before a command, when the shell goes on; its traps stay its own."""
+    return fill(file, traps=b"")
+
+
+def takes_over(state: bytes) -> bytes | None:
+    """What the next shell runs first; None when there is nothing whole."""
+    return state if state.endswith(WHOLE) else None
+
+
+def fill(file: bytes, *, traps: bytes) -> bytes:
+    return STATE.replace(b"@TRAPS@", traps).replace(b"@WHOLE@", WHOLE.strip()).replace(b"@FILE@", file)
