@@ -13,7 +13,8 @@ number of our own choice.
 Messages, both ends of which are the same interpreter:
 
     application → keeper    ("environment", variables), for every child from now on
-                            ("spawn", id, argv, cwd, extra variables, limits, targets, home), a descriptor for each target
+                            ("spawn", id, argv, cwd, extra variables, limits, targets, home), with a descriptor for
+                                each target
                             ("release", id), of a shell that has ended: forget it when nothing of it is left
                             ("kill", id, grace)
     keeper → application    ("hello", protections)

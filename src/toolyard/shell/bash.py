@@ -18,8 +18,21 @@ from toolyard.process.child import read_wait_status
 from toolyard.process.keeper_link import Home
 from toolyard.process.process_tree import LINUX
 from toolyard.shell.channels import OutputChannel, Terminal, private_folder
-from toolyard.shell.handover import leave_script, snapshot_script, takes_over
-from toolyard.shell.wire import Record, Records, is_plain, may_define, quoted, record_line, run_line, shadows_dot
+from toolyard.shell.handover import leave_script, retrap_script, snapshot_script, takes_over
+from toolyard.shell.wire import (
+    Record,
+    Records,
+    functions_of,
+    is_plain,
+    may_define,
+    may_set_traps,
+    quoted,
+    record_line,
+    run_line,
+    sourcing,
+    speaks_of_traps,
+    waits_for_jobs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,14 +40,17 @@ if TYPE_CHECKING:
     from toolyard.process.keeper_link import KeeperLink, Spawned
     from toolyard.shell.channels import Transcript
 
-__all__ = ["Bash", "BashSetup", "Command"]
+__all__ = ["NOTHING_TO_READ", "TERMINAL", "Bash", "BashSetup", "Command"]
 
 OLDEST = 404
 """Bash 4.4, as a number with two digits for the minor version."""
 START_PATIENCE = 20.0
 QUICK = 0.0005
-"""A command that takes longer than the last one of this length is not waited for in the loop's own time."""
+"""After a command that took longer, the next is not waited for in the loop's own time."""
 GREETING = 0
+NOTHING_TO_READ = b"&1"
+"""The shell's own standard output, which is /dev/null."""
+TERMINAL = b"/dev/tty"
 MARKS = (1 << 20) - 1
 
 Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
@@ -55,14 +71,17 @@ class BashSetup:
 class Command:
     """A command from the moment it is sent."""
 
-    __slots__ = ("_waiter", "changes", "channel", "input", "mark", "number", "record", "started", "text", "transcript")
+    __slots__ = (
+        *("_waiter", "changes", "channel", "ended", "input", "mark", "number", "record", "started", "text"),
+        "transcript",
+    )
 
     def __init__(self, number: int, text: str, transcript: Transcript, mark: int) -> None:
         self.number = number
         self.text = text
         self.transcript = transcript
         self.mark = mark
-        self.started = time.monotonic()
+        self.started = self.ended = time.monotonic()
         self.record: Record | None = None
         self.channel: OutputChannel | None = None
         self.input: int | None = None
@@ -103,23 +122,33 @@ class Bash:
         self.status = 0
         """The exit status of the last command, as `$?` has it."""
         self.current: Command | None = None
+        self.trouble: str | None = None
+        """Why this shell can run no more commands, though it lives."""
+        self.is_quick = True
+        """Whether the last command took next to nothing."""
         self._first_mark = 0
         self._numbers = GREETING
-        self._nonce = secrets.token_hex(8)
-        self._records = Records(self._nonce)
+        nonce = secrets.token_hex(6)
+        self._nonce = nonce.encode()
+        self._folder = private_folder()
+        self._records = Records(nonce, self._folder)
         self._expected: dict[int, Callable[[Record], None]] = {}
         self._loop = asyncio.get_running_loop()
-        self._folder = private_folder()
         self._terminal: Terminal | None = None
         self._channel: OutputChannel | None = None
         self._spawned: Spawned | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._control = self._answers = -1
         self._script = -1
         self._script_size = 0
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._plain_words = True
-        self._dot = b"\\."
-        self._was_quick = True
+        self._monitor_lent = False
+        """Whether job control is off for the time of a command, without which `wait` prints no notices."""
+        self._leaves_state = True
+        """Whether the EXIT trap is ours, by which the shell hands its state on."""
+        self._functions: set[str] = set()
+        self._dot = sourcing(self._functions)
         self._poll = select.poll()
 
     @classmethod
@@ -143,26 +172,30 @@ class Bash:
 
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
         """Send a command; the shell must be free."""
-        command = self.current = self._new_command(text, transcript)
+        command = self._new_command(text, transcript)
         if self._channel is None:
             self._channel = self._new_channel()
         command.channel = None if self.setup.tty else self._channel
-        output = b"/dev/tty" if self.setup.tty else self._channel.path
-        before = self._before(text, snapshot=snapshot)
-        source = self._source(text)
-        self._send(before + run_line(source, stdin=stdin, output=quoted(output)) + self._ask(command.number))
+        output = b"/dev/tty" if self.setup.tty else self._channel.word
+        if self._plain_words and is_plain(text):
+            lines = run_line(text.encode(), stdin=stdin, output=output) + self._ask(command.number)
+        else:
+            lines = self._from_file(text, stdin=stdin, output=output, number=command.number)
+        if snapshot or not self._leaves_state:
+            lines = self._own(b"snapshot") + b"\n" + lines
+        self._send(lines)
+        self.current = command
         return command
 
     def wait_briefly(self, command: Command) -> bool:
-        """Whether the command is over at once, as most are that bash runs by itself.
+        """Whether a command is over at once, as most are that bash runs by itself.
 
         Going through the event loop would double what such a command costs. So after one that took next to nothing the
-        next is given a millisecond, in which nothing else of the loop runs.
+        next is waited for in the loop's own time, for a millisecond at most.
         """
-        if self._was_quick and self._poll.poll(1):
+        if self.is_quick and self._poll.poll(1):
             self._hear()
-        self._was_quick = command.record is not None
-        return self._was_quick
+        return command.record is not None
 
     def follow(self, command: Command) -> None:
         """Read what it prints as it comes."""
@@ -173,17 +206,18 @@ class Bash:
         self, text: str, transcript: Transcript, *, interactive: bool, on_end: Callable[[Record], None]
     ) -> Command:
         """Send a command that goes on beside the shell; its status is the process id of the job."""
-        command = self.current = self._new_command(text, transcript)
+        command = self._new_command(text, transcript)
         command.channel = self._new_channel()
         self._numbers += 1
         self._expected[self._numbers] = on_end
         script = os.path.join(self._folder, f"j{self._numbers}")
         with open(script, "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
-        stdin = self._open_input(command) if interactive else b"/dev/null"
-        job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=quoted(command.channel.path))
+        stdin = self._open_input(command) if interactive else NOTHING_TO_READ
+        job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=command.channel.word)
         self._note_words(text)
         self._send(b"{ " + job + self._ask(self._numbers) + b"} &\n" + self._ask(command.number, b"$!"))
+        self.current = command
         return command
 
     def _open_input(self, command: Command) -> bytes:
@@ -251,12 +285,13 @@ class Bash:
 
     async def gone(self) -> None:
         """Wait until nothing of it is left."""
-        if self._spawned:
-            with contextlib.suppress(ProcessError):
-                await self._spawned.ended()
+        if self._watching:
+            await asyncio.wait([self._watching])
 
     def close(self) -> None:
         """Let go of the channels; what the shell started may go on."""
+        if self._watching:
+            self._watching.cancel()
         if self._spawned and self.exit_status is not None:
             self._spawned.release()
         if self._answers >= 0:
@@ -278,15 +313,18 @@ class Bash:
         self._script_path = quoted(script)
         own = os.fsencode(self._folder)
         self._write("leave", leave_script(quoted(own + b"/state")))
+        self._write("retrap", retrap_script(self._leave_trap()))
         self._write("snapshot", snapshot_script(quoted(own + b"/state")))
         if state is not None:
             self._write("before", state)
+            self._note_words(state.decode("utf-8", "replace"))
         self._terminal = Terminal(self._on_terminal)
         control, self._control = os.pipe()
         self._answers, status = os.pipe()
         os.set_blocking(self._answers, False)
         os.set_blocking(self._control, False)
         self._send(self._first_lines(taking_over=state is not None))
+        self._dot = sourcing(self._functions)
         self._loop.add_reader(self._answers, self._hear)
         self._poll.register(self._answers, select.POLLIN)
         home = Home(
@@ -307,9 +345,10 @@ class Bash:
         self._watching = self._loop.create_task(self._watch_spawn(self._spawned))
 
     async def _watch_spawn(self, spawned: Spawned) -> None:
-        """Hear of a start that fails, and of a keeper that is lost."""
+        """Hear of a start that fails, of a keeper that is lost, and of an end that was asked for."""
         try:
-            await spawned.ended()
+            ended = await spawned.ended()
+            self._on_exited(ended.wait_status if ended else signal.SIGKILL)
         except ProcessError as error:
             if not self._started.done():
                 self._started.set_exception(ShellError(f"{self.setup.program} cannot be started: {error}"))
@@ -317,13 +356,12 @@ class Bash:
 
     def _first_lines(self, *, taking_over: bool) -> bytes:
         version = b"$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"
-        own = os.fsencode(self._folder)
         lines = [
             b"set +o history +H",
             b"PS1= PS2=",
             b"unset HISTFILE MAILCHECK",
             self._leave_trap(),
-            *([b"\\. " + quoted(own + b"/before") + b" </dev/null >/dev/null 2>&1"] if taking_over else []),
+            *([self._own(b"before") + b" <&1 &>/dev/null"] if taking_over else []),
         ]
         return b"\n".join(lines) + b"\n" + self._ask(GREETING, version)
 
@@ -349,36 +387,56 @@ class Bash:
         except OSError as error:
             raise ShellError(f"a bash session's output cannot be read: {error.strerror}") from error
 
-    def _before(self, text: str, *, snapshot: bool) -> bytes:
-        """What has to be put right before this very command."""
-        lines = b""
-        if snapshot:
-            lines += b"\\. " + quoted(os.fsencode(self._folder) + b"/snapshot") + b"\n"
-        if self.status and "$?" in text and "e" not in self.flags:
-            lines += b"(exit %d)\n" % self.status
-        return lines
-
-    def _source(self, text: str) -> bytes:
-        """How bash is told to run the text: a plain line as it is, anything else from a file."""
-        if self._plain_words and is_plain(text):
-            return b"\\eval " + quoted(text)
+    def _from_file(self, text: str, *, stdin: bytes, output: bytes, number: int) -> bytes:
+        """Anything that is more than plain words: bash reads it like a script, so that it acts as it would in one."""
         self._note_words(text)
+        self._write_script(text)
+        before = after = b""
+        if self._leaves_state and speaks_of_traps(text):
+            before += b"\\builtin trap - EXIT\n"
+        if "m" in self.flags and waits_for_jobs(text):
+            before += b"\\builtin set +m\n"
+            after += b"\\builtin set -m\n"
+            self._monitor_lent = True
+        if may_set_traps(text):
+            after += self._look_at_trap()
+            self._leaves_state = False  # until bash says otherwise
+        if self.status and "$?" in text and "e" not in self.flags:
+            before += b"(exit %d)\n" % self.status
+        command = run_line(self._dot + b" " + self._script_path, stdin=stdin, output=output)
+        self._dot = sourcing(self._functions)
+        return before + command + self._ask(number) + after
+
+    def _look_at_trap(self) -> bytes:
+        """Put our EXIT trap back where the user has none; tell us whether that is so."""
+        self._numbers += 1
+        self._expected[self._numbers] = self._on_trap
+        return self._own(b"retrap") + b"\n" + self._ask(self._numbers)
+
+    def _on_trap(self, record: Record) -> None:
+        self._leaves_state = record.status == 0
+
+    def _write_script(self, text: str) -> None:
         data = text.encode("utf-8", "surrogateescape")
         try:
             os.pwrite(self._script, data, 0)
             if len(data) < self._script_size:
                 os.ftruncate(self._script, len(data))
         except OSError as error:
+            self._script_size = 1 << 62  # unknown, so that the next is cut to its size
             raise ShellError(f"there is no room for the command's text: {error.strerror}") from error
         self._script_size = len(data)
-        return self._dot + b" " + self._script_path
+
+    def _own(self, name: bytes) -> bytes:
+        """Run a script of our own, which prints nothing."""
+        return self._dot + b" " + quoted(os.fsencode(self._folder) + b"/" + name)
 
     def _note_words(self, text: str) -> None:
-        """Remember what may have changed the meaning of words that we use."""
+        """Remember what changes the meaning of words that we use, from the next command on."""
         if self._plain_words and may_define(text):
             self._plain_words = False
-        if shadows_dot(text):
-            self._dot = b"\\builtin ."
+        if not self._plain_words:
+            self._functions |= functions_of(text)
 
     def _write(self, name: str, data: bytes) -> None:
         with open(os.path.join(self._folder, name), "wb") as file:
@@ -410,7 +468,14 @@ class Bash:
         if command is not None and record.number == command.number:
             self.current = None
             self.cwd, self.flags, self.status = record.cwd, record.flags, record.status
+            if self._monitor_lent:
+                self._monitor_lent = False
+                self.flags += "m"
+            if record.trouble:
+                self.trouble = f"bash cannot open its channels any more ({record.trouble})"
             command.record = record
+            command.ended = time.monotonic()
+            self.is_quick = command.ended - command.started < QUICK
             command.tell("done")
         elif expected := self._expected.pop(record.number, None):
             expected(record)
@@ -421,8 +486,8 @@ class Bash:
         self.cwd, self.flags = record.cwd, record.flags
         version = record.status
         if version < OLDEST:
-            words = f"{self.setup.program} is version {version // 100}.{version % 100}; a session needs bash 4.4 or later"
-            self._started.set_exception(ShellError(words))
+            has = f"{self.setup.program} is version {version // 100}.{version % 100}"
+            self._started.set_exception(ShellError(f"{has}; a session needs bash 4.4 or later"))
         elif self.pid:
             self._started.set_result(None)
         if self._terminal:

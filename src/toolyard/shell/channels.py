@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.errors import ShellError
 from toolyard.process.output import Captured, HeadTail, Utf8Stream
+from toolyard.shell.wire import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,9 @@ class OutputChannel:
     """A named pipe that commands print to: its end tells that none of them has it any more."""
 
     def __init__(self, path: str) -> None:
-        self.path = os.fsencode(path)
+        self.path = path
+        self.word = quoted(path)
+        """The path as bash reads it."""
         os.mkfifo(path, 0o600)
         self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._loop = asyncio.get_running_loop()

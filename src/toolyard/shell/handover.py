@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["leave_script", "snapshot_script", "takes_over"]
+__all__ = ["leave_script", "retrap_script", "snapshot_script", "takes_over"]
 
 WHOLE = b"# this is all of it\n"
 """The last line of a state; one without it was cut short and is not used."""
 
-STATE = rb"""{
+STATE = rb"""\unset -f builtin
+{
 \builtin shopt -p
 \builtin declare -f
 \builtin declare -F
@@ -23,7 +24,10 @@ STATE = rb"""{
 \builtin printf '%s\n' '@WHOLE@'
 } >@FILE@ 2>/dev/null
 """
-"""Every line prints what bash itself can read; functions come before the aliases that would change their words."""
+"""Every line prints what bash itself can read; functions come before the aliases that would change their words.
+
+A function named `builtin` is the one that cannot be handed on.
+"""
 
 
 def leave_script(file: bytes) -> bytes:
@@ -34,6 +38,11 @@ def leave_script(file: bytes) -> bytes:
 def snapshot_script(file: bytes) -> bytes:
     """The same before a command, when the shell goes on; its traps stay its own."""
     return fill(file, traps=b"")
+
+
+def retrap_script(trap: bytes) -> bytes:
+    """Set our EXIT trap where there is none or ours; fails where the user has one."""
+    return b"case $(\\builtin trap -p EXIT) in (''|*/leave*) %b ;; (*) ! : ;; esac\n" % trap
 
 
 def takes_over(state: bytes) -> bytes | None:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from toolyard.core.tool import Truncation
+from toolyard.core.tool import Truncation  # noqa: TC001 - the struct's fields are looked at while it is made
 from toolyard.errors import ShellError
 from toolyard.process.child import read_wait_status
 from toolyard.process.environment import ParentEnvironment, as_bytes
 from toolyard.process.limits import Limits
-from toolyard.shell.bash import Bash, BashSetup
+from toolyard.shell.bash import NOTHING_TO_READ, TERMINAL, Bash, BashSetup
 from toolyard.shell.channels import Transcript
 from toolyard.shell.ending import bring_back
 from toolyard.shell.jobs import Job, watch_process
@@ -167,10 +167,10 @@ class BashSession:
             if background:
                 return await self._start_job(bash, command, interactive=interactive)
             transcript = self._transcript(on_output)
-            stdin = b"/dev/tty" if interactive or self._tty else b"/dev/null"
+            stdin = TERMINAL if interactive or self._tty else NOTHING_TO_READ
             running = bash.submit(command, transcript, stdin=stdin, snapshot=self._on_timeout == "background")
-            if bash.wait_briefly(running) and not self._tty and not running.channel.drain(transcript):
-                return self._reply(running, bash)
+            if bash.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
+                return self._reply(running, bash) if bash.trouble is None else await self._replace(bash, running)
             return await self._attend(bash, running, timeout)
 
     async def write(self, text: str, *, timeout: float | None = None) -> Reply:
@@ -239,9 +239,7 @@ class BashSession:
         if children is None:
             children = self._borrowed = borrow_keeper()
         cwd = self._next_cwd or self._cwd
-        if not os.path.isdir(cwd):
-            if self._next_cwd is None:
-                raise ShellError(f"the working directory {cwd} is not there")
+        if self._next_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment, once for each shell
             cwd = self._cwd
         env, extra = self._variables()
         setup = BashSetup(
@@ -295,11 +293,11 @@ class BashSession:
     # --- one command
 
     def _transcript(self, on_output: Callable[[str], None] | None) -> Transcript:
-        self._spills += 1
-        spill_to = self._spill_dir / f"output-{self._spills}.txt" if self._spill_dir else None
-        return Transcript(
-            self._output_limit, listener=on_output, spill_to=spill_to, stop_at=self._limits.output_bytes
-        )
+        spill_to = None
+        if self._spill_dir:
+            self._spills += 1
+            spill_to = self._spill_dir / f"output-{self._spills}.txt"
+        return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=self._limits.output_bytes)
 
     async def _attend(self, bash: Bash, command: Command, timeout: float | None) -> Reply:
         """Stay with a command until it needs no more attention; if we are cancelled, it is ended in our absence."""
@@ -343,6 +341,8 @@ class BashSession:
         self, bash: Bash, command: Command, *, timed_out: bool = False, note: str | None = None
     ) -> Reply:
         """The command is over, or its shell is: collect what it printed."""
+        if bash.trouble:
+            return await self._replace(bash, command)
         channel, transcript = command.channel, command.transcript
         if self._tty:
             bash.drain_terminal()
@@ -354,23 +354,33 @@ class BashSession:
         self._leave_job(bash, command)
         return reply
 
+    async def _replace(self, bash: Bash, command: Command) -> Reply:
+        """A shell that lives but can run nothing more: the command was not run."""
+        bash.kill(grace=0)
+        await bash.gone()
+        note = f"The command was not run: {bash.trouble}. The next gets a fresh shell."
+        reply = self._reply(command, bash, note=note)
+        self._next_note = "The last shell could run no more commands; this is a fresh one."
+        return reply
+
     def _reply(self, command: Command, bash: Bash, *, timed_out: bool = False, note: str | None = None) -> Reply:
         captured = command.transcript.finish()
         record = command.record
         restarted, self._next_note = self._next_note, None
-        ended = record is None
-        if ended and note is None and not timed_out:
-            note = "This ended the shell; the next command gets a fresh one."
+        if record is None:
+            command.ended = time.monotonic()
+            if note is None and not timed_out:
+                note = "This ended the shell; the next command gets a fresh one."
         return Reply(
             output=captured.text,
             exit_code=bash.status if record is None else record.status,
             cwd=bash.cwd,
-            duration=time.monotonic() - command.started,
+            duration=command.ended - command.started,
             timed_out=timed_out,
             restarted=restarted is not None,
             truncated=captured.truncated,
-            ended=ended,
-            note=" ".join(filter(None, (restarted, note))) or None,
+            ended=record is None,
+            note=f"{restarted} {note}" if restarted and note else restarted or note,
         )
 
     def _waiting_reply(self, bash: Bash, command: Command) -> Reply:
@@ -503,7 +513,7 @@ class BashSession:
             self.jobs.pop(id).close()
 
     async def _leave_running(self, bash: Bash, command: Command) -> Reply:
-        """Past its time a command goes on as a job, shell and all; a fresh shell takes over what there was before it."""
+        """Past its time a command goes on as a job, shell and all; a fresh shell takes over the state before it."""
         state = bash.state()
         job = self._add_job(command, bash, pid=bash.pid)
         captured = command.transcript.take()

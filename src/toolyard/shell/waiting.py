@@ -49,9 +49,9 @@ def thread_waits(pid: int, thread: str, terminal: str) -> bool:
             words = file.read().split()
     except OSError:
         return waits_by_name(pid, thread, terminal)
-    if len(words) < 4 or not words[0].isdigit():
+    if len(words) < 3 or not words[0].isdigit():
         return False  # running, or blocked in no call
-    call, first, second, third = int(words[0]), *(int(word, 16) for word in words[1:4])
+    call, first, second = int(words[0]), int(words[1], 16), int(words[2], 16)
     if call in READS:
         return is_terminal(pid, first, terminal)
     if call in POLLS:

@@ -10,22 +10,33 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Record", "Records", "is_plain", "may_define", "quoted", "record_line", "run_line"]
+__all__ = [
+    *("Record", "Records", "functions_of", "is_plain", "may_define", "may_set_traps", "quoted", "record_line"),
+    *("run_line", "sourcing", "speaks_of_traps", "waits_for_jobs"),
+]
 
-MOST_INLINE = 2000
+MOST_INLINE = 1000
 LONGEST = 16384
 """More than any record: the longest path is 4096 bytes."""
-NEEDS_A_FILE = re.compile(
-    r"""[&(){}`\n\r\x00-\x08\x0e-\x1f]
-      | \b(?:alias|bg|builtin|command|coproc|disown|eval|exec|exit|fg|function|jobs|logout|return|set|shopt|source
-          |suspend|times?|trap|unalias|wait)\b
-      | (?:^|[\s;|])[.!]\s""",
-    re.VERBOSE,
-)
-"""What makes a difference between a line typed at an interactive shell and the same line in a script."""
+LEAST_NOISE = 20
+PLAIN = re.compile(r"[\w./%+:@,-]+(?: +(?:[\w./%+:@,=^~*?-]|\$\w)+)*")
+"""One simple command of plain words, which can be nothing else whatever is defined."""
+NOT_PLAIN = frozenset({
+    ".", "bg", "builtin", "case", "command", "coproc", "disown", "do", "done", "elif", "else", "esac", "eval", "exec",
+    "exit", "fg", "fi", "for", "function", "if", "in", "jobs", "logout", "return", "select", "set", "shopt", "source",
+    "suspend", "then", "time", "times", "trap", "unalias", "until", "wait", "while",
+})  # fmt: skip
+"""Words with which a line is something else, or does something else typed at an interactive shell than in a script."""
 DEFINES = re.compile(r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable)\b|(?:^|[\s;&|({])\.\s")
 """What can define a function or an alias, by which a plain word comes to mean anything."""
-NAMES_DOT = re.compile(r"(?:^|[\s;&|({])(?:function\s+)?(\.|source)\s*\(\s*\)|\bfunction\s+(\.|source)\s")
+SPEAKS_OF_TRAPS = re.compile(r"\btrap\b")
+MAY_SET_TRAPS = re.compile(r"\b(?:trap|source|eval)\b|(?:^|[\s;&|({])\.\s")
+WAITS = re.compile(r"\bwait\b")
+SOURCING = ((".",), ("source",), ("builtin", "."), ("command", "."))
+"""The ways to say the one word that we need."""
+DEFINES_SOURCING = re.compile(
+    r"(?:^|[\s;&|({])(?:function\s+)?(\.|source|builtin|command)\s*\(\s*\)|\bfunction\s+(\.|source|builtin|command)\s"
+)
 
 
 class Record(NamedTuple):
@@ -36,30 +47,44 @@ class Record(NamedTuple):
     flags: str
     """The options that have a letter, as in `$-`."""
     cwd: str
+    trouble: str | None = None
+    """Why the command could not even be begun: bash could not open one of our channels."""
 
 
 class Records:
     """Finds records in whatever else an interactive bash writes to its own standard error: prompts, notices, traces."""
 
-    def __init__(self, nonce: str) -> None:
-        self._inbox = bytearray()
+    def __init__(self, nonce: str, folder: str) -> None:
+        self._rest = b""
+        self._trouble = re.compile(re.escape(folder).encode() + rb"/\w+: ([^\n]+)")
+        self._start = f"/-/{nonce} ".encode()
         self._end = f"={nonce}:".encode()
-        self._pattern = re.compile(rf"/-/{nonce} (\d+) (\d+) (\w*) (.*?)={nonce}:".encode(), re.DOTALL)
 
     def feed(self, data: bytes) -> list[Record]:
         """The records that are complete by now; what else came before them is forgotten."""
-        self._inbox += data
-        if self._end not in self._inbox:
-            del self._inbox[:-LONGEST]
-            return []
+        if self._rest:
+            data = self._rest + data
         found = []
-        end = 0
-        for match in self._pattern.finditer(self._inbox):
-            number, status, flags, cwd = match.groups()
-            found.append(Record(int(number), int(status), flags.decode(), cwd.decode("utf-8", "surrogateescape")))
-            end = match.end()
-        del self._inbox[:end]
+        at = 0
+        while (end := data.find(self._end, at)) >= 0:
+            start = data.rfind(self._start, at, end)
+            if start >= 0 and (record := read_record(data[start + len(self._start) : end])):
+                if start - at > LEAST_NOISE and (trouble := self._trouble.search(data, at, start)):
+                    record = record._replace(trouble=trouble[1].decode(errors="replace"))
+                found.append(record)
+            at = end + len(self._end)
+        rest = data[max(at, len(data) - LONGEST) :]
+        self._rest = rest if b"/" in rest else b""  # most often bash's words for what the record cannot be read from
         return found
+
+
+def read_record(data: bytes) -> Record | None:
+    """A record as it stands between its two ends; None for something else that happens to look like one."""
+    words = data.split(b" ", 3)
+    try:
+        return Record(int(words[0]), int(words[1]), words[2].decode(), words[3].decode("utf-8", "surrogateescape"))
+    except (ValueError, IndexError):
+        return None
 
 
 def quoted(text: str | bytes) -> bytes:
@@ -69,8 +94,12 @@ def quoted(text: str | bytes) -> bytes:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a line means the same typed at an interactive shell as in a script, given plain words."""
-    return len(text) <= MOST_INLINE and NEEDS_A_FILE.search(text.replace("&&", "")) is None
+    """Whether a text is one simple command that means the same typed as in a script, as long as its words do."""
+    return (
+        len(text) <= MOST_INLINE
+        and PLAIN.fullmatch(text) is not None
+        and (text if " " not in text else text[: text.index(" ")]) not in NOT_PLAIN
+    )
 
 
 def may_define(text: str) -> bool:
@@ -78,16 +107,37 @@ def may_define(text: str) -> bool:
     return DEFINES.search(text) is not None
 
 
-def shadows_dot(text: str) -> bool:
-    """Whether a text defines a function in the place of the one builtin that we need."""
-    return NAMES_DOT.search(text) is not None
+def functions_of(text: str) -> set[str]:
+    """The functions that a text defines in the place of a word that we need."""
+    return {name for names in DEFINES_SOURCING.findall(text) for name in names if name}
+
+
+def sourcing(functions: set[str]) -> bytes:
+    """How to run a file in a shell that has these functions."""
+    words = next((words for words in SOURCING if functions.isdisjoint(words)), SOURCING[0])
+    return b"\\" + " ".join(words).encode()
+
+
+def speaks_of_traps(text: str) -> bool:
+    """Whether a text lists or sets traps, and must not find ours among them."""
+    return "trap" in text and SPEAKS_OF_TRAPS.search(text) is not None
+
+
+def may_set_traps(text: str) -> bool:
+    """Whether a text may have put a trap of its own in the place of ours."""
+    return MAY_SET_TRAPS.search(text) is not None
+
+
+def waits_for_jobs(text: str) -> bool:
+    """Whether a text waits for jobs, of whose end an interactive shell would print notices."""
+    return "wait" in text and WAITS.search(text) is not None
 
 
 def run_line(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
     """Run something with the streams of a command."""
-    return source + b" <" + stdin + b" >" + output + b" 2>&1\n"
+    return b"%b <%b &>%b\n" % (source, stdin, output)
 
 
-def record_line(nonce: str, number: int, what: bytes) -> bytes:
+def record_line(nonce: bytes, number: int, what: bytes) -> bytes:
     """Ask for a record of something; the `!` before it keeps `set -e` and the ERR trap away."""
-    return b'! [[ a ]]<"/-/%b %d %b $- ${PWD-}=%b:"\n' % (nonce.encode(), number, what, nonce.encode())
+    return b'! [[ a ]]<"/-/%b %d %b $- ${PWD-}=%b:"\n' % (nonce, number, what, nonce)
