@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,10 +105,10 @@ class CommandLine:
         )
         return Ran(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
-    def start(self, *words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+    def start(self, *words: str | Path, **options: Any) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Start it as a shell would, for a test that ends it by a signal."""
         argv = [sys.executable, "-c", AS_FROM_A_SHELL, str(TOOLYARD), *map(str, words)]
-        return subprocess.Popen(argv, env=self.env, cwd=self.folder, start_new_session=True, **options)
+        return running(argv, env=self.env, cwd=self.folder, start_new_session=True, **options)
 
     def file(self, name: str, text: str) -> Path:
         path = self.folder / name
@@ -123,6 +124,16 @@ class CommandLine:
     def audit(self) -> list[dict[str, Any]]:
         files = sorted((self.home / "state" / "toolyard" / "sessions" / "audit").glob("*.ndjson"))
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+@contextmanager
+def running(argv: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process for a block of code. Only killed does it end with a block that failed, which waits for its end."""
+    with subprocess.Popen(argv, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class Terminal:

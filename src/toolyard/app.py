@@ -8,7 +8,7 @@ import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.config.configuration import Configuration, builtin_names, read_configuration
 from toolyard.config.placeholders import Names
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from toolyard.core.events import Observer
-    from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
+    from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
 
 __all__ = ["AgentApplication"]
@@ -53,6 +53,7 @@ class AgentApplication:
         approver: Approver | None = None,
         session: str | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
+        only: Literal["shell:command", "shell:session"] | None = None,
     ) -> None:
         self._config_path = Path(os.path.abspath(config_path))
         self._sessions_dir = Path(os.path.abspath(sessions_dir))
@@ -60,6 +61,7 @@ class AgentApplication:
         self._overrides = dict(env_overrides or {})
         self._permissions = permissions
         self._approver = approver
+        self._only = only
         self._session = session or uuid.uuid4().hex
         self._cache = SchemaCache(Path(cache_dir or default_cache_dir()) / "bash-schemas.json")
         self._numbers = itertools.count(1)
@@ -184,7 +186,10 @@ class AgentApplication:
             workshop.children.start()  # every schema will have to be read: let it start while we look for them
         loader = Loader(configuration.policy, workshop)
         kept = before.catalog.sources() if before else ()
-        catalog = Catalog(loader.sources(configuration.value.get("plugins"), configuration.document, kept))
+        entries = configuration.value.get("plugins")
+        if self._only:
+            entries = shell_entries(entries, self._only)
+        catalog = Catalog(loader.sources(entries, configuration.document, kept))
         await catalog.refresh()
         self._cache.save()
         return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog))
@@ -222,6 +227,8 @@ class AgentApplication:
                 memory_bytes=limits.memory_bytes,
                 file_bytes=limits.file_bytes,
                 open_files=limits.open_files,
+                processes=limits.processes,
+                output_bytes=limits.output_bytes,
             ),
         )
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
@@ -317,6 +324,14 @@ class Loaded:
         for source in self.catalog.sources():
             if source not in kept:
                 await source.aclose()
+
+
+def shell_entries(entries: Json, word: str) -> list[Json]:
+    """The entry for the shell as the configuration has it, or else the plain one."""
+    key = word.replace(":", "_")
+    listed = entries if isinstance(entries, list) else []
+    named = [entry for entry in listed if entry == word or (isinstance(entry, dict) and key in entry)]
+    return named[:1] or [word]
 
 
 def default_cache_dir() -> Path:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
+import time
 
 import pytest
 
-from support import PATIENCE, CommandLine, Signpost, Terminal, is_alive
+from support import PATIENCE, CommandLine, Signpost, Terminal, is_alive, running
 from yard import script
 
 # A tool with a child, a child that has left its group, and a grandchild; the last line is never reached.
@@ -119,12 +121,27 @@ def test_a_second_ctrl_c_leaves_nothing_behind_either(toolyard: CommandLine, sta
     assert_all_gone(toolyard)
 
 
+@pytest.mark.parametrize("ignoring", ["", "trap '' INT TERM HUP;"])
+def test_signals_at_every_moment_of_the_end_change_nothing_about_it(toolyard: CommandLine, started, ignoring):
+    toolyard.file("probe.bash", script("probe", run=ignoring + LINGER))
+    toolyard.config("bash:probe.bash")
+    with toolyard.start("call", "probe", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        started.wait()
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(random.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
+            time.sleep(0.0003)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err.strip()) == (130, b"interrupted")
+    assert_all_gone(toolyard)
+
+
 def test_a_hangup_that_nohup_ignores_is_ignored(toolyard: CommandLine, started):
     go_on = Signpost(toolyard.folder / "go_on")
     toolyard.file("probe.bash", script("probe", run="echo started >started; read -r _ <go_on; echo done"))
     toolyard.config("bash:probe.bash")
     argv = ["sh", "-c", "trap '' HUP; exec toolyard call probe"]
-    with subprocess.Popen(argv, env=toolyard.env, cwd=toolyard.folder, stdout=subprocess.PIPE) as process:
+    with running(argv, env=toolyard.env, cwd=toolyard.folder, stdout=subprocess.PIPE) as process:
         started.wait()
         process.send_signal(signal.SIGHUP)
         go_on.go_on()

@@ -57,13 +57,14 @@ async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Wo
     workshop = make_workshop(children, timeout)
     if workshop is None:
         files, problems = [], [no_bash()]
-    catalog = Catalog([BashToolSource(str(file), workshop) for file in files if workshop])
+    sources = [BashToolSource(str(file), workshop) for file in files if workshop]
+    catalog = Catalog(sources)
     try:
         await catalog.refresh()
         invoker = Invoker(tools=catalog, audit=NoAudit(), redactor=Redactor(process_secrets()))
-        yield Workbench(sources=catalog.sources(), catalog=catalog, invoker=invoker, problems=problems)
+        yield Workbench(sources=sources, catalog=catalog, invoker=invoker, problems=problems)
     finally:
-        for source in catalog.sources():
+        for source in sources:
             await source.aclose()
         await children.aclose()
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "tools": ("toolyard.cli.tools:tools", "List the tools of an agent."),
     "call": ("toolyard.cli.call:call", "Call a tool."),
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
+    "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -18,13 +18,18 @@ __all__ = ["agent_of", "open_application"]
 DEFAULT_CONFIG = Path(__file__).parent.parent / "default_config.json"
 
 
-def open_application(places: Places, *, approver: Approver | None = None) -> AgentApplication:
+def open_application(
+    places: Places,
+    *,
+    approver: Approver | None = None,
+    only: Literal["shell:command", "shell:session"] | None = None,
+) -> AgentApplication:
     """An application, not yet entered. Paths that were typed are meant from where they were typed."""
     from toolyard.app import AgentApplication
 
     config, sessions = config_path(places).absolute(), sessions_dir(places).absolute()
     enter_workspace(places)
-    return AgentApplication(config, sessions, approver=approver)
+    return AgentApplication(config, sessions, approver=approver, only=only)
 
 
 def config_path(places: Places) -> Path:

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from asyncio import AbstractEventLoop, Task
+    from collections.abc import Coroutine, Iterable
 
 __all__ = ["run_to_end"]
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
-    """The exit code of the work; SIGTERM and SIGHUP end it as Ctrl-C does, so that no process of it is left."""
+    """The exit code of the work; Ctrl-C, SIGTERM and SIGHUP end it, however often, so that no process of it is left."""
     import asyncio
 
     from toolyard.cli.render import Interrupted
 
     async def watched() -> int:
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if task and signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
-                loop.add_signal_handler(number, task.cancel)
+        if task := asyncio.current_task():
+            cancel_at(heeded, task, asyncio.get_running_loop())
         return await work
 
+    before = after = {number: signal.getsignal(number) for number in ENDING}
+    heeded = [number for number in ENDING if before[number] is not signal.SIG_IGN]  # nohup means it
     try:
         return asyncio.run(watched())
     except (asyncio.CancelledError, KeyboardInterrupt):
+        # There is nothing left to end. Blocked too, because of a signal in the moment of the change Python complains.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        after = dict.fromkeys(ENDING, signal.SIG_IGN)
         raise Interrupted("interrupted") from None
+    finally:
+        for number in ENDING:
+            signal.signal(number, after[number])
+
+
+def cancel_at(signals: Iterable[signal.Signals], task: Task[Any], loop: AbstractEventLoop) -> None:
+    """Let signals cancel a task, each time and only by the loop itself.
+
+    asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
+    loop was about to take can get lost by that, and its end then waits for the step for ever.
+    """
+
+    def cancel(*_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # a closed loop has ended everything
+            loop.call_soon_threadsafe(task.cancel)
+
+    for number in signals:
+        signal.signal(number, cancel)

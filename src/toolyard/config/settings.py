@@ -44,6 +44,9 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: Count | None = None
     file_bytes: Count | None = None
     open_files: Count | None = None
+    processes: Count | None = None
+    output_bytes: Count | None = None
+    """What one command of a bash session may print before it is ended."""
 
 
 class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):

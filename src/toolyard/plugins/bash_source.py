@@ -50,6 +50,11 @@ class BashToolSource:
         """A content whose schema is not known yet."""
 
     @property
+    def key(self) -> str:
+        """The path, by which it is known after a reload."""
+        return self.path
+
+    @property
     def file(self) -> Path:
         """The file, absolute."""
         return Path(self.path)

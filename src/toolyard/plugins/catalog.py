@@ -5,17 +5,60 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from toolyard.core.tool import Tool
-    from toolyard.plugins.bash_source import BashToolSource
+    from toolyard.kinds.bash_workshop import BashWorkshop
+    from toolyard.plugins.spec import ShellCommand, ShellSession
 
-__all__ = ["Catalog", "Shadowed"]
+__all__ = ["Catalog", "Shadowed", "Source", "SourceKey"]
+
+SourceKey: TypeAlias = "str | ShellCommand | ShellSession"
+"""What a source is made from: a file's path, or a reference that names no file."""
+
+
+class Source(Protocol):
+    """A source of tools as the configuration names one."""
+
+    @property
+    def key(self) -> SourceKey:
+        """Equal for the same source after a reload."""
+
+    @property
+    def workshop(self) -> BashWorkshop:
+        """Where its tools run."""
+
+    @property
+    def file(self) -> Path:
+        """What to name as its origin."""
+
+    @property
+    def problems(self) -> Sequence[ConfigProblem]:
+        """What is wrong with it now."""
+
+    def tools(self) -> Sequence[Tool]:
+        """The tools there are now."""
+
+    def is_current(self) -> bool:
+        """Whether it is still what was read."""
+
+    def load_known(self) -> bool:
+        """Read it if that needs nothing to be run; tell whether it did."""
+
+    async def load(self) -> None:
+        """Read it."""
+
+    async def refresh(self) -> bool:
+        """Read it again if it has changed; tell whether its tools did."""
+
+    async def aclose(self) -> None:
+        """Release what it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +73,9 @@ class Shadowed:
 class Catalog:
     """Finds tools as they are now; a source that changed is read again when it is asked for."""
 
-    def __init__(self, sources: Iterable[BashToolSource]) -> None:
+    def __init__(self, sources: Iterable[Source]) -> None:
         self._sources = list(sources)
-        self._by_name: dict[str, tuple[BashToolSource, Tool]] = {}
+        self._by_name: dict[str, tuple[Source, Tool]] = {}
         self.shadowed: list[Shadowed] = []
         self._arrange()
 
@@ -50,7 +93,7 @@ class Catalog:
         """All tools, in the order of the configuration."""
         return [tool for _, tool in self._by_name.values()]
 
-    def sources(self) -> Sequence[BashToolSource]:
+    def sources(self) -> Sequence[Source]:
         """Where the tools come from, in the order of the configuration."""
         return self._sources
 
@@ -85,7 +128,7 @@ class Catalog:
                     self._by_name[name] = (source, tool)
 
 
-async def refresh_side_by_side(sources: Sequence[BashToolSource]) -> None:
+async def refresh_side_by_side(sources: Sequence[Source]) -> None:
     """Read all sources: at once what is known, the rest as many at a time as the machine has use for."""
     unknown = []
     for source in sources:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
-from toolyard.plugins.spec import BashDirectory, BashFile, parse_plugin
+from toolyard.plugins.shell_source import ShellSource
+from toolyard.plugins.spec import BashDirectory, BashFile, ShellCommand, ShellSession, parse_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import Json
     from toolyard.kinds.bash_workshop import BashWorkshop
+    from toolyard.plugins.catalog import Source, SourceKey
     from toolyard.plugins.spec import PluginSpec
 
 __all__ = ["Loader"]
@@ -33,15 +35,15 @@ class Loader:
         self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
-    def sources(self, entries: Json, document: Document, kept: Iterable[BashToolSource] = ()) -> list[BashToolSource]:
-        """The sources of the document's `plugins`, in order, each file once."""
-        before = {source.path: source for source in kept if source.workshop == self._workshop}
-        files = dict.fromkeys(self._files(entries, document))
+    def sources(self, entries: Json, document: Document, kept: Iterable[Source] = ()) -> list[Source]:
+        """The sources of the document's `plugins`, in order, each once."""
+        before = {source.key: source for source in kept if source.workshop == self._workshop}
+        keys = dict.fromkeys(self._keys(entries, document))
         if self._workshop is None:
             return []
-        return [before.get(file) or BashToolSource(file, self._workshop) for file in files]
+        return [before.get(key) or make_source(key, self._workshop) for key in keys]
 
-    def _files(self, entries: Json, document: Document) -> Iterable[str]:
+    def _keys(self, entries: Json, document: Document) -> Iterable[SourceKey]:
         if not isinstance(entries, list):
             if entries is not None:
                 self._add(
@@ -52,12 +54,16 @@ class Loader:
             spec = parse_plugin(entry, ("plugins", index), document)
             if isinstance(spec, ConfigProblem):
                 self.problems.append(spec)
-            elif self._may_load(spec, document):
+            elif not self._may_load(spec, document):
+                continue
+            elif isinstance(spec, ShellCommand | ShellSession):
+                yield spec
+            else:
                 yield from self._bash_files(spec)
 
     def _may_load(self, spec: PluginSpec, document: Document) -> bool:
         """Nothing of a bash tool runs unless the configuration says so."""
-        if not self._policy.allow_bash_tools:
+        if not self._policy.allow_bash_tools and isinstance(spec, BashFile | BashDirectory):
             self._add(
                 "bash_tools_not_allowed",
                 "bash tools are not allowed by this configuration",
@@ -72,7 +78,7 @@ class Loader:
             return False
         return True
 
-    def _bash_files(self, spec: PluginSpec) -> Iterable[str]:
+    def _bash_files(self, spec: BashFile | BashDirectory) -> Iterable[str]:
         match spec:
             case BashFile(file=file):
                 return [file]
@@ -85,3 +91,7 @@ class Loader:
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
+
+
+def make_source(key: SourceKey, workshop: BashWorkshop) -> Source:
+    return BashToolSource(key, workshop) if isinstance(key, str) else ShellSource(key, workshop)

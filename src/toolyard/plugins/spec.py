@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = ["BashDirectory", "BashFile", "PluginSpec", "parse_plugin"]
+__all__ = ["BashDirectory", "BashFile", "PluginSpec", "SessionOptions", "ShellCommand", "ShellSession", "parse_plugin"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +34,40 @@ class BashDirectory:
     pointer: Pointer
 
 
-PluginSpec: TypeAlias = BashFile | BashDirectory
+class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`shell_session`: how a live bash session treats its commands."""
 
-FORMS = '"bash:PATH", {"bash_tool": {"file": PATH}} or {"bash_tool": {"path": FOLDER}}'
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    on_timeout: Literal["kill", "background"] = "kill"
+    """Whether a command past its time is ended, or goes on as a job."""
+    max_jobs: Annotated[int, msgspec.Meta(ge=1)] = 64
+    tty: bool = False
+    """Whether commands print to a terminal instead of a pipe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellCommand:
+    """The one-shot shell: the tool `shell`."""
+
+    word: ClassVar[str] = "shell:command"
+    options: ClassVar[None] = None
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellSession:
+    """A live bash session: the tools `bash` and `bash_job`."""
+
+    word: ClassVar[str] = "shell:session"
+    options: SessionOptions
+    pointer: Pointer = field(compare=False)
+
+
+PluginSpec: TypeAlias = BashFile | BashDirectory | ShellCommand | ShellSession
+
+FORMS = (
+    '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "shell:session" or "shell:command"'
+)
 
 
 def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
@@ -44,6 +77,12 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
             return bash_path(value.removeprefix("bash:"), pointer, document)
         case str() if value.startswith("path:"):
             return python_path(value.removeprefix("path:"), pointer, document)
+        case "shell:command" | {"shell_command": {}}:
+            return ShellCommand(pointer=pointer)
+        case "shell:session":
+            return ShellSession(options=SessionOptions(), pointer=pointer)
+        case {"shell_session": dict(options)}:
+            return shell_session(options, pointer, document)
         case {"bash_tool": {"file": str(file)}}:
             return BashFile(file=absolute(file, document), pointer=pointer)
         case {"bash_tool": {"path": str(folder), **rest}}:
@@ -62,6 +101,16 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
                 "plugin_unsupported", f"no plugin source here loads {short(value)}", FORMS, pointer, document
             )
     return problem("plugin_spec", f"a plugin is a string or an object, not {short(value)}", FORMS, pointer, document)
+
+
+def shell_session(options: dict[str, Json], pointer: Pointer, document: Document) -> ShellSession | ConfigProblem:
+    """A session with options of its own."""
+    try:
+        return ShellSession(options=msgspec.convert(options, SessionOptions), pointer=pointer)
+    except msgspec.ValidationError as error:
+        message = f"'shell_session': {str(error).replace('`', '')}"
+        known = ", ".join(SessionOptions.__struct_fields__)
+        return problem("config_type", message, f"it takes {known}", (*pointer, "shell_session"), document)
 
 
 def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:

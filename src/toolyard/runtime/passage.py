@@ -208,7 +208,7 @@ class Passage:
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
         if self._path.redactor.knows_any:
-            result = replace(result, text=self._path.redactor.redact(result.text))
+            result = replace(result, text=self._path.redactor.redact(result.text), data=self._redacted(result.data))
         self.result = result
         duration = time.monotonic() - self._started
         if not self._unrecorded:
@@ -246,6 +246,11 @@ class Passage:
         else:
             record["argv"] = [redactor.redact(word) for word in plan.argv] if redactor.knows_any else plan.argv
         return record
+
+    def _redacted(self, data: JsonObject | None) -> JsonObject | None:
+        """The same for the texts beside the text."""
+        redact = self._path.redactor.redact
+        return data and {name: redact(value) if isinstance(value, str) else value for name, value in data.items()}
 
     def _emit(self, stream: Stream, text: str) -> None:
         """Pass partial output on, less secrets."""

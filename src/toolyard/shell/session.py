@@ -43,6 +43,7 @@ LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long to wait between looks at what a command waits for; the last for ever."""
 CLOSE_GRACE = 0.2
 NO_LIMITS = Limits()
+PARENT = ParentEnvironment()
 NOBODY_ASKS = {
     "DEBIAN_FRONTEND": "noninteractive",
     "GIT_EDITOR": "true",
@@ -92,6 +93,7 @@ class BashSession:
         max_jobs: int = MOST_JOBS,
         on_timeout: Literal["kill", "background"] = "kill",
         children: Children | None = None,
+        parent: ParentEnvironment | None = None,
     ) -> None:
         self._cwd = os.path.abspath(cwd)
         self._env = env
@@ -103,6 +105,7 @@ class BashSession:
         self._max_jobs = max_jobs
         self._on_timeout = on_timeout
         self._children = children
+        self._parent = parent or PARENT
         self._borrowed: Children | None = None
         self._lock = asyncio.Lock()
         self._bash: Bash | None = None
@@ -250,7 +253,7 @@ class BashSession:
     def _variables(self) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
         """What the shell sees: the application's variables less credentials, or those it was given."""
         if self._env is None:
-            given = PARENT.current()
+            given = self._parent.current()
             given = {name: value for name, value in given.items() if name.decode(errors="replace") not in OUR_OWN}
         else:
             given = {as_bytes(name): as_bytes(value) for name, value in self._env.items()}
@@ -569,9 +572,6 @@ class Look:
         self._turn = 0 if waits != self._seen else min(self._turn + 1, len(LOOKS) - 1)
         self._seen = waits
         self._timer = self._loop.call_later(LOOKS[self._turn], self._look)
-
-
-PARENT = ParentEnvironment()
 
 
 def check(command: str) -> None:

@@ -1,0 +1,108 @@
+"""`toolyard exec`: a command in the one-shot shell, along the one path of every call."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.cli.call import Watcher, exit_code_of, explain
+from toolyard.cli.opening import agent_of, open_application
+from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
+from toolyard.cli.running import run_to_end
+
+if TYPE_CHECKING:
+    from asyncio import Future
+    from collections.abc import Coroutine
+
+    from toolyard.cli.main import Places
+    from toolyard.core.events import Event
+    from toolyard.core.tool import JsonObject, ToolResult
+
+__all__ = ["execute"]
+
+SHELL = "shell"
+TIMED_OUT = 124
+
+
+@click.command("exec")
+@click.argument("command")
+@click.option("--timeout", metavar="S", help="How many seconds the command may take; default 5.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
+@click.pass_obj
+def execute(places: Places, command: str, timeout: str | None, as_json: bool) -> int:
+    """Run COMMAND in a bash of its own, as a model does with the tool `shell`.
+
+    What it prints appears as it comes. Exit status: the command's own, or 124 it took too long, 1 it could not be
+    started, 2 wrong usage, 3 refused, 130 interrupted.
+    """
+    # The number goes as it was typed, since a time-out names it as it was given; decoding is lenient.
+    arguments = {"command": command} if timeout is None else {"command": command, "timeout": timeout}
+    return run_to_end(execute_once(places, arguments, as_json))
+
+
+async def execute_once(places: Places, arguments: JsonObject, as_json: bool) -> int:
+    async with open_application(places, only="shell:command") as app:
+        agent = agent_of(app, None)
+        if as_json:
+            watcher = Watcher(quiet=True)
+            result = await app.call_tool(SHELL, arguments, agent=agent, on_event=watcher.see)
+            show_json(watcher.record(SHELL, result))
+        else:
+            output = PassedOn()
+            result = await output.follow(app.call_tool(SHELL, arguments, agent=agent, on_event=output.see))
+            output.finish(result)
+        explain(app, result)
+        return exit_status(result)
+
+
+def exit_status(result: ToolResult) -> int:
+    """The command's own, if it came to its end."""
+    if result.failure == "timeout":
+        return TIMED_OUT
+    return result.exit_code if result.ok and result.exit_code is not None else exit_code_of(result)
+
+
+class PassedOn:
+    """The command's output as it comes, into a pipe too; when nobody takes it any more, the command is ended."""
+
+    def __init__(self) -> None:
+        self._call: Future[ToolResult] | None = None
+        self._broken: click.ClickException | None = None
+        self._line_is_open = False
+
+    async def follow(self, call: Coroutine[Any, Any, ToolResult]) -> ToolResult:
+        """The result of the call, if all of its output could be passed on."""
+        import asyncio
+
+        self._call = asyncio.ensure_future(call)
+        try:
+            return await self._call
+        except asyncio.CancelledError:
+            if self._broken:
+                raise self._broken from None
+            raise
+
+    def see(self, event: Event) -> None:
+        """Hear of one event. The path lets no observer break a call, so what breaks here ends it explicitly."""
+        from toolyard.core.events import OutputChunk
+
+        if not isinstance(event, OutputChunk) or self._broken:
+            return
+        self._line_is_open = not event.text.endswith("\n")
+        try:
+            show_piece(event.text, is_error=event.stream == "stderr")
+        except click.ClickException as error:
+            self._broken = error
+            if self._call:
+                self._call.cancel()
+
+    def finish(self, result: ToolResult) -> None:
+        """End an open line on a terminal; say what else there is to say, but nothing that was shown already."""
+        if self._line_is_open and is_terminal(sys.stdout):
+            show_piece("\n")
+        if result.failure == "timeout":
+            show_note(result.text.partition("\n")[0], "error")
+        elif not result.ok:
+            show_note(result.text, "error")

@@ -1,0 +1,72 @@
+"""Bash itself as a source of tools: the one-shot shell, or a live session that ends with its source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolyard.kinds.shell_command import ShellCommandTool
+from toolyard.kinds.shell_session import BashJobTool, BashTool, LiveSession, SessionConditions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.tool import Tool
+    from toolyard.kinds.bash_workshop import BashWorkshop
+    from toolyard.plugins.spec import ShellCommand, ShellSession
+
+__all__ = ["ShellSource"]
+
+
+class ShellSource:
+    """Tools that come from no file, and so never change."""
+
+    problems: Sequence[ConfigProblem] = ()
+
+    def __init__(self, spec: ShellCommand | ShellSession, workshop: BashWorkshop) -> None:
+        self.key = spec
+        self.file = Path(spec.word)
+        self.workshop = workshop
+        self._live: LiveSession | None = None
+        self._tools = self._make(spec)
+
+    def tools(self) -> Sequence[Tool]:
+        """The same for ever."""
+        return self._tools
+
+    def is_current(self) -> bool:
+        """Nothing can have changed."""
+        return True
+
+    def load_known(self) -> bool:
+        """There is nothing to read."""
+        return True
+
+    async def load(self) -> None:
+        """There is nothing to read."""
+
+    async def refresh(self) -> bool:
+        """Nothing can have changed."""
+        return False
+
+    async def aclose(self) -> None:
+        """End the session, with everything that it started."""
+        if self._live:
+            await self._live.aclose()
+
+    def _make(self, spec: ShellCommand | ShellSession) -> list[Tool]:
+        options = spec.options
+        if options is None:
+            return [ShellCommandTool(self.workshop)]
+        given = self.workshop.conditions
+        conditions = SessionConditions(
+            timeout=options.timeout_seconds,
+            on_timeout=options.on_timeout,
+            max_jobs=options.max_jobs,
+            tty=options.tty,
+            pass_env=tuple(given.pass_env),
+            limits=given.limits,
+        )
+        self._live = LiveSession(self.workshop.children, conditions)
+        return [BashTool(self._live), BashJobTool(self._live)]
