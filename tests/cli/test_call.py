@@ -41,7 +41,7 @@ def test_a_call_without_arguments_is_a_call_with_none(toolyard: CommandLine, pro
         ([ECHO, '{"value": "a"'], 2, "", "not valid JSON at line 1, column 14"),
         ([ECHO, "[]"], 2, "", "Invalid arguments for"),
         (["template_bash_ech", "{}"], 2, "", "Did you mean 'template_bash_echo'?"),
-        (["nonsense", "{}"], 2, "", "Known tools: template_bash_echo, read_line_range."),
+        (["nonsense", "{}"], 2, "", "Known tools: template_bash_echo, read_line_range, bash, bash_job, shell."),
         ([ECHO, '{"value": "a"}', "--agent", "none"], 2, "", "there is no agent 'none'; known: default"),
         ([ECHO, b'{"value": "\xff"}'], 2, "", "ARGS_JSON is not UTF-8 text"),
     ],

@@ -59,6 +59,8 @@ async def execute_once(places: Places, arguments: JsonObject, as_json: bool) -> 
 
 def exit_status(result: ToolResult) -> int:
     """The command's own, if it came to its end."""
+    if result.failure == "unknown_tool":
+        return 1
     if result.failure == "timeout":
         return TIMED_OUT
     return result.exit_code if result.ok and result.exit_code is not None else exit_code_of(result)
@@ -104,5 +106,5 @@ class PassedOn:
             show_piece("\n")
         if result.failure == "timeout":
             show_note(result.text.partition("\n")[0], "error")
-        elif not result.ok:
+        elif not result.ok and result.failure != "unknown_tool":  # of which a problem tells the reason
             show_note(result.text, "error")
