@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from toolyard.process.keeper_link import KeeperLink, Spawned
     from toolyard.shell.channels import Transcript
 
-__all__ = ["NOTHING_TO_READ", "TERMINAL", "Bash", "BashSetup", "Command"]
+__all__ = ["NOTHING_TO_READ", "TERMINAL", "Bash", "BashSetup", "Command", "ShellGone"]
 
 OLDEST = 404
 """Bash 4.4, as a number with two digits for the minor version."""
@@ -66,6 +66,10 @@ class BashSetup:
     extra_env: Mapping[bytes, bytes]
     limits: Sequence[tuple[int, int]]
     tty: bool
+
+
+class ShellGone(Exception):
+    """The shell has ended since we last heard of it, and does not know of what it was told."""
 
 
 class Command:
@@ -142,6 +146,8 @@ class Bash:
         self._script = -1
         self._script_size = 0
         self._started: asyncio.Future[None] = self._loop.create_future()
+        self._exited = asyncio.Event()
+        self._greeted = False
         self._plain_words = True
         self._monitor_lent = False
         """Whether job control is off for the time of a command, without which `wait` prints no notices."""
@@ -177,7 +183,7 @@ class Bash:
             self._channel = self._new_channel()
         command.channel = None if self.setup.tty else self._channel
         output = b"/dev/tty" if self.setup.tty else self._channel.word
-        if self._plain_words and is_plain(text):
+        if self._plain_words and "x" not in self.flags and is_plain(text):
             lines = run_line(text.encode(), stdin=stdin, output=output) + self._ask(command.number)
         else:
             lines = self._from_file(text, stdin=stdin, output=output, number=command.number)
@@ -253,7 +259,8 @@ class Bash:
     def ask_again(self, command: Command) -> None:
         """Repeat the request for a record, which an interrupt may have swept away."""
         if self.exit_status is None:
-            self._send(self._ask(command.number))
+            with contextlib.suppress(ShellGone):
+                self._send(self._ask(command.number))
 
     def type(self, text: str) -> None:
         """Type on the terminal."""
@@ -282,6 +289,10 @@ class Bash:
         """End it and everything that it started."""
         if self._spawned:
             self._spawned.kill(grace=grace)
+
+    async def has_exited(self) -> None:
+        """Wait for its own end, of which we may hear a moment later than of what follows from it."""
+        await self._exited.wait()
 
     async def gone(self) -> None:
         """Wait until nothing of it is left."""
@@ -448,7 +459,7 @@ class Bash:
         except BlockingIOError:
             raise ShellError("the shell does not read its commands any more") from None
         except BrokenPipeError:
-            pass  # it has ended, and its end will be heard of
+            raise ShellGone from None
 
     def _hear(self) -> None:
         try:
@@ -488,14 +499,21 @@ class Bash:
         if version < OLDEST:
             has = f"{self.setup.program} is version {version // 100}.{version % 100}"
             self._started.set_exception(ShellError(f"{has}; a session needs bash 4.4 or later"))
-        elif self.pid:
-            self._started.set_result(None)
+        else:
+            self._greeted = True
+            self._begin()
         if self._terminal:
             self._terminal.taken()
 
     def _on_started(self, pid: int, mark: int) -> None:
         self.pid = pid
         self._first_mark = mark if LINUX else 0
+        self._begin()
+
+    def _begin(self) -> None:
+        """Bash has spoken and the keeper has named it, in whichever order."""
+        if self.pid and self._greeted and not self._started.done():
+            self._started.set_result(None)
 
     def _on_terminal(self, data: bytes) -> None:
         if self.current:
@@ -505,6 +523,7 @@ class Bash:
         if self.exit_status is not None:
             return
         self.exit_status = wait_status
+        self._exited.set()
         self.status, _ = read_wait_status(wait_status)
         if not self._started.done():
             self._started.set_exception(ShellError(f"{self.setup.program} ended at once with status {self.status}"))

@@ -17,7 +17,7 @@ from toolyard.errors import ShellError
 from toolyard.process.child import read_wait_status
 from toolyard.process.environment import ParentEnvironment, as_bytes
 from toolyard.process.limits import Limits
-from toolyard.shell.bash import NOTHING_TO_READ, TERMINAL, Bash, BashSetup
+from toolyard.shell.bash import NOTHING_TO_READ, TERMINAL, Bash, BashSetup, ShellGone
 from toolyard.shell.channels import Transcript
 from toolyard.shell.ending import bring_back
 from toolyard.shell.jobs import Job, watch_process
@@ -42,6 +42,8 @@ LETTING_GO = 0.1
 LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long to wait between looks at what a command waits for; the last for ever."""
 CLOSE_GRACE = 0.2
+LOOK_AFTER = 0.002
+"""After a pause of this length the shell's end may have come without our hearing of it."""
 NO_LIMITS = Limits()
 PARENT = ParentEnvironment()
 NOBODY_ASKS = {
@@ -117,6 +119,7 @@ class BashSession:
         self._next_state: bytes | None = None
         self._next_cwd: str | None = None
         self._spills = 0
+        self._look_after = 0.0
         self._job_numbers = 0
         self._closed = False
         self.jobs: dict[str, Job] = {}
@@ -164,14 +167,19 @@ class BashSession:
                 await self._recovered()
             if self._waiting:
                 raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
-            bash = self._bash
-            if bash is None or bash.exit_status is not None:
-                bash = await self._ready()
             if background:
-                return await self._start_job(bash, command, interactive=interactive)
+                return await self._start_job(command, interactive=interactive)
             transcript = self._transcript(on_output)
             stdin = TERMINAL if interactive or self._tty else NOTHING_TO_READ
-            running = bash.submit(command, transcript, stdin=stdin, snapshot=self._on_timeout == "background")
+            snapshot = interactive or self._on_timeout == "background"
+            bash = self._bash
+            try:
+                if bash is None or bash.exit_status is not None or time.monotonic() > self._look_after:
+                    bash = await self._ready()
+                running = bash.submit(command, transcript, stdin=stdin, snapshot=snapshot)
+            except ShellGone:
+                bash = await self._ready(bash)
+                running = bash.submit(command, transcript, stdin=stdin, snapshot=snapshot)
             if bash.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
                 return self._reply(running, bash) if bash.trouble is None else await self._replace(bash, running)
             return await self._attend(bash, running, timeout)
@@ -222,10 +230,14 @@ class BashSession:
 
     # --- the shell
 
-    async def _ready(self) -> Bash:
-        """The shell, a fresh one if there is none."""
+    async def _ready(self, gone: Bash | None = None) -> Bash:
+        """The shell, a fresh one if there is none, or the one there was is gone."""
         if self._closed:
             raise ShellError("the session is closed")
+        if gone:
+            await gone.has_exited()
+        elif self._bash:
+            await asyncio.sleep(0)  # we may have been away for long: hear what became of it
         if self._bash and self._bash.exit_status is None:
             return self._bash
         if self._bash:
@@ -369,6 +381,7 @@ class BashSession:
     def _reply(self, command: Command, bash: Bash, *, timed_out: bool = False, note: str | None = None) -> Reply:
         captured = command.transcript.finish()
         record = command.record
+        self._look_after = command.ended + LOOK_AFTER
         restarted, self._next_note = self._next_note, None
         if record is None:
             command.ended = time.monotonic()
@@ -422,9 +435,10 @@ class BashSession:
 
     # --- jobs
 
-    async def _start_job(self, bash: Bash, text: str, *, interactive: bool) -> Reply:
+    async def _start_job(self, text: str, *, interactive: bool) -> Reply:
         if sum(job.running for job in self.jobs.values()) >= self._max_jobs:
             raise ShellError(f"{self._max_jobs} jobs run already, and that is the most: stop one, or wait for one")
+        bash = await self._ready()
         finished: list[Record] = []
         early: Callable[[Record], None] = finished.append
         holder: list[Job] = []

@@ -1,0 +1,130 @@
+"""What a session answers is what `bash -c` answers: the same bytes and the same status, for hundreds of commands.
+
+The commands are in `differential/`: those of a file run one after the other in one session, each in a folder of its
+own; those of `differential/fresh/` change the shell or end it and have a session each. A line that begins with `%%`
+begins a command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from shell.console import Console, Session, normalised
+
+pytestmark = pytest.mark.anyio
+
+FOLDER = Path(__file__).parent / "differential"
+AT_ONCE = 4
+LIMIT = 10.0
+"""A command that hangs costs its session a difference, not the test all the others."""
+REMEMBER = "KNOWN=$({ compgen -v; printf '%s\\n' KNOWN FUNCNAME BASH_REMATCH; } | sort -u)"
+TIDY = r"""
+trap - USR1 USR2 INT TERM ERR DEBUG RETURN
+unset -v IFS TIMEFORMAT $(comm -13 <(echo "$KNOWN") <(compgen -v | sort)) 2>/dev/null
+unset -f $(compgen -A function); unalias -a; set --; OPTIND=1
+"""
+"""Between two commands of one session: each begins with no variables, functions or arguments of the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command and where it is written."""
+
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, without what may differ."""
+
+    output: str
+    status: int | None
+
+
+def commands_in(path: Path) -> list[Command]:
+    commands: list[Command] = []
+    lines: list[str] = []
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        if line.startswith("%%"):
+            lines = []
+            commands.append(Command(f"{path.name}:{number + 1}", ""))
+        else:
+            lines.append(line)
+            commands[-1] = Command(commands[-1].where, "\n".join(lines).removesuffix("\n"))
+    return commands
+
+
+def differences(commands: Iterable[Command], expected: list[Answer], found: list[Answer]) -> str:
+    """One paragraph for each command that was not answered as bash answers it."""
+    return "\n\n".join(
+        f"{command.where}: {command.text}\n  bash -c: {wanted}\n  session: {got}"
+        for command, wanted, got in zip(commands, expected, found, strict=True)
+        if wanted != got
+    )
+
+
+class Judge:
+    """Runs each command by `bash -c` in a folder of its own."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def answers(self, commands: Iterable[Command]) -> list[Answer]:
+        return list(await asyncio.gather(*(self._answer(number, command) for number, command in enumerate(commands))))
+
+    async def _answer(self, number: int, command: Command) -> Answer:
+        async with self._room:
+            output, status = await self._console.bash_c(command.text, cwd=self._console.folder_of("judge", number))
+            return Answer(normalised(output), status)
+
+
+async def in_one_session(console: Console, commands: Iterable[Command]) -> list[Answer]:
+    shell = await console.open()
+    await shell.run(REMEMBER)
+    answers = []
+    for number, command in enumerate(commands):
+        await shell.run(f"{TIDY}cd {console.folder_of('session', number)}")
+        answers.append(await answer_of(shell, command))
+    return answers
+
+
+async def answer_of(shell: Session, command: Command) -> Answer:
+    output, status = await shell.answer(command.text, timeout=LIMIT)
+    return Answer(normalised(output), status)
+
+
+async def in_fresh_sessions(console: Console, commands: Iterable[Command]) -> list[Answer]:
+    answers = []
+    for number, command in enumerate(commands):
+        shell = await console.open(cwd=console.folder_of("session", number))
+        answers.append(await answer_of(shell, command))
+        assert await shell.answer("echo usable") == ("usable\n", 0), command
+        await shell.close()
+    return answers
+
+
+def files(folder: Path) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in sorted(folder.glob("*.txt"))])
+
+
+@files(FOLDER)
+async def test_one_session_answers_as_bash_does(console: Console, path: Path) -> None:
+    commands = commands_in(path)
+    expected = await Judge(console).answers(commands)
+    found = await in_one_session(console, commands)
+    assert not (text := differences(commands, expected, found)), f"\n{text}"
+
+
+@files(FOLDER / "fresh")
+async def test_a_fresh_session_answers_as_bash_does(console: Console, path: Path) -> None:
+    commands = commands_in(path)
+    expected = await Judge(console).answers(commands)
+    found = await in_fresh_sessions(console, commands)
+    assert not (text := differences(commands, expected, found)), f"\n{text}"
