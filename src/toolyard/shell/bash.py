@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import resource
 import secrets
 import select
@@ -18,14 +19,14 @@ from toolyard.process.child import read_wait_status
 from toolyard.process.keeper_link import Home
 from toolyard.process.process_tree import LINUX
 from toolyard.shell.channels import OutputChannel, Terminal, private_folder
-from toolyard.shell.handover import leave_script, retrap_script, snapshot_script, takes_over
+from toolyard.shell.handover import leave_script, snapshot_script, takes_over
 from toolyard.shell.wire import (
     Record,
     Records,
     functions_of,
+    hides_much,
     is_plain,
     may_define,
-    may_set_traps,
     quoted,
     record_line,
     run_line,
@@ -47,7 +48,9 @@ OLDEST = 404
 START_PATIENCE = 20.0
 QUICK = 0.0005
 """After a command that took longer, the next is not waited for in the loop's own time."""
-GREETING = 0
+GREETING, PROBE = 0, 1
+"""The numbers of records that are not of a command: the first of all, and the one that our own script asks for."""
+LAST_STATUS = re.compile(r"\$\{?\?|\bexit\s*(?:$|[;&|\n])")
 NOTHING_TO_READ = b"&1"
 """The shell's own standard output, which is /dev/null."""
 TERMINAL = b"/dev/tty"
@@ -131,7 +134,7 @@ class Bash:
         self.is_quick = True
         """Whether the last command took next to nothing."""
         self._first_mark = 0
-        self._numbers = GREETING
+        self._numbers = PROBE
         nonce = secrets.token_hex(6)
         self._nonce = nonce.encode()
         self._folder = private_folder()
@@ -151,6 +154,7 @@ class Bash:
         self._plain_words = True
         self._monitor_lent = False
         """Whether job control is off for the time of a command, without which `wait` prints no notices."""
+        self._can_source = True
         self._leaves_state = True
         """Whether the EXIT trap is ours, by which the shell hands its state on."""
         self._functions: set[str] = set()
@@ -222,7 +226,7 @@ class Bash:
         stdin = self._open_input(command) if interactive else NOTHING_TO_READ
         job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=command.channel.word)
         self._note_words(text)
-        self._send(b"{ " + job + self._ask(self._numbers) + b"} &\n" + self._ask(command.number, b"$!"))
+        self._send(b"( " + job + self._ask(self._numbers) + b") &\n" + self._ask(command.number, b"$!"))
         self.current = command
         return command
 
@@ -324,7 +328,7 @@ class Bash:
         self._script_path = quoted(script)
         own = os.fsencode(self._folder)
         self._write("leave", leave_script(quoted(own + b"/state")))
-        self._write("retrap", retrap_script(self._leave_trap()))
+        self._write("probe", self._ask(PROBE))
         self._write("snapshot", snapshot_script(quoted(own + b"/state")))
         if state is not None:
             self._write("before", state)
@@ -345,7 +349,7 @@ class Bash:
             on_exited=self._on_exited,
         )
         self._spawned = keeper.spawn(
-            [os.fsencode(self.setup.program), b"--noprofile", b"--norc", b"--noediting", b"-i"],
+            [os.fsencode(self.setup.program), b"--noprofile", b"--norc", b"--noediting", b"+o", b"history", b"-i"],
             cwd=os.fsencode(self.setup.cwd),
             env=self.setup.env,
             extra_env=self.setup.extra_env,
@@ -368,8 +372,8 @@ class Bash:
     def _first_lines(self, *, taking_over: bool) -> bytes:
         version = b"$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"
         lines = [
-            b"set +o history +H",
             b"PS1= PS2=",
+            b"set +H",
             b"unset HISTFILE MAILCHECK",
             self._leave_trap(),
             *([self._own(b"before") + b" <&1 &>/dev/null"] if taking_over else []),
@@ -409,23 +413,38 @@ class Bash:
             before += b"\\builtin set +m\n"
             after += b"\\builtin set -m\n"
             self._monitor_lent = True
-        if may_set_traps(text):
-            after += self._look_at_trap()
-            self._leaves_state = False  # until bash says otherwise
-        if self.status and "$?" in text and "e" not in self.flags:
+        if hides_much(text):
+            after += self._look_around()
+        if self.status and LAST_STATUS.search(text) and "e" not in self.flags:
             before += b"(exit %d)\n" % self.status
         command = run_line(self._dot + b" " + self._script_path, stdin=stdin, output=output)
         self._dot = sourcing(self._functions)
         return before + command + self._ask(number) + after
 
-    def _look_at_trap(self) -> bytes:
-        """Put our EXIT trap back where the user has none; tell us whether that is so."""
+    def _look_around(self) -> bytes:
+        """Ask whether the EXIT trap is still ours, and whether our one word still means what it did."""
+        self._leaves_state = self._can_source = False  # until bash says otherwise
         self._numbers += 1
-        self._expected[self._numbers] = self._on_trap
-        return self._own(b"retrap") + b"\n" + self._ask(self._numbers)
+        self._expected[self._numbers] = self._on_look
+        trap = b"\\builtin trap -p EXIT >%b\n" % quoted(os.fsencode(self._folder) + b"/trap")
+        return trap + self._own(b"probe") + b"\n" + self._ask(self._numbers)
 
-    def _on_trap(self, record: Record) -> None:
-        self._leaves_state = record.status == 0
+    def _on_look(self, _: Record) -> None:
+        try:
+            with open(os.path.join(self._folder, "trap"), "rb") as file:
+                trap = file.read()
+        except OSError:
+            trap = b"unknown"
+        lines = b""
+        if not trap:
+            lines += b"\\builtin " + self._leave_trap() + b"\n"
+        self._leaves_state = not trap or os.fsencode(self._folder) in trap
+        if not self._can_source:
+            self._functions.update(self._dot.decode().strip("\\").split()[-2:])
+            self._dot = sourcing(self._functions)
+            self._can_source = True
+        if lines:
+            self._send(lines)
 
     def _write_script(self, text: str) -> None:
         data = text.encode("utf-8", "surrogateescape")
@@ -490,6 +509,8 @@ class Bash:
             command.tell("done")
         elif expected := self._expected.pop(record.number, None):
             expected(record)
+        elif record.number == PROBE:
+            self._can_source = True
         elif record.number == GREETING and not self._started.done():
             self._greet(record)
 

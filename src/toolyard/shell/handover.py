@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["leave_script", "retrap_script", "snapshot_script", "takes_over"]
+__all__ = ["leave_script", "snapshot_script", "takes_over"]
 
 WHOLE = b"# this is all of it\n"
 """The last line of a state; one without it was cut short and is not used."""
@@ -38,11 +38,6 @@ def leave_script(file: bytes) -> bytes:
 def snapshot_script(file: bytes) -> bytes:
     """The same before a command, when the shell goes on; its traps stay its own."""
     return fill(file, traps=b"")
-
-
-def retrap_script(trap: bytes) -> bytes:
-    """Set our EXIT trap where there is none or ours; fails where the user has one."""
-    return b"case $(\\builtin trap -p EXIT) in (''|*/leave*) %b ;; (*) ! : ;; esac\n" % trap
 
 
 def takes_over(state: bytes) -> bytes | None:

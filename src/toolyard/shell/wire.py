@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 __all__ = [
-    *("Record", "Records", "functions_of", "is_plain", "may_define", "may_set_traps", "quoted", "record_line"),
+    *("Record", "Records", "functions_of", "hides_much", "is_plain", "may_define", "quoted", "record_line"),
     *("run_line", "sourcing", "speaks_of_traps", "waits_for_jobs"),
 ]
 
@@ -30,7 +30,7 @@ NOT_PLAIN = frozenset({
 DEFINES = re.compile(r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable)\b|(?:^|[\s;&|({])\.\s")
 """What can define a function or an alias, by which a plain word comes to mean anything."""
 SPEAKS_OF_TRAPS = re.compile(r"\btrap\b")
-MAY_SET_TRAPS = re.compile(r"\b(?:trap|source|eval)\b|(?:^|[\s;&|({])\.\s")
+HIDES_MUCH = re.compile(r"\b(?:trap|source|eval|enable|declare|typeset)\b|(?:^|[\s;&|({])\.\s")
 WAITS = re.compile(r"\bwait\b")
 SOURCING = ((".",), ("source",), ("builtin", "."), ("command", "."))
 """The ways to say the one word that we need."""
@@ -114,7 +114,7 @@ def functions_of(text: str) -> set[str]:
 
 def sourcing(functions: set[str]) -> bytes:
     """How to run a file in a shell that has these functions."""
-    words = next((words for words in SOURCING if functions.isdisjoint(words)), SOURCING[0])
+    words = next((words for words in SOURCING if functions.isdisjoint(words)), SOURCING[-1])
     return b"\\" + " ".join(words).encode()
 
 
@@ -123,9 +123,9 @@ def speaks_of_traps(text: str) -> bool:
     return "trap" in text and SPEAKS_OF_TRAPS.search(text) is not None
 
 
-def may_set_traps(text: str) -> bool:
-    """Whether a text may have put a trap of its own in the place of ours."""
-    return MAY_SET_TRAPS.search(text) is not None
+def hides_much(text: str) -> bool:
+    """Whether a text may have done more than it says: set a trap in the place of ours, taken a word from us."""
+    return HIDES_MUCH.search(text) is not None
 
 
 def waits_for_jobs(text: str) -> bool:
@@ -139,5 +139,5 @@ def run_line(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
 
 
 def record_line(nonce: bytes, number: int, what: bytes) -> bytes:
-    """Ask for a record of something; the `!` before it keeps `set -e` and the ERR trap away."""
-    return b'! [[ a ]]<"/-/%b %d %b $- ${PWD-}=%b:"\n' % (nonce, number, what, nonce)
+    """Ask for a record of something; there is no word in it, and `set -e` and the ERR trap let the left of `||` pass."""
+    return b'((1))<"/-/%b %d %b $- ${PWD-}=%b:"||((1))\n' % (nonce, number, what, nonce)
