@@ -21,16 +21,15 @@ from toolyard.process.process_tree import LINUX
 from toolyard.shell.channels import OutputChannel, Terminal, private_folder
 from toolyard.shell.handover import leave_script, snapshot_script, takes_over
 from toolyard.shell.wire import (
+    SOURCING,
     Record,
     Records,
-    functions_of,
     hides_much,
     is_plain,
     may_define,
     quoted,
     record_line,
     run_line,
-    sourcing,
     speaks_of_traps,
     waits_for_jobs,
 )
@@ -157,8 +156,11 @@ class Bash:
         self._can_source = True
         self._leaves_state = True
         """Whether the EXIT trap is ours, by which the shell hands its state on."""
-        self._functions: set[str] = set()
-        self._dot = sourcing(self._functions)
+        self._lost_words: set[str] = set()
+        self._dot = b"\\."
+        self._looking = False
+        self._over: Record | None = None
+        """The record of a command that is over, while we look at what it did."""
         self._poll = select.poll()
 
     @classmethod
@@ -261,7 +263,11 @@ class Bash:
                 os.kill(self.pid, signal.SIGINT)
 
     def ask_again(self, command: Command) -> None:
-        """Repeat the request for a record, which an interrupt may have swept away."""
+        """Repeat the request for a record, which an interrupt may have swept away, and with it what else we asked."""
+        self._looking = False
+        if self._over:
+            self._conclude(command, self._over)
+            return
         if self.exit_status is None:
             with contextlib.suppress(ShellGone):
                 self._send(self._ask(command.number))
@@ -339,7 +345,6 @@ class Bash:
         os.set_blocking(self._answers, False)
         os.set_blocking(self._control, False)
         self._send(self._first_lines(taking_over=state is not None))
-        self._dot = sourcing(self._functions)
         self._loop.add_reader(self._answers, self._hear)
         self._poll.register(self._answers, select.POLLIN)
         home = Home(
@@ -378,7 +383,8 @@ class Bash:
             self._leave_trap(),
             *([self._own(b"before") + b" <&1 &>/dev/null"] if taking_over else []),
         ]
-        return b"\n".join(lines) + b"\n" + self._ask(GREETING, version)
+        look = self._look_around() if taking_over else b""
+        return b"\n".join(lines) + b"\n" + look + self._ask(GREETING, version)
 
     def _leave_trap(self) -> bytes:
         return b"trap " + quoted(b"\\. " + quoted(os.fsencode(self._folder) + b"/leave")) + b" EXIT"
@@ -415,36 +421,52 @@ class Bash:
             self._monitor_lent = True
         if hides_much(text):
             after += self._look_around()
-        if self.status and LAST_STATUS.search(text) and "e" not in self.flags:
+        if self.status and "e" not in self.flags and (not self._plain_words or LAST_STATUS.search(text)):
             before += b"(exit %d)\n" % self.status
         command = run_line(self._dot + b" " + self._script_path, stdin=stdin, output=output)
-        self._dot = sourcing(self._functions)
         return before + command + self._ask(number) + after
 
     def _look_around(self) -> bytes:
         """Ask whether the EXIT trap is still ours, and whether our one word still means what it did."""
-        self._leaves_state = self._can_source = False  # until bash says otherwise
+        self._looking = True
+        self._can_source = False
         self._numbers += 1
         self._expected[self._numbers] = self._on_look
         trap = b"\\builtin trap -p EXIT >%b\n" % quoted(os.fsencode(self._folder) + b"/trap")
         return trap + self._own(b"probe") + b"\n" + self._ask(self._numbers)
 
     def _on_look(self, _: Record) -> None:
+        if not self._can_source:
+            self._try_another_word()
+            return
         try:
             with open(os.path.join(self._folder, "trap"), "rb") as file:
                 trap = file.read()
         except OSError:
             trap = b"unknown"
-        lines = b""
-        if not trap:
-            lines += b"\\builtin " + self._leave_trap() + b"\n"
         self._leaves_state = not trap or os.fsencode(self._folder) in trap
-        if not self._can_source:
-            self._functions.update(self._dot.decode().strip("\\").split()[-2:])
-            self._dot = sourcing(self._functions)
-            self._can_source = True
-        if lines:
-            self._send(lines)
+        if not trap:
+            with contextlib.suppress(ShellGone):
+                self._send(b"\\builtin " + self._leave_trap() + b"\n")
+        self._looked()
+
+    def _try_another_word(self) -> None:
+        """Our word means something else now: a function, or nothing at all."""
+        self._lost_words.add(self._dot.removeprefix(b"\\").decode())
+        word = next((word for word in SOURCING if word not in self._lost_words), None)
+        if word is None:
+            self.trouble = "bash has no way left to read a file"
+            self._looked()
+        else:
+            self._dot = b"\\" + word.encode()
+            with contextlib.suppress(ShellGone):
+                self._send(self._look_around())
+
+    def _looked(self) -> None:
+        """A command that was over waits for this."""
+        self._looking = False
+        if self._over and self.current:
+            self._conclude(self.current, self._over)
 
     def _write_script(self, text: str) -> None:
         data = text.encode("utf-8", "surrogateescape")
@@ -462,11 +484,9 @@ class Bash:
         return self._dot + b" " + quoted(os.fsencode(self._folder) + b"/" + name)
 
     def _note_words(self, text: str) -> None:
-        """Remember what changes the meaning of words that we use, from the next command on."""
+        """Remember that words may mean anything from now on."""
         if self._plain_words and may_define(text):
             self._plain_words = False
-        if not self._plain_words:
-            self._functions |= functions_of(text)
 
     def _write(self, name: str, data: bytes) -> None:
         with open(os.path.join(self._folder, name), "wb") as file:
@@ -496,23 +516,30 @@ class Bash:
     def _take(self, record: Record) -> None:
         command = self.current
         if command is not None and record.number == command.number:
-            self.current = None
-            self.cwd, self.flags, self.status = record.cwd, record.flags, record.status
-            if self._monitor_lent:
-                self._monitor_lent = False
-                self.flags += "m"
-            if record.trouble:
-                self.trouble = f"bash cannot open its channels any more ({record.trouble})"
-            command.record = record
-            command.ended = time.monotonic()
-            self.is_quick = command.ended - command.started < QUICK
-            command.tell("done")
+            if self._looking:
+                self._over = record
+            else:
+                self._conclude(command, record)
         elif expected := self._expected.pop(record.number, None):
             expected(record)
         elif record.number == PROBE:
             self._can_source = True
         elif record.number == GREETING and not self._started.done():
             self._greet(record)
+
+    def _conclude(self, command: Command, record: Record) -> None:
+        self._over = None
+        self.current = None
+        self.cwd, self.flags, self.status = record.cwd, record.flags, record.status
+        if self._monitor_lent:
+            self._monitor_lent = False
+            self.flags += "m"
+        if record.trouble:
+            self.trouble = f"bash cannot open its channels any more ({record.trouble})"
+        command.record = record
+        command.ended = time.monotonic()
+        self.is_quick = command.ended - command.started < QUICK
+        command.tell("done")
 
     def _greet(self, record: Record) -> None:
         self.cwd, self.flags = record.cwd, record.flags

@@ -42,7 +42,9 @@ def snapshot_script(file: bytes) -> bytes:
 
 def takes_over(state: bytes) -> bytes | None:
     """What the next shell runs first; None when there is nothing whole."""
-    return state if state.endswith(WHOLE) else None
+    if not state.endswith(WHOLE):
+        return None
+    return state.replace(b"\nset -o onecmd\n", b"\n")  # with that option the next would end at once
 
 
 def fill(file: bytes, *, traps: bytes) -> bytes:

@@ -11,16 +11,16 @@ import re
 from typing import NamedTuple
 
 __all__ = [
-    *("Record", "Records", "functions_of", "hides_much", "is_plain", "may_define", "quoted", "record_line"),
-    *("run_line", "sourcing", "speaks_of_traps", "waits_for_jobs"),
+    *("Record", "Records", "hides_much", "is_plain", "may_define", "quoted", "record_line"),
+    *("run_line", "speaks_of_traps", "waits_for_jobs"),
 ]
 
 MOST_INLINE = 1000
 LONGEST = 16384
 """More than any record: the longest path is 4096 bytes."""
 LEAST_NOISE = 20
-PLAIN = re.compile(r"[\w./%+:@,-]+(?: +(?:[\w./%+:@,=^~*?-]|\$\w)+)*")
-"""One simple command of plain words, which can be nothing else whatever is defined."""
+PLAIN = re.compile(r"[\w./%+:@,-]+(?: +[\w./%+:@,=^-]+)*", re.ASCII)
+"""One simple command of plain words, in which nothing is expanded, so that nothing can go wrong before it runs."""
 NOT_PLAIN = frozenset({
     ".", "bg", "builtin", "case", "command", "coproc", "disown", "do", "done", "elif", "else", "esac", "eval", "exec",
     "exit", "fg", "fi", "for", "function", "if", "in", "jobs", "logout", "return", "select", "set", "shopt", "source",
@@ -30,13 +30,12 @@ NOT_PLAIN = frozenset({
 DEFINES = re.compile(r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable)\b|(?:^|[\s;&|({])\.\s")
 """What can define a function or an alias, by which a plain word comes to mean anything."""
 SPEAKS_OF_TRAPS = re.compile(r"\btrap\b")
-HIDES_MUCH = re.compile(r"\b(?:trap|source|eval|enable|declare|typeset)\b|(?:^|[\s;&|({])\.\s")
-WAITS = re.compile(r"\bwait\b")
-SOURCING = ((".",), ("source",), ("builtin", "."), ("command", "."))
-"""The ways to say the one word that we need."""
-DEFINES_SOURCING = re.compile(
-    r"(?:^|[\s;&|({])(?:function\s+)?(\.|source|builtin|command)\s*\(\s*\)|\bfunction\s+(\.|source|builtin|command)\s"
+HIDES_MUCH = re.compile(
+    r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
 )
+WAITS = re.compile(r"\bwait\b")
+SOURCING = (".", "source", "builtin .", "command .", "builtin source", "command source")
+"""The ways to say the one word that we need."""
 
 
 class Record(NamedTuple):
@@ -107,17 +106,6 @@ def may_define(text: str) -> bool:
     return DEFINES.search(text) is not None
 
 
-def functions_of(text: str) -> set[str]:
-    """The functions that a text defines in the place of a word that we need."""
-    return {name for names in DEFINES_SOURCING.findall(text) for name in names if name}
-
-
-def sourcing(functions: set[str]) -> bytes:
-    """How to run a file in a shell that has these functions."""
-    words = next((words for words in SOURCING if functions.isdisjoint(words)), SOURCING[-1])
-    return b"\\" + " ".join(words).encode()
-
-
 def speaks_of_traps(text: str) -> bool:
     """Whether a text lists or sets traps, and must not find ours among them."""
     return "trap" in text and SPEAKS_OF_TRAPS.search(text) is not None
@@ -139,5 +127,5 @@ def run_line(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
 
 
 def record_line(nonce: bytes, number: int, what: bytes) -> bytes:
-    """Ask for a record of something; there is no word in it, and `set -e` and the ERR trap let the left of `||` pass."""
+    """Ask for a record of something, without a word; `set -e` and the ERR trap let what is left of `||` pass."""
     return b'((1))<"/-/%b %d %b $- ${PWD-}=%b:"||((1))\n' % (nonce, number, what, nonce)
