@@ -9,6 +9,7 @@ import re
 import resource
 import secrets
 import select
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ from toolyard.shell.wire import (
     record_line,
     run_line,
     speaks_of_traps,
-    waits_for_jobs,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ OLDEST = 404
 START_PATIENCE = 20.0
 QUICK = 0.0005
 """After a command that took longer, the next is not waited for in the loop's own time."""
+ABORT = getattr(signal, "SIGRTMAX", 64) - 7
+"""The signal of ours."""
 GREETING, PROBE = 0, 1
 """The numbers of records that are not of a command: the first of all, and the one that our own script asks for."""
 LAST_STATUS = re.compile(r"\$\{?\?|\bexit\s*(?:$|[;&|\n])")
@@ -151,9 +153,9 @@ class Bash:
         self._exited = asyncio.Event()
         self._greeted = False
         self._plain_words = True
-        self._monitor_lent = False
-        """Whether job control is off for the time of a command, without which `wait` prints no notices."""
         self._can_source = True
+        self._can_abort = True
+        """Whether the trap on our own signal is set; without it the signal would end the shell."""
         self._leaves_state = True
         """Whether the EXIT trap is ours, by which the shell hands its state on."""
         self._lost_words: set[str] = set()
@@ -170,13 +172,12 @@ class Bash:
         try:
             bash._spawn(keeper, state)
             await asyncio.wait_for(bash._started, START_PATIENCE)
-        except TimeoutError:
+        except BaseException as error:
             bash.kill()
             bash.close()
-            raise ShellError(f"{setup.program} does not answer") from None
-        except BaseException:
-            bash.kill()
-            bash.close()
+            shutil.rmtree(bash._folder, ignore_errors=True)
+            if isinstance(error, TimeoutError):
+                raise ShellError(f"{setup.program} does not answer") from None
             raise
         return bash
 
@@ -260,6 +261,8 @@ class Bash:
         if self.exit_status is None:
             with contextlib.suppress(OSError):
                 os.kill(self.pid, signal.SIGCONT)
+                if self._can_abort:
+                    os.kill(self.pid, ABORT)
                 os.kill(self.pid, signal.SIGINT)
 
     def ask_again(self, command: Command) -> None:
@@ -378,9 +381,10 @@ class Bash:
         version = b"$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"
         lines = [
             b"PS1= PS2=",
-            b"set +H",
+            b"set +H +m",
             b"unset HISTFILE MAILCHECK",
             self._leave_trap(),
+            self._abort_trap(),
             *([self._own(b"before") + b" <&1 &>/dev/null"] if taking_over else []),
         ]
         look = self._look_around() if taking_over else b""
@@ -388,6 +392,10 @@ class Bash:
 
     def _leave_trap(self) -> bytes:
         return b"trap " + quoted(b"\\. " + quoted(os.fsencode(self._folder) + b"/leave")) + b" EXIT"
+
+    def _abort_trap(self) -> bytes:
+        """By a signal of our own, which bash heeds once the child it waits for is gone, it gives up the rest too."""
+        return b"trap 'kill -s INT $$' %d" % ABORT
 
     def _ask(self, number: int, what: bytes = b"$?") -> bytes:
         return record_line(self._nonce, number, what)
@@ -413,12 +421,9 @@ class Bash:
         self._note_words(text)
         self._write_script(text)
         before = after = b""
-        if self._leaves_state and speaks_of_traps(text):
-            before += b"\\builtin trap - EXIT\n"
-        if "m" in self.flags and waits_for_jobs(text):
-            before += b"\\builtin set +m\n"
-            after += b"\\builtin set -m\n"
-            self._monitor_lent = True
+        if speaks_of_traps(text):
+            before += b"\\builtin trap - %d%b\n" % (ABORT, b" EXIT" if self._leaves_state else b"")
+            self._can_abort = False
         if hides_much(text):
             after += self._look_around()
         if self.status and "e" not in self.flags and (not self._plain_words or LAST_STATUS.search(text)):
@@ -445,9 +450,12 @@ class Bash:
         except OSError:
             trap = b"unknown"
         self._leaves_state = not trap or os.fsencode(self._folder) in trap
-        if not trap:
-            with contextlib.suppress(ShellGone):
-                self._send(b"\\builtin " + self._leave_trap() + b"\n")
+        lines = b"" if trap else b"\\builtin %b\n" % self._leave_trap()
+        if not self._can_abort:
+            lines += b"\\builtin %b\n" % self._abort_trap()
+            self._can_abort = True
+        with contextlib.suppress(ShellGone):
+            self._send(lines)
         self._looked()
 
     def _try_another_word(self) -> None:
@@ -530,10 +538,9 @@ class Bash:
     def _conclude(self, command: Command, record: Record) -> None:
         self._over = None
         self.current = None
+        if record.status == 128 + ABORT:  # our own signal is nobody else's business
+            record = record._replace(status=128 + signal.SIGINT)
         self.cwd, self.flags, self.status = record.cwd, record.flags, record.status
-        if self._monitor_lent:
-            self._monitor_lent = False
-            self.flags += "m"
         if record.trouble:
             self.trouble = f"bash cannot open its channels any more ({record.trouble})"
         command.record = record

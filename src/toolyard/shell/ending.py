@@ -18,6 +18,7 @@ STEPS = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.7), (signal.SIGKILL, 0.3))
 TRIES = 8
 TRY_EVERY = 0.25
 LAST_LOOKS = 20
+ASK_EVERY = 0.1
 
 
 async def bring_back(bash: Bash, command: Command) -> bool:
@@ -25,9 +26,8 @@ async def bring_back(bash: Bash, command: Command) -> bool:
     for number, patience in (*STEPS, *((signal.SIGKILL, TRY_EVERY),) * TRIES):
         bash.interrupt()  # first, so that it gives up the rest of its list when the child is gone
         signal_all(processes_of(bash, command), number)
-        if await is_over(command, patience) or bash.exit_status is not None:
+        if await is_over(bash, command, patience) or bash.exit_status is not None:
             break
-        bash.ask_again(command)
     await end_processes(bash, command)
     return command.record is not None
 
@@ -49,11 +49,12 @@ def processes_of(bash: Bash, command: Command) -> dict[int, int]:
     return found
 
 
-async def is_over(command: Command, patience: float) -> bool:
+async def is_over(bash: Bash, command: Command, patience: float) -> bool:
     """Wait for a command's record or its shell's end."""
     loop = asyncio.get_running_loop()
     until = loop.time() + patience
-    while loop.time() < until:
-        if await command.next_change(within=until - loop.time()) in ("done", "ended"):
+    while (left := until - loop.time()) > 0:
+        if await command.next_change(within=min(left, ASK_EVERY)) in ("done", "ended"):
             return True
+        bash.ask_again(command)
     return command.record is not None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 __all__ = [
     *("Record", "Records", "hides_much", "is_plain", "may_define", "quoted", "record_line"),
-    *("run_line", "speaks_of_traps", "waits_for_jobs"),
+    *("run_line", "speaks_of_traps"),
 ]
 
 MOST_INLINE = 1000
@@ -22,9 +22,10 @@ LEAST_NOISE = 20
 PLAIN = re.compile(r"[\w./%+:@,-]+(?: +[\w./%+:@,=^-]+)*", re.ASCII)
 """One simple command of plain words, in which nothing is expanded, so that nothing can go wrong before it runs."""
 NOT_PLAIN = frozenset({
-    ".", "bg", "builtin", "case", "command", "coproc", "disown", "do", "done", "elif", "else", "esac", "eval", "exec",
-    "exit", "fg", "fi", "for", "function", "if", "in", "jobs", "logout", "return", "select", "set", "shopt", "source",
-    "suspend", "then", "time", "times", "trap", "unalias", "until", "wait", "while",
+    ".", "alias", "bg", "builtin", "case", "command", "coproc", "declare", "disown", "do", "done", "elif", "else",
+    "enable", "esac", "eval", "exec", "exit", "fg", "fi", "for", "function", "if", "in", "jobs", "logout", "return",
+    "select", "set", "shopt", "source", "suspend", "then", "time", "times", "trap", "typeset", "unalias", "until",
+    "wait", "while",
 })  # fmt: skip
 """Words with which a line is something else, or does something else typed at an interactive shell than in a script."""
 DEFINES = re.compile(r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable)\b|(?:^|[\s;&|({])\.\s")
@@ -33,7 +34,6 @@ SPEAKS_OF_TRAPS = re.compile(r"\btrap\b")
 HIDES_MUCH = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
 )
-WAITS = re.compile(r"\bwait\b")
 SOURCING = (".", "source", "builtin .", "command .", "builtin source", "command source")
 """The ways to say the one word that we need."""
 
@@ -114,11 +114,6 @@ def speaks_of_traps(text: str) -> bool:
 def hides_much(text: str) -> bool:
     """Whether a text may have done more than it says: set a trap in the place of ours, taken a word from us."""
     return HIDES_MUCH.search(text) is not None
-
-
-def waits_for_jobs(text: str) -> bool:
-    """Whether a text waits for jobs, of whose end an interactive shell would print notices."""
-    return "wait" in text and WAITS.search(text) is not None
 
 
 def run_line(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
