@@ -161,6 +161,8 @@ class Bash:
         self._lost_words: set[str] = set()
         self._dot = b"\\."
         self._looking = False
+        self._on_screen: Transcript | None = None
+        """Who hears what is printed on the terminal: the last command, also a moment after its end."""
         self._over: Record | None = None
         """The record of a command that is over, while we look at what it did."""
         self._poll = select.poll()
@@ -198,6 +200,7 @@ class Bash:
             lines = self._own(b"snapshot") + b"\n" + lines
         self._send(lines)
         self.current = command
+        self._on_screen = transcript
         return command
 
     def wait_briefly(self, command: Command) -> bool:
@@ -229,7 +232,9 @@ class Bash:
         stdin = self._open_input(command) if interactive else NOTHING_TO_READ
         job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=command.channel.word)
         self._note_words(text)
-        self._send(b"( " + job + self._ask(self._numbers) + b") &\n" + self._ask(command.number, b"$!"))
+        # With job control it gets a process group of its own, and does not go with the shell when that ends.
+        on, off = (b"", b"") if "m" in self.flags else (b"\\builtin set -m\n", b"\\builtin set +m\n")
+        self._send(on + b"( " + job + self._ask(self._numbers) + b") &\n" + off + self._ask(command.number, b"$!"))
         self.current = command
         return command
 
@@ -571,8 +576,8 @@ class Bash:
             self._started.set_result(None)
 
     def _on_terminal(self, data: bytes) -> None:
-        if self.current:
-            self.current.transcript.add(data)
+        if self._on_screen:
+            self._on_screen.add(data)
 
     def _on_exited(self, wait_status: int) -> None:
         if self.exit_status is not None:

@@ -9,13 +9,13 @@ WHOLE = b"# this is all of it\n"
 
 STATE = rb"""\unset -f builtin
 {
+\builtin printf 'cd -- %q\n' "${PWD-/}"
 \builtin shopt -p
 \builtin declare -f
 \builtin declare -F
 \builtin declare -p
 \builtin alias -p
 @TRAPS@
-\builtin printf 'cd -- %q\n' "${PWD-/}"
 \builtin umask -p
 \builtin printf 'set --'
 \builtin [ $# = 0 ] || \builtin printf ' %q' "$@"

@@ -71,9 +71,9 @@ class Job:
     async def stop(self) -> None:
         """End it with all its processes."""
         signal_all(processes_of(self.bash, self._command), signal.SIGTERM)
-        if not await self.wait(STOP_PATIENCE):
-            await end_processes(self.bash, self._command)
-            await self.wait(STOP_PATIENCE)
+        await self.wait(STOP_PATIENCE)
+        await end_processes(self.bash, self._command)
+        await self.wait(STOP_PATIENCE)
 
     def close(self) -> None:
         """Let go of its channels."""

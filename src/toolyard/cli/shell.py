@@ -1,0 +1,110 @@
+"""`toolyard shell`: a person, or a script, at the very session that a model has with the tool `bash`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolyard.cli.call import explain
+from toolyard.cli.opening import agent_of, open_application, sessions_dir
+from toolyard.cli.render import is_terminal, show_note
+from toolyard.cli.running import on_signals, run_to_end
+
+if TYPE_CHECKING:
+    from toolyard.app import AgentApplication
+    from toolyard.cli.main import Places
+    from toolyard.cli.shell_grammar import Grammar
+    from toolyard.cli.shell_keyboard import Keyboard
+
+__all__ = ["shell"]
+
+GREETING = "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves."
+WITHOUT_EDITING = "Without history and completion; they come with: pip install 'toolyard[shell]'"
+BASH = "bash"
+
+
+@click.command()
+@click.pass_obj
+def shell(places: Places) -> int:
+    """Sit at the live bash session that a model has with the tool `bash`.
+
+    Every command goes the way of a model's: permission, limits but for that of time, redaction, the audit log. From a
+    pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage, 130 interrupted.
+    """
+    return run_to_end(open_session(places))
+
+
+async def open_session(places: Places) -> int:
+    from toolyard.cli.shell_grammar import Grammar
+
+    history = sessions_dir(places).absolute() / "shell-history"
+    async with open_application(places, only="shell:session") as app:
+        explain(app, None)
+        if all(tool.spec.name != BASH for tool in app.tools()):
+            return 1
+        async with Grammar() as grammar:
+            if is_terminal(sys.stdin) and is_terminal(sys.stdout):
+                return await sit_at(app, grammar, history)
+            return await follow(app, grammar)
+
+
+async def follow(app: AgentApplication, grammar: Grammar) -> int:
+    """Run what standard input holds, command by command; the status of the last."""
+    from toolyard.cli.shell_calls import SessionCalls
+    from toolyard.cli.shell_lines import Lines
+
+    lines = Lines()
+    calls = SessionCalls(app, agent_of(app, None))
+    while (command := await lines.next()) is not None:
+        while await grammar.is_unfinished(command) and (more := await lines.next()) is not None:
+            command += f"\n{more}"
+        if command.strip():
+            await calls.run(command)
+    return calls.status
+
+
+async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
+    """Talk with a person; the status of the last command."""
+    import asyncio
+
+    from toolyard.cli.shell_calls import SessionCalls
+    from toolyard.cli.shell_completion import Vocabulary
+
+    vocabulary = Vocabulary(words=await grammar.words(), variables=await grammar.variables())
+    keyboard = await open_keyboard(vocabulary, history)
+    calls = SessionCalls(app, agent_of(app, None), keyboard)
+
+    def interrupt() -> None:
+        keyboard.interrupt()
+        calls.interrupt()
+
+    on_signals([signal.SIGINT], interrupt, asyncio.get_running_loop())
+    show_note(GREETING, "faint")
+    try:
+        while (command := await read_command(keyboard, grammar, calls)) != "exit":
+            if command:
+                vocabulary.learn(command)
+                await calls.run(command)
+    except EOFError:
+        pass
+    return calls.status
+
+
+async def open_keyboard(vocabulary: Vocabulary, history: Path) -> Keyboard:
+    """With editing, history and completion, where the terminal and what is installed allow it."""
+    import os
+
+    from toolyard.cli.shell_keyboard import PlainKeyboard
+
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+        return PlainKeyboard()
+    try:
+        from toolyard.cli.shell_prompt import EditingKeyboard
+    except ImportError:
+        show_note(WITHOUT_EDITING, "warning")
+        return PlainKeyboard()
+    return EditingKeyboard(vocabulary, history)
