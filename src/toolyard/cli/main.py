@@ -22,6 +22,7 @@ COMMANDS = {
     "call": ("toolyard.cli.call:call", "Call a tool."),
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
+    "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),
 }

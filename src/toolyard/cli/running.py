@@ -7,10 +7,10 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Task
-    from collections.abc import Coroutine, Iterable
+    from asyncio import AbstractEventLoop
+    from collections.abc import Callable, Coroutine, Iterable
 
-__all__ = ["run_to_end"]
+__all__ = ["on_signals", "run_to_end"]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -23,7 +23,7 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
 
     async def watched() -> int:
         if task := asyncio.current_task():
-            cancel_at(heeded, task, asyncio.get_running_loop())
+            on_signals(heeded, task.cancel, asyncio.get_running_loop())
         return await work
 
     before = after = {number: signal.getsignal(number) for number in ENDING}
@@ -40,16 +40,16 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
             signal.signal(number, after[number])
 
 
-def cancel_at(signals: Iterable[signal.Signals], task: Task[Any], loop: AbstractEventLoop) -> None:
-    """Let signals cancel a task, each time and only by the loop itself.
+def on_signals(signals: Iterable[signal.Signals], act: Callable[[], object], loop: AbstractEventLoop) -> None:
+    """Let signals do something, such as to cancel a task, each time and only by the loop itself.
 
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.
     """
 
-    def cancel(*_: object) -> None:
+    def heed(*_: object) -> None:
         with contextlib.suppress(RuntimeError):  # a closed loop has ended everything
-            loop.call_soon_threadsafe(task.cancel)
+            loop.call_soon_threadsafe(act)
 
     for number in signals:
-        signal.signal(number, cancel)
+        signal.signal(number, heed)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +16,12 @@ from toolyard.cli.render import is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from toolyard.app import AgentApplication
     from toolyard.cli.main import Places
+    from toolyard.cli.shell_calls import Place
+    from toolyard.cli.shell_completion import Vocabulary
     from toolyard.cli.shell_grammar import Grammar
     from toolyard.cli.shell_keyboard import Keyboard
 
@@ -64,7 +69,7 @@ async def follow(app: AgentApplication, grammar: Grammar) -> int:
             command += f"\n{more}"
         if command.strip():
             await calls.run(command)
-    return calls.status
+    return calls.place.status
 
 
 async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
@@ -75,7 +80,7 @@ async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
     from toolyard.cli.shell_completion import Vocabulary
 
     vocabulary = Vocabulary(words=await grammar.words(), variables=await grammar.variables())
-    keyboard = await open_keyboard(vocabulary, history)
+    keyboard = open_keyboard(vocabulary, history)
     calls = SessionCalls(app, agent_of(app, None), keyboard)
 
     def interrupt() -> None:
@@ -84,20 +89,31 @@ async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
 
     on_signals([signal.SIGINT], interrupt, asyncio.get_running_loop())
     show_note(GREETING, "faint")
-    try:
-        while (command := await read_command(keyboard, grammar, calls)) != "exit":
-            if command:
+    with contextlib.suppress(EOFError):
+        while (command := await read_command(keyboard, grammar, calls.place)).strip() != "exit":
+            if command.strip():
                 vocabulary.learn(command)
                 await calls.run(command)
-    except EOFError:
-        pass
-    return calls.status
+    return calls.place.status
 
 
-async def open_keyboard(vocabulary: Vocabulary, history: Path) -> Keyboard:
+async def read_command(keyboard: Keyboard, grammar: Grammar, place: Place) -> str:
+    """All lines of a command; none when the person gave it up."""
+    try:
+        command = await keyboard.line(place)
+    except KeyboardInterrupt:
+        return ""
+    try:
+        while await grammar.is_unfinished(command):
+            command += "\n" + await keyboard.line(place, goes_on=True)
+    except (KeyboardInterrupt, EOFError):
+        return ""
+    keyboard.keep(command)
+    return command
+
+
+def open_keyboard(vocabulary: Vocabulary, history: Path) -> Keyboard:
     """With editing, history and completion, where the terminal and what is installed allow it."""
-    import os
-
     from toolyard.cli.shell_keyboard import PlainKeyboard
 
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):

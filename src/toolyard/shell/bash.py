@@ -31,6 +31,7 @@ from toolyard.shell.wire import (
     quoted,
     record_line,
     run_line,
+    run_lines_to_the_end,
     speaks_of_traps,
 )
 
@@ -158,8 +159,8 @@ class Bash:
         """Whether the trap on our own signal is set; without it the signal would end the shell."""
         self._leaves_state = True
         """Whether the EXIT trap is ours, by which the shell hands its state on."""
-        self._lost_words: set[str] = set()
-        self._dot = b"\\."
+        self._lost_words: list[bytes] = []
+        self._dot = SOURCING[0]
         self._looking = False
         self._on_screen: Transcript | None = None
         """Who hears what is printed on the terminal: the last command, also a moment after its end."""
@@ -196,7 +197,7 @@ class Bash:
             lines = run_line(text.encode(), stdin=stdin, output=output) + self._ask(command.number)
         else:
             lines = self._from_file(text, stdin=stdin, output=output, number=command.number)
-        if snapshot or not self._leaves_state:
+        if snapshot or not self._leaves_state or speaks_of_traps(text):
             lines = self._own(b"snapshot") + b"\n" + lines
         self._send(lines)
         self.current = command
@@ -346,7 +347,6 @@ class Bash:
         self._write("snapshot", snapshot_script(quoted(own + b"/state")))
         if state is not None:
             self._write("before", state)
-            self._note_words(state.decode("utf-8", "replace"))
         self._terminal = Terminal(self._on_terminal)
         control, self._control = os.pipe()
         self._answers, status = os.pipe()
@@ -364,8 +364,8 @@ class Bash:
         self._spawned = keeper.spawn(
             [os.fsencode(self.setup.program), b"--noprofile", b"--norc", b"--noediting", b"+o", b"history", b"-i"],
             cwd=os.fsencode(self.setup.cwd),
-            env=self.setup.env,
-            extra_env=self.setup.extra_env,
+            env=self.setup.env if state is None else {},  # of which the state has what is left
+            extra_env=self.setup.extra_env if state is None else {},
             limits=self.setup.limits,
             fds={0: control, 2: status},
             home=home,
@@ -392,7 +392,9 @@ class Bash:
             self._abort_trap(),
             *([self._own(b"before") + b" <&1 &>/dev/null"] if taking_over else []),
         ]
-        look = self._look_around() if taking_over else b""
+        imported = any(name.startswith(b"BASH_FUNC_") for name in self.setup.env)
+        self._plain_words = not (taking_over or imported)
+        look = self._look_around() if taking_over or imported else b""
         return b"\n".join(lines) + b"\n" + look + self._ask(GREETING, version)
 
     def _leave_trap(self) -> bytes:
@@ -433,8 +435,10 @@ class Bash:
             after += self._look_around()
         if self.status and "e" not in self.flags and (not self._plain_words or LAST_STATUS.search(text)):
             before += b"(exit %d)\n" % self.status
-        command = run_line(self._dot + b" " + self._script_path, stdin=stdin, output=output)
-        return before + command + self._ask(number) + after
+        source, ask = self._dot + b" " + self._script_path, self._ask(number)
+        if self._leaves_state and not speaks_of_traps(text):
+            return before + run_line(source, stdin=stdin, output=output) + ask + after
+        return before + run_lines_to_the_end(source, stdin=stdin, output=output, ask=ask) + after
 
     def _look_around(self) -> bytes:
         """Ask whether the EXIT trap is still ours, and whether our one word still means what it did."""
@@ -465,15 +469,15 @@ class Bash:
 
     def _try_another_word(self) -> None:
         """Our word means something else now: a function, or nothing at all."""
-        self._lost_words.add(self._dot.removeprefix(b"\\").decode())
+        self._lost_words.append(self._dot)
         word = next((word for word in SOURCING if word not in self._lost_words), None)
-        if word is None:
+        if word is None and len(self._lost_words) > len(SOURCING):
             self.trouble = "bash has no way left to read a file"
             self._looked()
-        else:
-            self._dot = b"\\" + word.encode()
-            with contextlib.suppress(ShellGone):
-                self._send(self._look_around())
+            return
+        self._dot = word or SOURCING[0]
+        with contextlib.suppress(ShellGone):
+            self._send((b"" if word else b"\\builtin enable .\n") + self._look_around())
 
     def _looked(self) -> None:
         """A command that was over waits for this."""

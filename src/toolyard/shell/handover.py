@@ -11,23 +11,21 @@ STATE = rb"""\unset -f builtin
 {
 \builtin printf 'cd -- %q\n' "${PWD-/}"
 \builtin shopt -p
-\builtin declare -f
-\builtin declare -F
 \builtin declare -p
-\builtin alias -p
 @TRAPS@
 \builtin umask -p
 \builtin printf 'set --'
 \builtin [ $# = 0 ] || \builtin printf ' %q' "$@"
 \builtin printf '\n'
 \builtin set +o
+\builtin declare -f
+\builtin declare -F
+\builtin alias -p
 \builtin printf '%s\n' '@WHOLE@'
 } >@FILE@ 2>/dev/null
 """
-"""Every line prints what bash itself can read; functions come before the aliases that would change their words.
-
-A function named `builtin` is the one that cannot be handed on.
-"""
+"""Every line prints what bash itself can read: what needs a word before the functions that may take it away, functions
+before the aliases that would change their words. A function named `builtin` is the one that cannot be handed on."""
 
 
 def leave_script(file: bytes) -> bytes:

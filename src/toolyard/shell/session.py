@@ -57,7 +57,11 @@ NOBODY_ASKS = {
     "TERM": "dumb",
 }
 """Variables by which the usual programs do not page, prompt or open an editor."""
-OUR_OWN = ("COLUMNS", "HISTFILE", "IGNOREEOF", "LINES", "MAIL", "MAILCHECK", "MAILPATH", "PS0", "PS1", "PS2", "TMOUT")
+OUR_OWN = frozenset({
+    b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
+    b"PS1", b"PS2", b"TMOUT",
+})  # fmt: skip
+"""Variables that mean something only to a shell with a person before it."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -266,9 +270,9 @@ class BashSession:
         """What the shell sees: the application's variables less credentials, or those it was given."""
         if self._env is None:
             given = self._parent.current()
-            given = {name: value for name, value in given.items() if name.decode(errors="replace") not in OUR_OWN}
         else:
             given = {as_bytes(name): as_bytes(value) for name, value in self._env.items()}
+        given = {name: value for name, value in given.items() if name not in OUR_OWN}
         quiet = {as_bytes(name): as_bytes(value) for name, value in NOBODY_ASKS.items()}
         return given, {name: value for name, value in quiet.items() if self._env is None or name not in given}
 

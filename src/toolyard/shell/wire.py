@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 __all__ = [
     *("Record", "Records", "hides_much", "is_plain", "may_define", "quoted", "record_line"),
-    *("run_line", "speaks_of_traps"),
+    *("run_line", "run_lines_to_the_end", "speaks_of_traps"),
 ]
 
 MOST_INLINE = 1000
 LONGEST = 16384
 """More than any record: the longest path is 4096 bytes."""
 LEAST_NOISE = 20
+SPARE = 250
+"""A descriptor that hardly anybody uses."""
 PLAIN = re.compile(r"[\w./%+:@,-]+(?: +[\w./%+:@,=^-]+)*", re.ASCII)
 """One simple command of plain words, in which nothing is expanded, so that nothing can go wrong before it runs."""
 NOT_PLAIN = frozenset({
@@ -34,7 +36,10 @@ SPEAKS_OF_TRAPS = re.compile(r"\btrap\b")
 HIDES_MUCH = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
 )
-SOURCING = (".", "source", "builtin .", "command .", "builtin source", "command source")
+SOURCING = (
+    *(b"\\.", b"\\source", b"\\builtin .", b"\\command ."),
+    *(b"\\builtin source", b"\\command source"),
+)
 """The ways to say the one word that we need."""
 
 
@@ -119,6 +124,13 @@ def hides_much(text: str) -> bool:
 def run_line(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
     """Run something with the streams of a command."""
     return b"%b <%b &>%b\n" % (source, stdin, output)
+
+
+def run_lines_to_the_end(source: bytes, *, stdin: bytes, output: bytes, ask: bytes) -> bytes:
+    """The same for a shell that may end with a trap of the user's, which prints where the shell itself does by then."""
+    stdin = b"/dev/null" if stdin == b"&1" else stdin
+    begin, end = b"exec %d>&2 &>%b\n" % (SPARE, output), b"exec >/dev/null 2>&%d %d>&-\n" % (SPARE, SPARE)
+    return b"%b%b <%b\n%b%b" % (begin, source, stdin, ask.replace(b"((1))<", b"((1)) 2>&%d <" % SPARE, 1), end)
 
 
 def record_line(nonce: bytes, number: int, what: bytes) -> bytes:

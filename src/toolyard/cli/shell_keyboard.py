@@ -1,0 +1,106 @@
+"""How a person types commands and answers; the plain way needs nothing but a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import termios
+from typing import TYPE_CHECKING, Protocol
+
+from toolyard.cli.render import one_line, show_piece
+from toolyard.cli.shell_lines import STDIN, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.cli.shell_calls import Place
+
+__all__ = ["GOES_ON", "Keyboard", "PlainKeyboard", "asks_for_secret", "echo", "prompt_of"]
+
+GOES_ON = "> "
+SECRET = re.compile(r"password|passphrase|passcode", re.IGNORECASE)
+
+
+class Keyboard(Protocol):
+    """Where commands and answers come from. A person gives up with KeyboardInterrupt and leaves with EOFError."""
+
+    async def line(self, place: Place, *, goes_on: bool = False) -> str:
+        """A line of a command, the first or one more."""
+
+    async def answer(self, question: str) -> str:
+        """An answer to a question that is on the screen already; not to be seen if it is a secret."""
+
+    def keep(self, command: str) -> None:
+        """Remember a whole command."""
+
+    def interrupt(self) -> None:
+        """A signal says to give up what is being typed, if anything is."""
+
+
+class PlainKeyboard:
+    """What a terminal can do by itself."""
+
+    def __init__(self) -> None:
+        self._lines = Lines()
+
+    async def line(self, place: Place, *, goes_on: bool = False) -> str:
+        """A line of a command after a prompt."""
+        show_piece(GOES_ON if goes_on else prompt_of(place))
+        return await self._next()
+
+    async def answer(self, question: str) -> str:
+        """A line where the question ends."""
+        if not asks_for_secret(question):
+            with echo(True):
+                return await self._next()
+        answer = await self._next()
+        show_piece("\n")
+        return answer
+
+    def keep(self, command: str) -> None:
+        """There is no history."""
+
+    def interrupt(self) -> None:
+        """Give up the line."""
+        self._lines.interrupt()
+
+    async def _next(self) -> str:
+        try:
+            line = await self._lines.next()
+        except KeyboardInterrupt:
+            show_piece("\n")
+            raise
+        if line is None:
+            show_piece("\n")
+            raise EOFError
+        return line
+
+
+def prompt_of(place: Place) -> str:
+    """The session's directory, and the last status unless all is well."""
+    return f"{one_line(shortened(place.cwd))}{f' [{place.status}]' if place.status else ''} $ "
+
+
+def shortened(path: str) -> str:
+    home = os.path.expanduser("~")
+    inside = path == home or path.startswith(home.rstrip("/") + "/")
+    return "~" + path[len(home) :] if inside and home != "/" else path
+
+
+def asks_for_secret(question: str) -> bool:
+    """Whether what a person would answer is for nobody's eyes."""
+    return SECRET.search(question) is not None
+
+
+@contextlib.contextmanager
+def echo(shown: bool) -> Iterator[None]:
+    """Let the terminal show what is typed, or not."""
+    before = termios.tcgetattr(STDIN)
+    flags = before[3] | termios.ECHO if shown else before[3] & ~termios.ECHO
+    termios.tcsetattr(STDIN, termios.TCSADRAIN, [*before[:3], flags, *before[4:]])
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(STDIN, termios.TCSADRAIN, before)

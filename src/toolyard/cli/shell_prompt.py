@@ -1,0 +1,140 @@
+"""Typing with editing, history and completion, by prompt_toolkit, which this module alone imports."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.completion import Completion as Offer
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.shortcuts import CompleteStyle
+
+from toolyard.cli.render import show_note
+from toolyard.cli.shell_completion import complete
+from toolyard.cli.shell_keyboard import GOES_ON, asks_for_secret, prompt_of
+from toolyard.process.environment import looks_like_credential, process_secrets
+from toolyard.runtime.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
+
+    from toolyard.cli.shell_calls import Place
+    from toolyard.cli.shell_completion import Vocabulary
+
+__all__ = ["EditingKeyboard"]
+
+WIDEST_QUESTION = 1000
+
+
+class EditingKeyboard:
+    """A keyboard for a terminal that can move its cursor."""
+
+    def __init__(self, vocabulary: Vocabulary, history: Path) -> None:
+        self._history = CommandHistory(history)
+        self._completer = SessionCompleter(vocabulary)
+        self._output = plain_output()
+        self._commands: PromptSession[str] = PromptSession(
+            history=self._history,
+            completer=self._completer,
+            complete_style=CompleteStyle.READLINE_LIKE,
+            complete_while_typing=False,
+            output=self._output,
+        )
+        self._typing: PromptSession[str] | None = None
+
+    async def line(self, place: Place, *, goes_on: bool = False) -> str:
+        """A line of a command after a prompt."""
+        self._completer.cwd = place.cwd
+        return await self._type(self._commands, GOES_ON if goes_on else prompt_of(place))
+
+    async def answer(self, question: str) -> str:
+        """A line in place of the question's, which is drawn once more because a prompt begins its line."""
+        session: PromptSession[str] = PromptSession(output=self._output, is_password=asks_for_secret(question))
+        return await self._type(session, ANSI(question.rpartition("\r")[2][-WIDEST_QUESTION:]))
+
+    def keep(self, command: str) -> None:
+        """Remember a command, unless it begins with a space or holds a secret."""
+        self._history.keep(command)
+
+    def interrupt(self) -> None:
+        """Give up the line as Ctrl-C does, which is a key here and no signal."""
+        if self._typing and self._typing.app.is_running:
+            self._typing.app.exit(exception=KeyboardInterrupt())
+
+    async def _type(self, session: PromptSession[str], message: Any) -> str:
+        self._typing = session
+        try:
+            return await session.prompt_async(message, handle_sigint=False, set_exception_handler=False)
+        finally:
+            self._typing = None
+
+
+def plain_output() -> Vt100_Output:
+    """The terminal, never asked where its cursor is: the answer would get between what a person types ahead."""
+    output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
+    output.enable_cpr = False
+    return output
+
+
+class CommandHistory(FileHistory):
+    """Whole commands, in a file that is the person's alone."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self._redactor = Redactor(process_secrets())
+        self._last = ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.fchmod(fd, 0o600)
+            os.close(fd)
+        except OSError as error:
+            show_note(f"the history cannot be kept: {path}: {error.strerror}", "warning")
+
+    def append_string(self, string: str) -> None:
+        """A line is no command yet, and an answer never is one."""
+
+    def keep(self, command: str) -> None:
+        """Remember a command, unless it begins with a space or holds a secret."""
+        if not command.strip() or command[0].isspace() or looks_like_credential("", command) or command == self._last:
+            return
+        self._last = command
+        super().append_string(self._redactor.redact(command))
+
+    def load_history_strings(self) -> list[str]:
+        """What earlier sessions kept, if it can be read."""
+        try:
+            return list(super().load_history_strings())
+        except OSError:
+            return []
+
+    def store_string(self, string: str) -> None:
+        """Write it, if that is possible."""
+        with contextlib.suppress(OSError):  # said at the start
+            super().store_string(string)
+
+
+class SessionCompleter(Completer):
+    """Completes as the shell would, from where the session is."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.cwd = ""
+        self._vocabulary = vocabulary
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Offer]:  # noqa: ARG002
+        """One to insert, or several only to be seen."""
+        found = complete(document.text_before_cursor, self._vocabulary, self.cwd)
+        if found.insert:
+            yield Offer(found.insert)
+        for choice in found.choices:
+            yield Offer("", display=choice)
