@@ -29,7 +29,10 @@ check: .venv/.dev-ready
 	.venv/bin/deptry src
 	.venv/bin/shellcheck scripts/* .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')
 
-bench: .venv/.dev-ready
+.venv-bench/.peers-ready: benchmarks/requirements-peers.txt
+	@scripts/set-up peers || echo "bench: the peers cannot be installed here and are left out" >&2
+
+bench: .venv/.dev-ready .venv-bench/.peers-ready
 	.venv/bin/python -m benchmarks $(ARGS)
 
 lock:
@@ -37,6 +40,8 @@ lock:
 	  --all-extras pyproject.toml -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
 	  --all-extras --group dev pyproject.toml -o requirements-dev.lock
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+	  benchmarks/requirements-peers.in -o benchmarks/requirements-peers.txt
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -22,11 +22,22 @@ class Row:
     floor: str
     figure: str
     promise: str
-    kept: bool
+    kept: bool | None
+    """None where nothing was promised."""
 
     def __str__(self) -> str:
-        kept = "yes" if self.kept else "NO"
+        kept = {True: "yes", False: "NO", None: "-"}[self.kept]
         return f"| {self.what} | {self.ours} | {self.floor} | {self.figure} | {self.promise} | {kept} |"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence below the table."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 HEADER = "| what | ours | floor | figure | promise | kept |\n|---|---|---|---|---|---|"

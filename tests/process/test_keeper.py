@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from support import AS_FROM_A_SHELL
 from toolyard.errors import CannotStart, KeeperLost
 from toolyard.process import child, keeper_link
 from toolyard.process.child import Children
@@ -65,7 +66,7 @@ class Application:
 
     def __init__(self, folder: Path, desk_bash: str, mark: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", APPLICATION],
+            [sys.executable, "-c", AS_FROM_A_SHELL, sys.executable, "-c", APPLICATION],
             env=os.environ | {"SETTING": write_setting(folder, desk_bash, mark)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -93,7 +93,12 @@ class Session:
 
     def sleepers(self) -> list[str]:
         """The living `sleep`s of this session."""
-        return [found for found in self.alive() if found.split()[1].endswith("sleep")]
+        return sorted(found for found in self.alive() if found.split()[1].endswith("sleep"))
+
+    async def until_sleepers(self, count: int) -> list[str]:
+        """Wait until so many have begun to sleep."""
+        await until(lambda: len(self.sleepers()) == count)
+        return self.sleepers()
 
 
 class Console:
@@ -114,7 +119,8 @@ class Console:
         self._open: list[BashSession] = []
 
     async def open(self, **options: Any) -> Session:
-        bash = BashSession(**({"cwd": self.folder, "env": self.env} | options))
+        conditions: dict[str, Any] = {"cwd": self.folder, "env": self.env} | options
+        bash = BashSession(**conditions)
         self._open.append(bash)
         async with asyncio.timeout(PATIENCE):
             await bash.__aenter__()

@@ -8,7 +8,7 @@ begins a command.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,23 +69,17 @@ def differences(commands: Iterable[Command], expected: list[Answer], found: list
     )
 
 
-class Judge:
-    """Runs each command by `bash -c` in a folder of its own."""
+async def judge(console: Console, commands: Sequence[Command]) -> list[Answer]:
+    """What `bash -c` answers to each, in a folder of its own."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._room = asyncio.Semaphore(AT_ONCE)
+    async def one(number: int, command: Command) -> Answer:
+        output, status = await console.bash_c(command.text, cwd=console.folder_of("judge", number))
+        return Answer(normalised(output), status)
 
-    async def answers(self, commands: Iterable[Command]) -> list[Answer]:
-        return list(await asyncio.gather(*(self._answer(number, command) for number, command in enumerate(commands))))
-
-    async def _answer(self, number: int, command: Command) -> Answer:
-        async with self._room:
-            output, status = await self._console.bash_c(command.text, cwd=self._console.folder_of("judge", number))
-            return Answer(normalised(output), status)
+    return await for_each(commands, one)
 
 
-async def in_one_session(console: Console, commands: Iterable[Command]) -> list[Answer]:
+async def in_one_session(console: Console, commands: Sequence[Command]) -> list[Answer]:
     shell = await console.open()
     await shell.run(REMEMBER)
     answers = []
@@ -95,19 +89,31 @@ async def in_one_session(console: Console, commands: Iterable[Command]) -> list[
     return answers
 
 
+async def in_fresh_sessions(console: Console, commands: Sequence[Command]) -> list[Answer]:
+    async def one(number: int, command: Command) -> Answer:
+        shell = await console.open(cwd=console.folder_of("session", number))
+        answer = await answer_of(shell, command)
+        assert (await shell.output("/bin/echo usable", timeout=LIMIT)).endswith("usable\n"), command
+        await shell.close()
+        return answer
+
+    return await for_each(commands, one)
+
+
 async def answer_of(shell: Session, command: Command) -> Answer:
     output, status = await shell.answer(command.text, timeout=LIMIT)
     return Answer(normalised(output), status)
 
 
-async def in_fresh_sessions(console: Console, commands: Iterable[Command]) -> list[Answer]:
-    answers = []
-    for number, command in enumerate(commands):
-        shell = await console.open(cwd=console.folder_of("session", number))
-        answers.append(await answer_of(shell, command))
-        assert await shell.answer("echo usable") == ("usable\n", 0), command
-        await shell.close()
-    return answers
+async def for_each(commands: Sequence[Command], ask: Callable[[int, Command], Awaitable[Answer]]) -> list[Answer]:
+    """Ask for all answers, some at once."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int, command: Command) -> Answer:
+        async with room:
+            return await ask(number, command)
+
+    return list(await asyncio.gather(*(one(number, command) for number, command in enumerate(commands))))
 
 
 def files(folder: Path) -> pytest.MarkDecorator:
@@ -117,7 +123,7 @@ def files(folder: Path) -> pytest.MarkDecorator:
 @files(FOLDER)
 async def test_one_session_answers_as_bash_does(console: Console, path: Path) -> None:
     commands = commands_in(path)
-    expected = await Judge(console).answers(commands)
+    expected = await judge(console, commands)
     found = await in_one_session(console, commands)
     assert not (text := differences(commands, expected, found)), f"\n{text}"
 
@@ -125,6 +131,6 @@ async def test_one_session_answers_as_bash_does(console: Console, path: Path) ->
 @files(FOLDER / "fresh")
 async def test_a_fresh_session_answers_as_bash_does(console: Console, path: Path) -> None:
     commands = commands_in(path)
-    expected = await Judge(console).answers(commands)
+    expected = await judge(console, commands)
     found = await in_fresh_sessions(console, commands)
     assert not (text := differences(commands, expected, found)), f"\n{text}"

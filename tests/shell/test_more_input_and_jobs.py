@@ -180,7 +180,7 @@ async def test_a_job_may_be_stopped_with_all_it_started(shell: Session) -> None:
     job = await shell.start_job(
         f"(trap '' TERM INT; sleep {shell.mark}) & setsid sleep {shell.mark} & sleep {shell.mark}"
     )
-    await until(lambda: len(shell.sleepers()) == 3)
+    await shell.until_sleepers(3)
     async with asyncio.timeout(30):
         await job.stop()
     assert (job.running, shell.sleepers()) == (False, [])
@@ -241,15 +241,18 @@ async def test_each_command_leaves_a_job_of_its_own(shell: Session) -> None:
 
 async def test_what_prints_to_a_file_is_no_job(shell: Session) -> None:
     await shell.run(f"sleep {shell.mark} >log 2>&1 &")
-    assert dict(shell.bash.jobs) == {}
+    await until(lambda: not shell.bash.jobs)
+    await shell.until_sleepers(1)
 
 
 async def test_who_prints_without_end_does_not_hold_the_session(shell: Session) -> None:
-    assert await shell.answer("yes &") == ("", 0)
+    assert await shell.answer("(sleep 0.1; exec yes) &") == ("", 0)
+    job = shell.only_job()
+    await until(lambda: job.read().startswith("y\ny\n"))
     for _ in range(10):
         assert await shell.answer("echo quiet") == ("quiet\n", 0)
     assert await shell.answer("kill %1; wait 2>/dev/null; echo over\ntrue") == ("over\n", 0)
-    assert shell.only_job().read().startswith("y\ny\n")
+    assert await job.wait(30)
     assert await shell.keeps_its_state()
 
 

@@ -140,6 +140,8 @@ class Keeper:
         self.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}))
         while not (self.closing and not self.calls):
             ready = {fd for fd, _ in self.poll.poll(self.poll_timeout())}
+            # Looked up now: while messages are handled, the descriptor of one that ended may become that of a new one.
+            ended = [call for fd in ready if (call := self.exits.get(fd))]
             if woken in ready:
                 os.read(woken, 4096)
             if (owner_exit in ready or self.asked_to_close) and not self.closing:
@@ -148,7 +150,7 @@ class Keeper:
                 self.receive()
             if self.closing:
                 unregister(self.poll, self.channel.fileno(), owner_exit)
-            if not self.collect(ready):
+            if not self.collect(ended):
                 self.reap()
             self.tend()
             self.flush()
@@ -272,12 +274,12 @@ class Keeper:
         if self.rttime_hard is not None:
             resource.setrlimit(resource.RLIMIT_RTTIME, (self.rttime_soft, self.rttime_hard))
 
-    def collect(self, ready: set[int]) -> bool:
+    def collect(self, ended: list[Call]) -> bool:
         """Take in the exits of roots that the poll told of; tell whether there were any."""
-        ended = [call for fd in ready if (call := self.exits.get(fd))]
         for call in ended:
-            _, status = os.waitpid(call.pid, 0)
-            self.take_exit(call, status)
+            if call.status is None:
+                _, status = os.waitpid(call.pid, 0)
+                self.take_exit(call, status)
         return bool(ended)
 
     def take_exit(self, call: Call, status: int) -> None:

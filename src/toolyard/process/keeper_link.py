@@ -206,9 +206,11 @@ class KeeperLink:
         if connection is not self._connection:
             return  # we know already, and there may be a new keeper by now
         self._connection = None
-        connection.close()
-        kill_keeper(connection)
-        self._fail_all(KeeperLost("the process keeper ended unexpectedly; the running calls were lost"))
+        try:
+            connection.close()
+            kill_keeper(connection)
+        finally:
+            self._fail_all(KeeperLost("the process keeper ended unexpectedly; the running calls were lost"))
 
     def _fail_all(self, reason: KeeperLost) -> None:
         for id in list(self._waiting):
@@ -360,7 +362,8 @@ def wait_or_kill(connection: Connection) -> None:
 def kill_keeper(connection: Connection) -> None:
     """Kill a keeper and, in its place, all that it owned."""
     connection.process.kill()
-    connection.process.wait()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # one that the kernel itself holds
+        connection.process.wait(CLOSE_PATIENCE)
     kill_marked(connection.first_mark)
 
 

@@ -305,7 +305,10 @@ class Bash:
             return None
 
     def kill(self, *, grace: float = 0.2) -> None:
-        """End it and everything that it started."""
+        """End it and everything that it started; an interactive bash heeds no other signal to end."""
+        if self.pid and self.exit_status is None:
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGHUP)
         if self._spawned:
             self._spawned.kill(grace=grace)
 

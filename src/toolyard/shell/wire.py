@@ -58,9 +58,11 @@ class Record(NamedTuple):
 class Records:
     """Finds records in whatever else an interactive bash writes to its own standard error: prompts, notices, traces."""
 
+    __slots__ = ("_end", "_folder", "_rest", "_start")
+
     def __init__(self, nonce: str, folder: str) -> None:
         self._rest = b""
-        self._trouble = re.compile(re.escape(folder).encode() + rb"/\w+: ([^\n]+)")
+        self._folder = folder.encode()
         self._start = f"/-/{nonce} ".encode()
         self._end = f"={nonce}:".encode()
 
@@ -73,13 +75,20 @@ class Records:
         while (end := data.find(self._end, at)) >= 0:
             start = data.rfind(self._start, at, end)
             if start >= 0 and (record := read_record(data[start + len(self._start) : end])):
-                if start - at > LEAST_NOISE and (trouble := self._trouble.search(data, at, start)):
-                    record = record._replace(trouble=trouble[1].decode(errors="replace"))
+                if start - at > LEAST_NOISE and (trouble := self._trouble(data[at:start])):
+                    record = record._replace(trouble=trouble)
                 found.append(record)
             at = end + len(self._end)
-        rest = data[max(at, len(data) - LONGEST) :]
+        rest = data[at:] if len(data) - at < LONGEST else data[-LONGEST:]
         self._rest = rest if b"/" in rest else b""  # most often bash's words for what the record cannot be read from
         return found
+
+    def _trouble(self, noise: bytes) -> str | None:
+        """What bash says of a file of ours that it cannot open."""
+        if self._folder not in noise:
+            return None
+        found = re.search(re.escape(self._folder) + rb"/\w+: ([^\n]+)", noise)
+        return found and found[1].decode(errors="replace")
 
 
 def read_record(data: bytes) -> Record | None:
