@@ -19,19 +19,21 @@ from toolyard.errors import ProcessError, ShellError
 from toolyard.process.child import read_wait_status
 from toolyard.process.keeper_link import Home
 from toolyard.process.process_tree import LINUX
-from toolyard.shell.channels import OutputChannel, Terminal, private_folder
+from toolyard.shell.channels import OutputChannel, OwnOutput, Terminal, private_folder
 from toolyard.shell.handover import leave_script, snapshot_script, takes_over
 from toolyard.shell.wire import (
+    BUILTIN,
     SOURCING,
     Record,
     Records,
     hides_much,
-    is_plain,
     may_define,
+    plain_word,
     quoted,
     record_line,
     run_line,
     run_lines_to_the_end,
+    speaks_of_its_end,
     speaks_of_traps,
 )
 
@@ -53,9 +55,9 @@ ABORT = getattr(signal, "SIGRTMAX", 64) - 7
 GREETING, PROBE = 0, 1
 """The numbers of records that are not of a command: the first of all, and the one that our own script asks for."""
 LAST_STATUS = re.compile(r"\$\{?\?|\bexit\s*(?:$|[;&|\n])")
-NOTHING_TO_READ = b"&1"
-"""The shell's own standard output, which is /dev/null."""
+NOTHING_TO_READ = b"/dev/null"
 TERMINAL = b"/dev/tty"
+PRINT_NOTHING = b"exec >/dev/null\n"
 MARKS = (1 << 20) - 1
 
 Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
@@ -92,7 +94,7 @@ class Command:
         self.mark = mark
         self.started = self.ended = time.monotonic()
         self.record: Record | None = None
-        self.channel: OutputChannel | None = None
+        self.channel: OutputChannel | OwnOutput | None = None
         self.input: int | None = None
         """Where to write what it shall read, if it reads."""
         self.changes: list[Change] = []
@@ -145,6 +147,7 @@ class Bash:
         self._loop = asyncio.get_running_loop()
         self._terminal: Terminal | None = None
         self._channel: OutputChannel | None = None
+        self._own_output = OwnOutput()
         self._spawned: Spawned | None = None
         self._watching: asyncio.Task[None] | None = None
         self._control = self._answers = -1
@@ -189,20 +192,28 @@ class Bash:
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
         """Send a command; the shell must be free."""
         command = self._new_command(text, transcript)
-        if self._channel is None:
-            self._channel = self._new_channel()
-        command.channel = None if self.setup.tty else self._channel
-        output = b"/dev/tty" if self.setup.tty else self._channel.word
-        if self._plain_words and "x" not in self.flags and is_plain(text):
-            lines = run_line(text.encode(), stdin=stdin, output=output) + self._ask(command.number)
+        word = plain_word(text) if self._plain_words and "x" not in self.flags else None
+        if word in BUILTIN and not self.setup.tty:
+            command.channel = self._own_output
+            lines = b"%b 2>&1\n%b" % (text.encode(), self._ask(command.number))
         else:
-            lines = self._from_file(text, stdin=stdin, output=output, number=command.number)
-        if snapshot or not self._leaves_state or speaks_of_traps(text):
+            lines = self._with_streams(command, word, stdin)
+        if snapshot or not self._leaves_state or (word is None and speaks_of_traps(text)):
             lines = self._own(b"snapshot") + b"\n" + lines
         self._send(lines)
         self.current = command
         self._on_screen = transcript
         return command
+
+    def _with_streams(self, command: Command, word: str | None, stdin: bytes) -> bytes:
+        """A command that may start and read anything: it prints to a channel that it may go on to hold."""
+        output = TERMINAL
+        if not self.setup.tty:
+            command.channel = self._channel = self._channel or self._new_channel()
+            output = self._channel.word
+        if word is None:
+            return self._from_file(command.text, stdin=stdin, output=output, number=command.number)
+        return run_line(command.text.encode(), stdin=stdin, output=output) + self._ask(command.number)
 
     def wait_briefly(self, command: Command) -> bool:
         """Whether a command is over at once, as most are that bash runs by itself.
@@ -224,18 +235,20 @@ class Bash:
     ) -> Command:
         """Send a command that goes on beside the shell; its status is the process id of the job."""
         command = self._new_command(text, transcript)
-        command.channel = self._new_channel()
+        channel = command.channel = self._new_channel()
         self._numbers += 1
         self._expected[self._numbers] = on_end
         script = os.path.join(self._folder, f"j{self._numbers}")
         with open(script, "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
         stdin = self._open_input(command) if interactive else NOTHING_TO_READ
-        job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=command.channel.word)
-        self._note_words(text)
+        job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=channel.word)
+        before = self._note_words(text)
         # With job control it gets a process group of its own, and does not go with the shell when that ends.
         on, off = (b"", b"") if "m" in self.flags else (b"\\builtin set -m\n", b"\\builtin set +m\n")
-        self._send(on + b"( " + job + self._ask(self._numbers) + b") &\n" + off + self._ask(command.number, b"$!"))
+        self._send(
+            before + on + b"( " + job + self._ask(self._numbers) + b") &\n" + off + self._ask(command.number, b"$!")
+        )
         self.current = command
         return command
 
@@ -256,9 +269,10 @@ class Bash:
 
     def keep_channel(self, command: Command) -> OutputChannel | None:
         """Leave a command's output to whoever still prints to it; the next command gets another."""
-        if command.channel is self._channel:
+        channel = command.channel
+        if channel is self._channel:
             self._channel = None
-        return command.channel
+        return channel if isinstance(channel, OutputChannel) else None
 
     # --- signals and the end
 
@@ -335,6 +349,7 @@ class Bash:
         self._control = self._answers = self._script = -1
         if self._channel:
             self._channel.close()
+        self._own_output.close()
         if self._terminal:
             self._terminal.close()
 
@@ -370,7 +385,7 @@ class Bash:
             env=self.setup.env if state is None else {},  # of which the state has what is left
             extra_env=self.setup.extra_env if state is None else {},
             limits=self.setup.limits,
-            fds={0: control, 2: status},
+            fds={0: control, 1: self._own_output.theirs, 2: status},
             home=home,
         )
         self._watching = self._loop.create_task(self._watch_spawn(self._spawned))
@@ -393,11 +408,11 @@ class Bash:
             b"unset HISTFILE MAILCHECK",
             self._leave_trap(),
             self._abort_trap(),
-            *([self._own(b"before") + b" <&1 &>/dev/null"] if taking_over else []),
+            *([self._own(b"before") + b" </dev/null &>/dev/null"] if taking_over else []),
         ]
         imported = any(name.startswith(b"BASH_FUNC_") for name in self.setup.env)
         self._plain_words = not (taking_over or imported)
-        look = self._look_around() if taking_over or imported else b""
+        look = b"" if self._plain_words else PRINT_NOTHING + self._look_around()
         return b"\n".join(lines) + b"\n" + look + self._ask(GREETING, version)
 
     def _leave_trap(self) -> bytes:
@@ -428,9 +443,9 @@ class Bash:
 
     def _from_file(self, text: str, *, stdin: bytes, output: bytes, number: int) -> bytes:
         """Anything that is more than plain words: bash reads it like a script, so that it acts as it would in one."""
-        self._note_words(text)
+        before = self._note_words(text)
+        after = b""
         self._write_script(text)
-        before = after = b""
         if speaks_of_traps(text):
             before += b"\\builtin trap - %d%b\n" % (ABORT, b" EXIT" if self._leaves_state else b"")
             self._can_abort = False
@@ -439,7 +454,7 @@ class Bash:
         if self.status and "e" not in self.flags and (not self._plain_words or LAST_STATUS.search(text)):
             before += b"(exit %d)\n" % self.status
         source, ask = self._dot + b" " + self._script_path, self._ask(number)
-        if self._leaves_state and not speaks_of_traps(text):
+        if self._leaves_state and not speaks_of_its_end(text):
             return before + run_line(source, stdin=stdin, output=output) + ask + after
         return before + run_lines_to_the_end(source, stdin=stdin, output=output, ask=ask) + after
 
@@ -503,10 +518,12 @@ class Bash:
         """Run a script of our own, which prints nothing."""
         return self._dot + b" " + quoted(os.fsencode(self._folder) + b"/" + name)
 
-    def _note_words(self, text: str) -> None:
-        """Remember that words may mean anything from now on."""
-        if self._plain_words and may_define(text):
-            self._plain_words = False
+    def _note_words(self, text: str) -> bytes:
+        """Once words may mean anything, nothing is plain any more, and what bash itself prints is for nobody."""
+        if not self._plain_words or not may_define(text):
+            return b""
+        self._plain_words = False
+        return PRINT_NOTHING
 
     def _write(self, name: str, data: bytes) -> None:
         with open(os.path.join(self._folder, name), "wb") as file:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["OutputChannel", "Terminal", "Transcript", "private_folder"]
+__all__ = ["OutputChannel", "OwnOutput", "Terminal", "Transcript", "private_folder"]
 
 READ_SIZE = 1 << 16
 READS_AT_ONCE = 16
@@ -183,6 +183,29 @@ class OutputChannel:
             import fcntl
 
             fcntl.fcntl(self._fd, F_SETPIPE_SZ, MOST_IN_A_PIPE)
+
+
+class OwnOutput:
+    """The shell's own standard output, to which builtin commands print that start nothing and read nothing."""
+
+    def __init__(self) -> None:
+        self._fd, self.theirs = os.pipe()
+        os.set_blocking(self._fd, False)
+
+    def follow(self, sink: Transcript) -> None:
+        """It is over too soon for that."""
+
+    def drain(self, sink: Transcript) -> bool:
+        """Take what was printed; nobody but the shell holds this."""
+        with contextlib.suppress(BlockingIOError):
+            sink.add(os.read(self._fd, READ_SIZE))
+        return False
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 class Terminal:

@@ -18,7 +18,7 @@ from toolyard.process.child import read_wait_status
 from toolyard.process.environment import ParentEnvironment, as_bytes
 from toolyard.process.limits import Limits
 from toolyard.shell.bash import NOTHING_TO_READ, TERMINAL, Bash, BashSetup, ShellGone
-from toolyard.shell.channels import Transcript
+from toolyard.shell.channels import OutputChannel, Transcript
 from toolyard.shell.ending import bring_back
 from toolyard.shell.jobs import Job, watch_process
 from toolyard.shell.keepers import borrow_keeper, return_keeper
@@ -367,7 +367,11 @@ class BashSession:
             bash.drain_terminal()
         if channel is None or not channel.drain(transcript):
             return self._reply(command, bash, timed_out=timed_out, note=note)
-        if ">(" in command.text and await channel.at_end(transcript, within=LETTING_GO):
+        if (
+            ">(" in command.text
+            and isinstance(channel, OutputChannel)
+            and await channel.at_end(transcript, within=LETTING_GO)
+        ):
             return self._reply(command, bash, timed_out=timed_out, note=note)
         reply = self._reply(command, bash, timed_out=timed_out, note=note)
         self._leave_job(bash, command)
@@ -460,7 +464,7 @@ class BashSession:
         pid = command.record.status if command.record else 0
         job = self._add_job(command, bash, pid=pid)
         holder.append(job)
-        if command.channel:
+        if isinstance(command.channel, OutputChannel):
             command.channel.follow(transcript, lambda: not job.running)
         for record in finished:
             job.finish(record.status)

@@ -11,8 +11,8 @@ import re
 from typing import NamedTuple
 
 __all__ = [
-    *("Record", "Records", "hides_much", "is_plain", "may_define", "quoted", "record_line"),
-    *("run_line", "run_lines_to_the_end", "speaks_of_traps"),
+    *("Record", "Records", "BUILTIN", "hides_much", "may_define", "plain_word", "quoted", "record_line"),
+    *("run_line", "run_lines_to_the_end", "speaks_of_its_end", "speaks_of_traps"),
 ]
 
 MOST_INLINE = 1000
@@ -30,8 +30,15 @@ NOT_PLAIN = frozenset({
     "wait", "while",
 })  # fmt: skip
 """Words with which a line is something else, or does something else typed at an interactive shell than in a script."""
-DEFINES = re.compile(r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable)\b|(?:^|[\s;&|({])\.\s")
-"""What can define a function or an alias, by which a plain word comes to mean anything."""
+BUILTIN = frozenset({
+    ":", "cd", "dirs", "echo", "export", "false", "hash", "kill", "popd", "printf", "pushd", "pwd", "shift", "test",
+    "true", "type", "ulimit", "umask", "unset",
+})  # fmt: skip
+"""What bash does by itself, starting nothing and reading nothing."""
+DEFINES = re.compile(
+    r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable|trap|PROMPT_COMMAND)\b|(?:^|[\s;&|({])\.\s"
+)
+"""What can define a function or an alias, by which a plain word comes to mean anything, or make bash print more."""
 SPEAKS_OF_TRAPS = re.compile(r"\btrap\b")
 HIDES_MUCH = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
@@ -106,18 +113,22 @@ def quoted(text: str | bytes) -> bytes:
     return b"'" + data.replace(b"'", b"'\\''") + b"'"
 
 
-def is_plain(text: str) -> bool:
-    """Whether a text is one simple command that means the same typed as in a script, as long as its words do."""
-    return (
-        len(text) <= MOST_INLINE
-        and PLAIN.fullmatch(text) is not None
-        and (text if " " not in text else text[: text.index(" ")]) not in NOT_PLAIN
-    )
+def plain_word(text: str) -> str | None:
+    """The first word of one simple command that means the same typed as in a script, as long as its words do."""
+    if len(text) > MOST_INLINE or PLAIN.fullmatch(text) is None:
+        return None
+    word = text.partition(" ")[0]
+    return None if word in NOT_PLAIN else word
 
 
 def may_define(text: str) -> bool:
     """Whether a text may change what words mean to the shell."""
     return DEFINES.search(text) is not None
+
+
+def speaks_of_its_end(text: str) -> bool:
+    """Whether a text may set a trap that runs when the shell ends."""
+    return "trap" in text and ("EXIT" in text or "0" in text)
 
 
 def speaks_of_traps(text: str) -> bool:
@@ -136,10 +147,13 @@ def run_line(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
 
 
 def run_lines_to_the_end(source: bytes, *, stdin: bytes, output: bytes, ask: bytes) -> bytes:
-    """The same for a shell that may end with a trap of the user's, which prints where the shell itself does by then."""
-    stdin = b"/dev/null" if stdin == b"&1" else stdin
-    begin, end = b"exec %d>&2 &>%b\n" % (SPARE, output), b"exec >/dev/null 2>&%d %d>&-\n" % (SPARE, SPARE)
-    return b"%b%b <%b\n%b%b" % (begin, source, stdin, ask.replace(b"((1))<", b"((1)) 2>&%d <" % SPARE, 1), end)
+    """The same for a shell that may end with a trap of the user's, which prints where the shell itself does by then.
+
+    An interrupt takes the rest of the line away; what follows does it then, and else fails for want of the descriptor.
+    """
+    ask = ask.strip().replace(b"((1))<", b"((1)) 2>&%d <" % SPARE, 1)
+    back = b"exec 2>&%d %d>&- >/dev/null||((1))" % (SPARE, SPARE)
+    return b"exec %d>&2 &>%b; %b <%b; %b; %b\n%b\n%b\n" % (SPARE, output, source, stdin, ask, back, ask, back)
 
 
 def record_line(nonce: bytes, number: int, what: bytes) -> bytes:
