@@ -27,14 +27,14 @@ from toolyard.shell.wire import (
     Record,
     Records,
     hides_much,
+    lists_traps,
     may_define,
     plain_word,
     quoted,
     record_line,
     run_line,
     run_lines_to_the_end,
-    speaks_of_its_end,
-    speaks_of_traps,
+    sets_exit_trap,
 )
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Bash:
             lines = b"%b 2>&1\n%b" % (text.encode(), self._ask(command.number))
         else:
             lines = self._with_streams(command, word, stdin)
-        if snapshot or not self._leaves_state or (word is None and speaks_of_traps(text)):
+        if snapshot or not self._leaves_state or (word is None and sets_exit_trap(text)):
             lines = self._own(b"snapshot") + b"\n" + lines
         self._send(lines)
         self.current = command
@@ -444,18 +444,20 @@ class Bash:
     def _from_file(self, text: str, *, stdin: bytes, output: bytes, number: int) -> bytes:
         """Anything that is more than plain words: bash reads it like a script, so that it acts as it would in one."""
         before = self._note_words(text)
-        after = b""
+        after = last = b""
         self._write_script(text)
-        if speaks_of_traps(text):
+        if lists_traps(text):
             before += b"\\builtin trap - %d%b\n" % (ABORT, b" EXIT" if self._leaves_state else b"")
             self._can_abort = False
         if hides_much(text):
             after += self._look_around()
         if self.status and "e" not in self.flags and (not self._plain_words or LAST_STATUS.search(text)):
-            before += b"(exit %d)\n" % self.status
+            last = b"(exit %d)" % self.status
         source, ask = self._dot + b" " + self._script_path, self._ask(number)
-        if self._leaves_state and not speaks_of_its_end(text):
+        if self._leaves_state and not sets_exit_trap(text):
+            before += last + b"\n" if last else b""
             return before + run_line(source, stdin=stdin, output=output) + ask + after
+        source = last + b"; " + source if last else source
         return before + run_lines_to_the_end(source, stdin=stdin, output=output, ask=ask) + after
 
     def _look_around(self) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import shutil
 import time
 from pathlib import Path
@@ -123,6 +124,7 @@ class BashSession:
         self._next_state: bytes | None = None
         self._next_cwd: str | None = None
         self._spills = 0
+        self._name = secrets.token_hex(4)
         self._look_after = 0.0
         self._job_numbers = 0
         self._closed = False
@@ -315,7 +317,7 @@ class BashSession:
         spill_to = None
         if self._spill_dir:
             self._spills += 1
-            spill_to = self._spill_dir / f"output-{self._spills}.txt"
+            spill_to = self._spill_dir / f"output-{self._name}-{self._spills}.txt"
         return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=self._limits.output_bytes)
 
     async def _attend(self, bash: Bash, command: Command, timeout: float | None) -> Reply:
@@ -394,7 +396,7 @@ class BashSession:
         if record is None:
             command.ended = time.monotonic()
             if note is None and not timed_out:
-                note = "This ended the shell; the next command gets a fresh one."
+                note = f"This ended the shell with status {bash.status}; the next command gets a fresh one."
         return Reply(
             output=captured.text,
             exit_code=bash.status if record is None else record.status,

@@ -11,8 +11,8 @@ import re
 from typing import NamedTuple
 
 __all__ = [
-    *("Record", "Records", "BUILTIN", "hides_much", "may_define", "plain_word", "quoted", "record_line"),
-    *("run_line", "run_lines_to_the_end", "speaks_of_its_end", "speaks_of_traps"),
+    *("Record", "Records", "BUILTIN", "hides_much", "lists_traps", "may_define", "plain_word", "quoted", "record_line"),
+    *("run_line", "run_lines_to_the_end", "sets_exit_trap"),
 ]
 
 MOST_INLINE = 1000
@@ -39,7 +39,8 @@ DEFINES = re.compile(
     r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable|trap|PROMPT_COMMAND)\b|(?:^|[\s;&|({])\.\s"
 )
 """What can define a function or an alias, by which a plain word comes to mean anything, or make bash print more."""
-SPEAKS_OF_TRAPS = re.compile(r"\btrap\b")
+LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
+SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
 HIDES_MUCH = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
 )
@@ -126,14 +127,14 @@ def may_define(text: str) -> bool:
     return DEFINES.search(text) is not None
 
 
-def speaks_of_its_end(text: str) -> bool:
+def sets_exit_trap(text: str) -> bool:
     """Whether a text may set a trap that runs when the shell ends."""
-    return "trap" in text and ("EXIT" in text or "0" in text)
+    return "trap" in text and SETS_EXIT_TRAP.search(text) is not None
 
 
-def speaks_of_traps(text: str) -> bool:
-    """Whether a text lists or sets traps, and must not find ours among them."""
-    return "trap" in text and SPEAKS_OF_TRAPS.search(text) is not None
+def lists_traps(text: str) -> bool:
+    """Whether a text lists traps, and must not find ours among them."""
+    return "trap" in text and LISTS_TRAPS.search(text) is not None
 
 
 def hides_much(text: str) -> bool:
