@@ -12,7 +12,7 @@ from toolyard.kinds.bash_script import one_line
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.limits import Limits
 from toolyard.shell.screen_text import as_seen
-from toolyard.shell.session import MOST_JOBS, TIMEOUT, BashSession
+from toolyard.shell.session import MOST_JOBS, TIMEOUT, BashSession, why_not
 
 if TYPE_CHECKING:
     from toolyard.core.tool import CallContext, JsonObject
@@ -144,8 +144,8 @@ class BashTool:
         command = arguments.get("command")
         if not arguments.get("restart") and command is None:
             return ToolResult(text="Error: command is required", failure="invalid_arguments")
-        if command is not None and "\x00" in command:
-            return ToolResult(text="Error: a command cannot have a NUL character in it", failure="invalid_arguments")
+        if command is not None and (reason := why_not(command)):
+            return ToolResult(text=f"Error: {reason}", failure="invalid_arguments")
         return Plan(
             arguments=arguments,
             command=None if arguments.get("restart") else command,

@@ -467,10 +467,17 @@ CMSG_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
 def remove_folder(folder: bytes) -> None:
-    """Remove a shell's folder with the files in it; it has no folders of its own."""
+    """Remove a shell's folder with the files in it; it has no folders of its own, and some files may just have gone."""
     try:
-        for name in os.listdir(folder):
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        try:  # noqa: SIM105 - contextlib takes longer to import than all this
             os.unlink(os.path.join(folder, name))
+        except OSError:
+            pass
+    try:  # noqa: SIM105
         os.rmdir(folder)
     except OSError:
         pass

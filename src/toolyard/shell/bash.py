@@ -83,7 +83,7 @@ class Command:
     """A command from the moment it is sent."""
 
     __slots__ = (
-        *("_waiter", "changes", "channel", "ended", "input", "mark", "number", "record", "started", "text"),
+        *("_waiter", "changes", "channel", "ended", "input", "mark", "news", "number", "record", "started", "text"),
         "transcript",
     )
 
@@ -97,6 +97,8 @@ class Command:
         self.channel: OutputChannel | OwnOutput | None = None
         self.input: int | None = None
         """Where to write what it shall read, if it reads."""
+        self.news: str | None = None
+        """What the caller has to know of the shell that it runs in."""
         self.changes: list[Change] = []
         self._waiter: asyncio.Future[None] | None = None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.errors import ShellError
 from toolyard.process.process_tree import signal_all
+from toolyard.shell.channels import OutputChannel
 from toolyard.shell.ending import end_processes, processes_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Job:
 
     def read(self) -> str:
         """What it printed since the last time."""
+        self._catch_up()
         return self._command.transcript.take().text
 
     async def wait(self, timeout: float | None = None) -> bool:
@@ -84,8 +86,15 @@ class Job:
             os.close(self._command.input)
             self._command.input = None
 
+    def _catch_up(self) -> None:
+        """What was printed before we are asked has been printed, whether we have heard of it or not."""
+        channel = self._command.channel
+        if isinstance(channel, OutputChannel):
+            channel.catch_up(self._command.transcript)
+
     def finish(self, exit_code: int | None) -> None:
         """It has ended."""
+        self._catch_up()
         if self.exit_code is None:
             self.exit_code = exit_code
         self._ended.set()

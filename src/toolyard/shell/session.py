@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolyard.shell.bash import Command
     from toolyard.shell.wire import Record
 
-__all__ = ["BashSession", "Reply"]
+__all__ = ["BashSession", "Reply", "why_not"]
 
 TIMEOUT = 120.0
 OUTPUT_LIMIT = 1 << 20
@@ -167,7 +167,8 @@ class BashSession:
         background: bool = False,
     ) -> Reply:
         """Run a command to its end, its time limit, or the moment it asks for input."""
-        check(command)
+        if reason := why_not(command):
+            raise ShellError(reason)
         async with self._lock:
             if self._recovery:
                 await self._recovered()
@@ -186,6 +187,7 @@ class BashSession:
             except ShellGone:
                 bash = await self._ready(bash)
                 running = bash.submit(command, transcript, stdin=stdin, snapshot=snapshot)
+            running.news, self._next_note = self._next_note, None
             if bash.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
                 return self._reply(running, bash) if bash.trouble is None else await self._replace(bash, running)
             return await self._attend(bash, running, timeout)
@@ -392,7 +394,7 @@ class BashSession:
         captured = command.transcript.finish()
         record = command.record
         self._look_after = command.ended + LOOK_AFTER
-        restarted, self._next_note = self._next_note, None
+        restarted = command.news
         if record is None:
             command.ended = time.monotonic()
             if note is None and not timed_out:
@@ -414,7 +416,7 @@ class BashSession:
         if command.channel:
             command.channel.drain(command.transcript)
         captured = command.transcript.take()
-        restarted, self._next_note = self._next_note, None
+        restarted, command.news = command.news, None
         return Reply(
             output=captured.text,
             exit_code=None,
@@ -598,11 +600,13 @@ class Look:
         self._timer = self._loop.call_later(LOOKS[self._turn], self._look)
 
 
-def check(command: str) -> None:
-    """Refuse what bash could not even be given."""
+def why_not(command: str) -> str | None:
+    """Why bash could not even be given a command."""
     if "\x00" in command:
-        raise ShellError("a command cannot have a NUL character in it")
-    try:
-        command.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        raise ShellError(f"the command is not text: {error}") from error
+        return "a command cannot have a NUL character in it"
+    if not command.isascii():
+        try:
+            command.encode("utf-8")
+        except UnicodeEncodeError as error:
+            return f"the command is not text: {error.reason} at {error.start}"
+    return None
