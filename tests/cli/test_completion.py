@@ -9,6 +9,7 @@ from yard import script
 
 WORDS = [
     (["to"], ["tools", "tool"]),
+    (["she"], ["shell"]),
     (["call", "se"], ["search_all", "search_one"]),
     (["preview", ""], ["search_all", "search_one", "other"]),
     (["--config", "elsewhere.json", "call", ""], ["elsewhere"]),
@@ -55,7 +56,7 @@ def test_bash_completes(toolyard: CommandLine, words, completions):
     assert ran.err == ""
 
 
-@pytest.mark.parametrize(("words", "completions"), WORDS[:6])
+@pytest.mark.parametrize(("words", "completions"), WORDS[:7])
 def test_fish_completes(toolyard: CommandLine, words, completions):
     line = " ".join(["toolyard", *words])
     ran = toolyard.run([need("fish"), "-c", f'toolyard completion fish | source; complete -C "{line}"'])

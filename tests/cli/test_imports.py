@@ -39,6 +39,7 @@ def imported(toolyard: CommandLine, *words: str) -> set[str]:
         (["tools", "--help"], OPENING | {"toolyard.cli.tools"}),
         (["call", "--help"], OPENING | {"toolyard.cli.call", "toolyard.cli.live_output"}),
         (["exec", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "exec", "live_output")}),
+        (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "live_output", "shell")}),
         (["tool", "--help"], START | {"toolyard.cli.render", "toolyard.cli.running", "toolyard.cli.tool"}),
     ],
 )

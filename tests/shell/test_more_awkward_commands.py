@@ -76,7 +76,6 @@ EATERS = {
     "an_error_trap_that_reads": "trap 'cat >/dev/null' ERR",
     "a_return_trap_that_reads": "trap 'cat >/dev/null' RETURN",
     "a_child_trap_that_reads": "trap 'cat >/dev/null' CHLD; /bin/true",
-    "a_background_job_that_reads": "cat </proc/$$/fd/0 >/dev/null &",
 }
 """They run between commands, too, when bash's own input is where commands come from."""
 

@@ -76,7 +76,7 @@ REPLACED = {
 """These shells cannot be brought back, or only by luck: what counts is that the next command works."""
 
 
-async def run_past_limit(shell: Session, command: str, *, limit: float = 0.7) -> Reply:
+async def run_past_limit(shell: Session, command: str, *, limit: float = 0.4) -> Reply:
     await shell.run(f"export M={shell.mark} STUBBORN='{CATCHES}'")
     return await shell.past_its_limit(command, limit=limit)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["BashJobTool", "BashTool", "LiveSession", "SessionConditions"]
 
 NO_OUTPUT = "(no output)"
+WAIT = 30.0
 FOREGROUND = "foreground"
 """The id of a command that waits for input in the session itself."""
 BASH_SCHEMA: JsonObject = {
@@ -63,8 +64,7 @@ JOB_SCHEMA: JsonObject = {
         "timeout": {
             "type": "number",
             "exclusiveMinimum": 0,
-            "default": 30,
-            "description": "How many seconds to wait at most.",
+            "description": "How many seconds to wait at most: 30 for a job, the session's limit for a command.",
         },
     },
     "required": ["action"],
@@ -220,26 +220,26 @@ class BashJobTool:
     async def _in_foreground(self, session: BashSession, arguments: JsonObject) -> ToolResult:
         """A command that waits for input in the session itself can be answered or ended."""
         if arguments["action"] == "write":
-            reply = await session.write(arguments["text"])
+            reply = await session.write(arguments["text"], timeout=arguments.get("timeout"))
         elif arguments["action"] == "stop":
             reply = await session.interrupt()
         else:
             return ToolResult(text="Error: a command that waits can only be written to or stopped", failure="crash")
-        return as_result(reply, self._live.conditions.timeout)
+        return as_result(reply, arguments.get("timeout") or self._live.conditions.timeout)
 
     async def _with_jobs(self, session: BashSession, arguments: JsonObject) -> ToolResult:
         action, id = arguments["action"], arguments.get("id")
         if action == "list":
             return ToolResult(text="\n".join(map(describe, session.jobs.values())) or "no jobs")
         if id is None:
-            job = await session.wait_any(arguments["timeout"])
+            job = await session.wait_any(arguments.get("timeout", WAIT))
             return report(job) if job else ToolResult(text="no job has ended")
         job = session.jobs.get(id)
         if job is None:
             known = ", ".join(session.jobs) or "none"
             return ToolResult(text=f"Error: there is no job {id}; there are: {known}", failure="invalid_arguments")
         if action == "wait":
-            await job.wait(arguments["timeout"])
+            await job.wait(arguments.get("timeout", WAIT))
         elif action == "write":
             await job.write(arguments["text"])
             return ToolResult(text=f"written to job {id}")
@@ -256,7 +256,9 @@ def as_result(reply: Reply, limit: float) -> ToolResult:
         "timedOut": reply.timed_out,
         "restarted": reply.restarted,
         "waitingForInput": reply.waiting_for_input,
+        "ended": reply.ended,
         "job": reply.job,
+        "note": reply.note,
     }
     failed = reply.exit_code not in (None, 0)
     return ToolResult(

@@ -22,9 +22,9 @@ Messages, both ends of which are the same interpreter:
                             ("started", id, pid, first mark) and ("exited", id, wait status), of one with a home only
                             ("gone", id, pid, wait status, cut short, left): nothing of its tree is left
 
-A child with a home, `(terminal, folder)`, is a shell that lasts: the terminal becomes its controlling one, it has a
-range of marks so that its commands can be told apart, what it leaves running goes on after its own end until somebody
-asks for a kill or nothing is left, and then its folder is removed.
+A child with a home, `(terminal, folder, groups)`, is a shell that lasts: the terminal becomes its controlling one, it
+has a range of marks so that its commands can be told apart, what it leaves running goes on after its own end until
+somebody asks for a kill or nothing is left, and then its folder and its control groups are removed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ import struct
 import sys
 import time
 
+from toolyard.process.keeper_groups import remove_group
 from toolyard.process.keeper_spawn import fork_limited, reason_of, spawn_unlimited
 from toolyard.process.keeper_wire import pack_message, take_messages
 from toolyard.process.process_tree import (
@@ -79,15 +80,28 @@ class Call:
     """One child and everything that descends from it."""
 
     __slots__ = (
-        *("cut_short", "deadline", "exit_fd", "folder", "id", "killed", "kills_since", "marks", "pid", "released"),
+        *(
+            "cut_short",
+            "deadline",
+            "exit_fd",
+            "folder",
+            "groups",
+            "id",
+            "killed",
+            "kills_since",
+            "marks",
+            "pid",
+            "released",
+        ),
         "status",
     )
 
-    def __init__(self, id: int, pid: int, marks: range, folder: bytes | None) -> None:
+    def __init__(self, id: int, pid: int, marks: range, folder: bytes | None, groups: list[bytes]) -> None:
         self.id = id
         self.pid = pid
         self.marks = marks
         self.folder = folder
+        self.groups = groups
         """Of a shell that lasts: what it leaves running may go on, and this is removed with the last of it."""
         self.released = False
         """Whether the application has taken what an ended shell left in its folder."""
@@ -231,7 +245,7 @@ class Keeper:
         env: dict[bytes, bytes],
         limits: list[tuple[int, int]],
         fds: list[tuple[int, int]],
-        home: tuple[bytes, bytes] | None,
+        home: tuple[bytes, bytes, list[bytes]] | None,
     ) -> None:
         """Start a child in its own session, with the mark that it inherits from us.
 
@@ -242,7 +256,7 @@ class Keeper:
         except (OSError, ValueError) as error:
             self.send(("failed", id, reason_of(error), "cwd"))
             return
-        terminal, folder = home or (None, None)
+        terminal, folder, groups = home or (None, None, [])
         marks = self.next_marks(MARKS_OF_A_SHELL if home else 1)
         start = fork_limited if limits else spawn_unlimited
         try:
@@ -253,7 +267,7 @@ class Keeper:
         finally:
             os.chdir("/")
             self.drop_mark()
-        call = self.calls[id] = self.roots[pid] = Call(id, pid, marks, folder)
+        call = self.calls[id] = self.roots[pid] = Call(id, pid, marks, folder, groups)
         if call.exit_fd is not None:
             self.exits[call.exit_fd] = call
             self.poll.register(call.exit_fd, select.POLLIN)
@@ -387,6 +401,8 @@ class Keeper:
         self.forget_exit(call)
         if call.folder is not None:
             remove_folder(call.folder)
+        for group in call.groups:
+            remove_group(group)
         self.send(("gone", call.id, call.pid, call.status or 0, call.cut_short, left))
         # A list of children read while children end can miss one: look again when things are quiet.
         if self.sweep_at is None:

@@ -38,6 +38,8 @@ class Home:
     """The path of a terminal that nobody controls yet."""
     folder: bytes
     """Removed when nothing of the tree is left, even if the application is gone by then."""
+    groups: Sequence[bytes] = ()
+    """The folders of its control groups, removed likewise."""
     on_started: Callable[[int, int], None]
     """Hears its process id and the first of the marks that are its own."""
     on_exited: Callable[[int], None]
@@ -141,7 +143,7 @@ class KeeperLink:
             # Most children get the same variables as the one before, so those are sent only when they are others.
             connection.environment = env
             connection.post(("environment", dict(env)))
-        where = (home.terminal, home.folder) if home else None
+        where = (home.terminal, home.folder, list(home.groups)) if home else None
         message = ("spawn", spawned.id, list(argv), cwd, dict(extra_env), list(limits), list(fds), where)
         connection.post(message, list(fds.values()))
         return spawned

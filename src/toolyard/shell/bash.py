@@ -12,15 +12,17 @@ import select
 import shutil
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from toolyard.errors import ProcessError, ShellError
+from toolyard.process.cgroups import ControlGroup
 from toolyard.process.child import read_wait_status
 from toolyard.process.keeper_link import Home
 from toolyard.process.process_tree import LINUX
 from toolyard.shell.channels import OutputChannel, OwnOutput, Terminal, private_folder
 from toolyard.shell.handover import leave_script, snapshot_script, takes_over
+from toolyard.shell.limits_hit import which_limit
 from toolyard.shell.wire import (
     BUILTIN,
     SOURCING,
@@ -38,9 +40,10 @@ from toolyard.shell.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from toolyard.process.keeper_link import KeeperLink, Spawned
+    from toolyard.process.limits import Limits
     from toolyard.shell.channels import Transcript
 
 __all__ = ["NOTHING_TO_READ", "TERMINAL", "Bash", "BashSetup", "Command", "ShellGone"]
@@ -71,7 +74,7 @@ class BashSetup:
     cwd: str
     env: Mapping[bytes, bytes]
     extra_env: Mapping[bytes, bytes]
-    limits: Sequence[tuple[int, int]]
+    limits: Limits
     tty: bool
 
 
@@ -150,6 +153,7 @@ class Bash:
         self._terminal: Terminal | None = None
         self._channel: OutputChannel | None = None
         self._own_output = OwnOutput()
+        self._group = ControlGroup()
         self._spawned: Spawned | None = None
         self._watching: asyncio.Task[None] | None = None
         self._control = self._answers = -1
@@ -375,9 +379,11 @@ class Bash:
         self._send(self._first_lines(taking_over=state is not None))
         self._loop.add_reader(self._answers, self._hear)
         self._poll.register(self._answers, select.POLLIN)
+        limits = self._make_group()
         home = Home(
             terminal=os.fsencode(self._terminal.name),
             folder=own,
+            groups=[os.fsencode(folder) for folder in self._group.folders],
             on_started=self._on_started,
             on_exited=self._on_exited,
         )
@@ -386,11 +392,26 @@ class Bash:
             cwd=os.fsencode(self.setup.cwd),
             env=self.setup.env if state is None else {},  # of which the state has what is left
             extra_env=self.setup.extra_env if state is None else {},
-            limits=self.setup.limits,
+            limits=limits.as_rlimits(),
             fds={0: control, 1: self._own_output.theirs, 2: status},
             home=home,
         )
         self._watching = self._loop.create_task(self._watch_spawn(self._spawned))
+
+    def _make_group(self) -> Limits:
+        """Limit all processes together where that can be; tell what is left for each of them."""
+        limits = self.setup.limits
+        if limits.memory_bytes is not None or limits.processes is not None:
+            self._group = ControlGroup.create(memory_bytes=limits.memory_bytes, processes=limits.processes)
+        return replace(
+            limits,
+            memory_bytes=None if self._group.holds("memory") else limits.memory_bytes,
+            processes=None if self._group.holds("pids") else limits.processes,
+        )
+
+    def limits_hit(self, status: int, output: str) -> str | None:
+        """Which limit a command that failed has run into, if one of ours."""
+        return which_limit(self.setup.limits, self._group.hits(), status, output)
 
     async def _watch_spawn(self, spawned: Spawned) -> None:
         """Hear of a start that fails, of a keeper that is lost, and of an end that was asked for."""
@@ -596,6 +617,8 @@ class Bash:
     def _on_started(self, pid: int, mark: int) -> None:
         self.pid = pid
         self._first_mark = mark if LINUX else 0
+        with contextlib.suppress(OSError):
+            self._group.add(pid)
         self._begin()
 
     def _begin(self) -> None:

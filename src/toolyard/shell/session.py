@@ -265,9 +265,7 @@ class BashSession:
         if self._next_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment, once for each shell
             cwd = self._cwd
         env, extra = self._variables()
-        setup = BashSetup(
-            program=program, cwd=cwd, env=env, extra_env=extra, limits=self._limits.as_rlimits(), tty=self._tty
-        )
+        setup = BashSetup(program=program, cwd=cwd, env=env, extra_env=extra, limits=self._limits, tty=self._tty)
         return await Bash.start(children.keeper, setup, state=state)
 
     def _variables(self) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
@@ -399,9 +397,12 @@ class BashSession:
             command.ended = time.monotonic()
             if note is None and not timed_out:
                 note = f"This ended the shell with status {bash.status}; the next command gets a fresh one."
+        status = bash.status if record is None else record.status
+        if self._limits is not NO_LIMITS and (hit := bash.limits_hit(status, captured.text)):
+            note = f"{hit} {note}" if note else hit
         return Reply(
             output=captured.text,
-            exit_code=bash.status if record is None else record.status,
+            exit_code=status,
             cwd=bash.cwd,
             duration=command.ended - command.started,
             timed_out=timed_out,

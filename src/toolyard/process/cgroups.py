@@ -1,0 +1,121 @@
+"""Control groups: limits on all processes of a session together, where the system lets us have a group of our own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from toolyard.process.keeper_groups import remove_group
+
+__all__ = ["ControlGroup"]
+
+ROOT = Path("/sys/fs/cgroup")
+MEMORY = (("memory.max", "memory.limit_in_bytes"), ("memory.events", "memory.oom_control"))
+PROCESSES = (("pids.max", "pids.max"), ("pids.events", "pids.events"))
+"""The file that sets a limit and the one that counts its hits, each in the second and in the first version."""
+
+
+class ControlGroup:
+    """A group with limits; its folders stay empty and are removed when the last process is gone."""
+
+    def __init__(self) -> None:
+        self.folders: list[Path] = []
+        self._counters: dict[str, tuple[Path, str]] = {}
+        self._seen: dict[str, int] = {}
+
+    @classmethod
+    def create(cls, *, memory_bytes: int | None, processes: int | None) -> ControlGroup:
+        """A group that holds what of this it can; `holds` says what that is."""
+        group = cls()
+        name = f"toolyard-{secrets.token_hex(6)}"
+        if memory_bytes is not None:
+            group._limit("memory", name, MEMORY, memory_bytes, "oom_kill")
+        if processes is not None:
+            group._limit("pids", name, PROCESSES, processes, "max")
+        return group
+
+    def holds(self, controller: str) -> bool:
+        """Whether a limit is kept by the group."""
+        return controller in self._counters
+
+    def add(self, pid: int) -> None:
+        """Put a process in; what it starts from now on is in it too."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    def hits(self) -> list[str]:
+        """The controllers whose limit was reached since the last time."""
+        found = []
+        for controller, (file, word) in self._counters.items():
+            count = read_count(file, word)
+            if count > self._seen.get(controller, 0):
+                found.append(controller)
+            self._seen[controller] = count
+        return found
+
+    def remove(self) -> None:
+        """Give up a group that has no process yet."""
+        for folder in self.folders:
+            remove_group(os.fsencode(folder))
+        self.folders.clear()
+
+    def _limit(
+        self, controller: str, name: str, files: tuple[tuple[str, str], tuple[str, str]], value: int, word: str
+    ) -> None:
+        """Set one limit, in the group that there is already or in one of this controller's own."""
+        for version, parent in enumerate((unified_parent(controller), own_parent(controller))):
+            if parent is None:
+                continue
+            folder = parent / name
+            try:
+                folder.mkdir(exist_ok=True)
+                (folder / files[0][version]).write_text(str(value))
+            except OSError:
+                if folder not in self.folders:
+                    remove_group(os.fsencode(folder))
+                continue
+            if folder not in self.folders:
+                self.folders.append(folder)
+            self._counters[controller] = (folder / files[1][version], word)
+            return
+
+
+def unified_parent(controller: str) -> Path | None:
+    """Where a group can be made in the second version, if children there may have the controller."""
+    for line in own_groups():
+        number, _, path = line.split(":", 2)
+        parent = ROOT / path.lstrip("/")
+        if number == "0" and controller in read_words(parent / "cgroup.subtree_control"):
+            return parent
+    return None
+
+
+def own_parent(controller: str) -> Path | None:
+    """Where a group can be made in the first version, which has a tree for each controller."""
+    for line in own_groups():
+        _, controllers, path = line.split(":", 2)
+        parent = ROOT / controller / path.lstrip("/")
+        if controller in controllers.split(",") and os.access(parent, os.W_OK):
+            return parent
+    return None
+
+
+def own_groups() -> list[str]:
+    try:
+        return Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+
+
+def read_words(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []
+
+
+def read_count(file: Path, word: str) -> int:
+    """A number behind its word."""
+    words = read_words(file)
+    return int(words[words.index(word) + 1]) if word in words[:-1] else 0
