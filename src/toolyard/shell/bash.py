@@ -171,6 +171,7 @@ class Bash:
         self._lost_words: list[bytes] = []
         self._dot = SOURCING[0]
         self._looking = False
+        self._aborted: Command | None = None
         self._on_screen: Transcript | None = None
         """Who hears what is printed on the terminal: the last command, also a moment after its end."""
         self._over: Record | None = None
@@ -288,6 +289,7 @@ class Bash:
             with contextlib.suppress(OSError):
                 os.kill(self.pid, signal.SIGCONT)
                 if self._can_abort:
+                    self._aborted = self.current
                     os.kill(self.pid, ABORT)
                 os.kill(self.pid, signal.SIGINT)
 
@@ -466,6 +468,8 @@ class Bash:
 
     def _from_file(self, text: str, *, stdin: bytes, output: bytes, number: int) -> bytes:
         """Anything that is more than plain words: bash reads it like a script, so that it acts as it would in one."""
+        if self._terminal:
+            self._terminal.catch_up()
         before = self._note_words(text)
         after = last = b""
         self._write_script(text)
@@ -592,7 +596,7 @@ class Bash:
     def _conclude(self, command: Command, record: Record) -> None:
         self._over = None
         self.current = None
-        if record.status == 128 + ABORT:  # our own signal is nobody else's business
+        if self._aborted is command and record.status == 128 + ABORT:  # our own signal is nobody else's business
             record = record._replace(status=128 + signal.SIGINT)
         self.cwd, self.flags, self.status = record.cwd, record.flags, record.status
         if record.trouble:

@@ -248,6 +248,11 @@ class Terminal:
         with contextlib.suppress(BlockingIOError):
             os.write(self._fd, data)
 
+    def catch_up(self) -> None:
+        """Take what there is, before it is taken for something else's."""
+        while self._fd >= 0 and self._read():
+            pass
+
     def drain(self) -> None:
         """Take what was printed; the kernel hands it on a moment after it was written."""
         import select

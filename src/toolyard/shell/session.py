@@ -365,7 +365,7 @@ class BashSession:
         if bash.trouble:
             return await self._replace(bash, command)
         channel, transcript = command.channel, command.transcript
-        if self._tty:
+        if self._tty or "/dev/tty" in command.text:
             bash.drain_terminal()
         if channel is None or not channel.drain(transcript):
             return self._reply(command, bash, timed_out=timed_out, note=note)
