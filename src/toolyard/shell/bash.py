@@ -62,6 +62,8 @@ NOTHING_TO_READ = b"/dev/null"
 TERMINAL = b"/dev/tty"
 PRINT_NOTHING = b"exec >/dev/null\n"
 MARKS = (1 << 20) - 1
+NO_MARK = -1
+"""Of a command that starts nothing, and so has nothing that would carry one."""
 
 Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
 
@@ -198,12 +200,14 @@ class Bash:
 
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
         """Send a command; the shell must be free."""
-        command = self._new_command(text, transcript)
         word = plain_word(text) if self._plain_words and "x" not in self.flags else None
         if word in BUILTIN and not self.setup.tty:
+            self._numbers += 1
+            command = Command(self._numbers, text, transcript, NO_MARK)
             command.channel = self._own_output
             lines = b"%b 2>&1\n%b" % (text.encode(), self._ask(command.number))
         else:
+            command = self._new_command(text, transcript)
             lines = self._with_streams(command, word, stdin)
         if snapshot or not self._leaves_state or (word is None and sets_exit_trap(text)):
             lines = self._own(b"snapshot") + b"\n" + lines

@@ -87,8 +87,10 @@ class Records:
                     record = record._replace(trouble=trouble)
                 found.append(record)
             at = end + len(self._end)
-        rest = data[at:] if len(data) - at < LONGEST else data[-LONGEST:]
-        self._rest = rest if b"/" in rest else b""  # most often bash's words for what the record cannot be read from
+        if data.find(b"/", at) < 0:  # most often bash's words for what the record cannot be read from
+            self._rest = b""
+        else:
+            self._rest = data[max(at, len(data) - LONGEST) :]
         return found
 
     def _trouble(self, noise: bytes) -> str | None:
