@@ -9,15 +9,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shell.console import PATIENCE, end_marked, fresh_mark, marked
+from shell.console import Session, end_marked, fresh_mark, marked
 from toolyard.process.process_tree import children_of
 from toolyard.shell import BashSession, Job, Reply
 
-SLOW = settings(max_examples=25, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(
+    max_examples=25,
+    stateful_step_count=14,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
+"""What fails here fails at a moment, not always, and does not get smaller by being tried again."""
+PATIENCE = 20.0
+"""No wait is longer; a failing one is tried again more than once."""
 NAMES = st.sampled_from(["a", "b", "c"])
 STATUSES = st.integers(0, 255)
 MOMENTS = st.sampled_from([0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.03, 0.1])
@@ -84,8 +93,9 @@ class Ways(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def remember(self, name: str) -> None:
-        self.variables[name] = self.token()
-        self.check(self.run(f"{name}={self.variables[name]}"), "", 0)
+        token = self.token()
+        self.check(self.run(f"{name}={token}"), "", 0)
+        self.variables[name] = token
 
     @rule()
     def recall(self) -> None:
@@ -159,6 +169,7 @@ class Ways(RuleBasedStateMachine):
 
     @rule(count=st.integers(2, 8))
     def ask_many_things_at_once(self, count: int) -> None:
+        self.learn()
         tokens = [self.token() for _ in range(count)]
         commands = [f"echo {token}" if n % 2 else f"/bin/echo {token}; :" for n, token in enumerate(tokens)]
         replies = self.do(at_once([self.session.run(command) for command in commands]))
@@ -168,6 +179,7 @@ class Ways(RuleBasedStateMachine):
 
     @rule()
     def cancel_one_of_many(self) -> None:
+        self.learn()
         tokens = [self.token() for _ in range(3)]
 
         async def all_of_them() -> list[Reply | None]:
@@ -215,12 +227,13 @@ class Ways(RuleBasedStateMachine):
         return f"token{self.tokens}of{self.mark[3:9]}"
 
     def run(self, command: str, **options: Any) -> Reply:
-        if not self.certain:
-            self.learn()
+        self.learn()
         return self.do(self.session.run(command, **options))
 
     def learn(self) -> None:
-        """After a cancellation: the next reply is whole and its own; what it finds is what there is from now on."""
+        """After a cancellation: the next reply is whole and its own, and the state is what it was before."""
+        if self.certain:
+            return
         token = self.token()
         reply = self.do(self.session.run(f'echo {token} "${{a--}} ${{b--}} ${{c--}}"'))
         found = reply.output.split()
@@ -279,3 +292,44 @@ class TestAnySequence(Ways.TestCase):  # type: ignore[misc]  # made by hypothesi
     def runTest(self) -> None:
         super().runTest()
         assert list(self.private.iterdir()) == []
+
+
+# What the machine found, by itself.
+
+
+@pytest.mark.anyio
+async def test_a_job_that_outlives_its_shell_ends_for_whoever_waits(shell: Session) -> None:
+    job = await shell.start_job("echo done; sleep 0.05; exit 5")
+    assert (await shell.run("exit 4")).ended
+    assert await job.wait(PATIENCE)
+    assert job.read() == "done\n"
+
+
+@pytest.mark.anyio
+async def test_a_job_whose_start_is_cancelled_leaves_nothing(shell: Session) -> None:
+    before = descriptors()
+    for _ in range(20):
+        await cancelled(shell.run(f"sleep {shell.mark}", background=True), after=0.0003)
+    assert await shell.keeps_its_state()
+    for job in list(shell.bash.jobs.values()):
+        await job.stop()
+    assert shell.sleepers() == []
+    assert descriptors() <= before + len(shell.bash.jobs)
+
+
+@pytest.mark.anyio
+async def test_state_is_taken_over_although_the_first_call_of_the_next_shell_is_cancelled(shell: Session) -> None:
+    for _ in range(5):
+        await shell.run("exit 3")
+        await cancelled(shell.run("true"), after=0.0005)
+        assert await shell.keeps_its_state()
+
+
+@pytest.mark.anyio
+async def test_no_task_outlives_the_session(shell: Session) -> None:
+    before = asyncio.all_tasks()
+    for _ in range(5):
+        await shell.start_job(f"sleep {shell.mark}")
+    await shell.close()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() - before == set()

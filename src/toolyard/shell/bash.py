@@ -174,6 +174,7 @@ class Bash:
         self._dot = SOURCING[0]
         self._looking = False
         self._aborted: Command | None = None
+        self._has_snapshot = False
         self._on_screen: Transcript | None = None
         """Who hears what is printed on the terminal: the last command, also a moment after its end."""
         self._over: Record | None = None
@@ -209,7 +210,8 @@ class Bash:
         else:
             command = self._new_command(text, transcript)
             lines = self._with_streams(command, word, stdin)
-        if snapshot or not self._leaves_state or (word is None and sets_exit_trap(text)):
+        self._has_snapshot = snapshot or not self._leaves_state or (word is None and sets_exit_trap(text))
+        if self._has_snapshot:
             lines = self._own(b"snapshot") + b"\n" + lines
         self._send(lines)
         self.current = command
@@ -288,14 +290,21 @@ class Bash:
     # --- signals and the end
 
     def interrupt(self) -> None:
-        """Let the shell stop what it is doing itself, and come back if it was stopped."""
-        if self.exit_status is None:
-            with contextlib.suppress(OSError):
-                os.kill(self.pid, signal.SIGCONT)
-                if self._can_abort:
-                    self._aborted = self.current
-                    os.kill(self.pid, ABORT)
-                os.kill(self.pid, signal.SIGINT)
+        """Let the shell give up what it is doing, and come back if it was stopped.
+
+        Both signals must find it at once: one that came alone to a shell that reads its next line would let the trap
+        jump out of bash's own reading, which it does not survive.
+        """
+        self._hear()
+        if self.exit_status is not None or self.current is None:
+            return
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGSTOP)
+            if self._can_abort:
+                self._aborted = self.current
+                os.kill(self.pid, ABORT)
+            os.kill(self.pid, signal.SIGINT)
+            os.kill(self.pid, signal.SIGCONT)
 
     def ask_again(self, command: Command) -> None:
         """Repeat the request for a record, which an interrupt may have swept away, and with it what else we asked."""
@@ -323,7 +332,9 @@ class Bash:
         return self._terminal.name if self._terminal else ""
 
     def state(self) -> bytes | None:
-        """What the shell left behind for the next one."""
+        """What the shell left behind for the next one; one that was killed could leave only what it wrote before."""
+        if self.exit_status == signal.SIGKILL and not self._has_snapshot:
+            return None
         try:
             with open(os.path.join(self._folder, "state"), "rb") as file:
                 return takes_over(file.read())
@@ -341,6 +352,15 @@ class Bash:
     async def has_exited(self) -> None:
         """Wait for its own end, of which we may hear a moment later than of what follows from it."""
         await self._exited.wait()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._watching is None or self._watching.done()
+
+    def forget_job(self, on_end: Callable[[Record], None]) -> None:
+        """Nobody waits for the end of a job any more."""
+        self._expected = {number: heard for number, heard in self._expected.items() if heard is not on_end}
 
     async def gone(self) -> None:
         """Wait until nothing of it is left."""
@@ -571,6 +591,8 @@ class Bash:
             raise ShellGone from None
 
     def _hear(self) -> None:
+        if self._answers < 0:
+            return
         try:
             data = os.read(self._answers, 65536)
         except BlockingIOError:

@@ -20,7 +20,7 @@ from toolyard.process.environment import ParentEnvironment, as_bytes
 from toolyard.process.limits import Limits
 from toolyard.shell.bash import NOTHING_TO_READ, TERMINAL, Bash, BashSetup, ShellGone
 from toolyard.shell.channels import OutputChannel, Transcript
-from toolyard.shell.ending import bring_back
+from toolyard.shell.ending import bring_back, end_processes
 from toolyard.shell.jobs import Job, watch_process
 from toolyard.shell.keepers import borrow_keeper, return_keeper
 from toolyard.shell.waiting import waits_for_terminal
@@ -43,6 +43,7 @@ LETTING_GO = 0.1
 LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long to wait between looks at what a command waits for; the last for ever."""
 CLOSE_GRACE = 0.2
+START_PATIENCE = 5.0
 LOOK_AFTER = 0.002
 """After a pause of this length the shell's end may have come without our hearing of it."""
 NO_LIMITS = Limits()
@@ -250,8 +251,14 @@ class BashSession:
             return self._bash
         if self._bash:
             self._retire(self._bash)
-        state, self._next_state = self._next_state, None
-        self._bash = await self._start_bash(state)
+        try:
+            self._bash = await self._start_bash(self._next_state)
+        except ShellError:
+            if self._next_state is None:
+                raise
+            self._bash = await self._start_bash(None)
+            self._next_note = "The shell ended, and its state cannot be taken over; this is a fresh one."
+        self._next_state = None
         return self._bash
 
     async def _start_bash(self, state: bytes | None) -> Bash:
@@ -290,7 +297,7 @@ class BashSession:
             else "its state could not be taken over"
         )
         self._next_note = self._next_note or f"The shell {how}; this is a fresh one, {kept}."
-        self._past.append(bash)
+        self._past = [*(past for past in self._past if not past.is_gone), bash]
         bash.close()
         self._bash = None
 
@@ -298,8 +305,13 @@ class BashSession:
         if self._recovery:
             self._recovery.cancel()
             self._recovery = None
-        for task in list(self._tasks):
+        for job in self.jobs.values():
+            job.close()
+        self.jobs.clear()
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         shells = [*self._past, *([self._bash] if self._bash else [])]
         self._past, self._bash, self._waiting = [], None, None
         for bash in shells:
@@ -307,9 +319,6 @@ class BashSession:
         for bash in shells:
             await bash.gone()
             bash.close()
-        for job in self.jobs.values():
-            job.close()
-        self.jobs.clear()
 
     # --- one command
 
@@ -464,8 +473,12 @@ class BashSession:
 
         transcript = self._transcript(None)
         command = bash.start_job(text, transcript, interactive=interactive, on_end=on_end)
-        if command.record is None:
+        try:
             await self._until_done(bash, command)
+        except BaseException:
+            bash.forget_job(on_end)
+            self._drop(bash, command)
+            raise
         pid = command.record.status if command.record else 0
         job = self._add_job(command, bash, pid=pid)
         holder.append(job)
@@ -487,10 +500,25 @@ class BashSession:
         )
 
     async def _until_done(self, bash: Bash, command: Command) -> None:
-        change = await command.next_change(within=self._timeout)
-        if change != "done":
+        if command.record is None and await command.next_change(within=self._timeout) != "done":
             await self._end(bash, command)
             raise ShellError("the shell did not start the job")
+
+    def _drop(self, bash: Bash, command: Command) -> None:
+        """Nobody wants a job any more that is just being started: let it go, and end what may have begun already."""
+        if isinstance(command.channel, OutputChannel):
+            command.channel.close()
+        if command.input is not None:
+            os.close(command.input)
+            command.input = None
+        if not self._closed:
+            self._recovery = asyncio.ensure_future(self._end_dropped(bash, command))
+
+    async def _end_dropped(self, bash: Bash, command: Command) -> None:
+        with contextlib.suppress(ShellError):
+            if command.record is None:
+                await command.next_change(within=START_PATIENCE)
+        await end_processes(bash, command)
 
     def _add_job(self, command: Command, bash: Bash, *, pid: int = 0) -> Job:
         self._job_numbers += 1
@@ -500,7 +528,7 @@ class BashSession:
 
     def _job_process_ended(self, job: Job) -> None:
         """Its own word of its end comes a moment before; without it, the shell is asked how it ended."""
-        if job.running:
+        if job.running and not self._closed:
             task = asyncio.ensure_future(self._ask_how_it_ended(job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -510,11 +538,13 @@ class BashSession:
         if not job.running:
             return
         status = None
-        if self._bash is job.bash and not self._lock.locked() and not self._waiting:
-            async with self._lock:
-                with contextlib.suppress(TimeoutError, ShellError):
-                    status = await asyncio.wait_for(job.bash.ask_status(job.pid), 5)
-        job.finish(status)
+        try:
+            if self._bash is job.bash and not self._lock.locked() and not self._waiting:
+                async with self._lock:
+                    with contextlib.suppress(TimeoutError, ShellError, ShellGone):
+                        status = await asyncio.wait_for(job.bash.ask_status(job.pid), 5)
+        finally:
+            job.finish(status)
 
     def _leave_job(self, bash: Bash, command: Command) -> None:
         """Something of a command that is over still holds its output: what it prints from now on is its own."""

@@ -21,7 +21,7 @@ LONGEST = 16384
 LEAST_NOISE = 20
 SPARE = 250
 """A descriptor that hardly anybody uses."""
-PLAIN = re.compile(r"[\w./%+:@,-]+(?: +[\w./%+:@,=^-]+)*", re.ASCII)
+PLAIN = re.compile(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)
 """One simple command of plain words, in which nothing is expanded, so that nothing can go wrong before it runs."""
 NOT_PLAIN = frozenset({
     ".", "alias", "bg", "builtin", "case", "command", "coproc", "declare", "disown", "do", "done", "elif", "else",
