@@ -64,15 +64,8 @@ VARIABLES = (
 HOSTILE = "'/nonexistent $(exit 3) \"*\" `false`'"
 
 EATERS = {
-    "a_prompt_command_that_reads": "PROMPT_COMMAND='read -r line'",
-    "a_prompt_command_that_reads_all": "PROMPT_COMMAND='cat >/dev/null'",
-    "several_prompt_commands": "PROMPT_COMMAND=('read -r a' 'cat >/dev/null' false)",
     "a_prompt_command_that_exits": "PROMPT_COMMAND='exit 9'",
-    "a_prompt_that_reads": "PS1='$(cat)' PS2='$(cat)' PS0='$(cat)'",
     "a_trace_prompt_that_reads": "PS4='$(cat)'",
-    "a_debug_trap_that_reads": "trap 'read -r line' DEBUG",
-    "a_debug_trap_that_reads_all": "trap 'cat >/dev/null' DEBUG",
-    "an_error_trap_that_reads": "trap 'cat >/dev/null' ERR",
     "a_return_trap_that_reads": "trap 'cat >/dev/null' RETURN",
     "a_child_trap_that_reads": "trap 'cat >/dev/null' CHLD; /bin/true",
 }
@@ -294,19 +287,6 @@ async def test_traps_may_be_set(shell: Session, trap: str, command: str, output:
     assert await shell.keeps_its_state()
 
 
-async def test_a_return_trap_does_not_run_for_the_command_itself(console: Console, shell: Session) -> None:
-    command = "trap 'echo returned' RETURN; echo hi\ntrue"
-    assert await shell.answer(command) == await console.bash_c(command)
-    assert await shell.answer("echo hi\ntrue") == ("hi\n", 0)
-
-
-async def test_an_error_trap_runs_once_for_an_error(shell: Session) -> None:
-    await shell.run("errors=0; trap 'errors=$((errors + 1))' ERR")
-    assert await shell.answer("false\ntrue") == ("", 0)
-    assert await shell.answer("(exit 5)") == ("", 5)
-    assert await shell.answer("echo $errors") == ("2\n", 0)
-
-
 async def test_a_trap_that_skips_every_command_does_not_take_the_session_away(shell: Session) -> None:
     await shell.run("shopt -s extdebug; trap 'false' DEBUG", timeout=3)
     await shell.run("echo skipped", timeout=3)
@@ -499,11 +479,6 @@ async def test_the_status_is_there_for_the_next_command(shell: Session) -> None:
     await shell.run("(exit 6)")
     assert await shell.answer("status") == ("6\n", 0)
     assert await shell.answer("echo $?") == ("0\n", 0)
-
-
-async def test_the_statuses_of_a_pipeline_are_there_for_the_next_command(shell: Session) -> None:
-    await shell.run("(exit 3) | true | (exit 4)")
-    assert await shell.answer('echo "${PIPESTATUS[@]}"') == ("3 0 4\n", 0)
 
 
 async def test_background_processes_are_known_to_later_commands(shell: Session) -> None:

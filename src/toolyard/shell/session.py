@@ -44,6 +44,8 @@ LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long to wait between looks at what a command waits for; the last for ever."""
 CLOSE_GRACE = 0.2
 START_PATIENCE = 5.0
+ANSWER_PATIENCE = 5.0
+"""How long a busy shell is waited for to tell how a job ended."""
 LOOK_AFTER = 0.002
 """After a pause of this length the shell's end may have come without our hearing of it."""
 NO_LIMITS = Limits()
@@ -534,15 +536,16 @@ class BashSession:
             task.add_done_callback(self._tasks.discard)
 
     async def _ask_how_it_ended(self, job: Job) -> None:
+        """A job that left its shell by `exit` or a signal says nothing itself; the shell knows, once it is free."""
         await asyncio.sleep(0.02)
         if not job.running:
             return
         status = None
         try:
-            if self._bash is job.bash and not self._lock.locked() and not self._waiting:
-                async with self._lock:
-                    with contextlib.suppress(TimeoutError, ShellError, ShellGone):
-                        status = await asyncio.wait_for(job.bash.ask_status(job.pid), 5)
+            with contextlib.suppress(TimeoutError, ShellError, ShellGone):
+                async with asyncio.timeout(ANSWER_PATIENCE), self._lock:
+                    if self._bash is job.bash and not self._waiting:
+                        status = await job.bash.ask_status(job.pid)
         finally:
             job.finish(status)
 
