@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = ["leave_script", "snapshot_script", "takes_over"]
 
 WHOLE = b"# this is all of it\n"
 """The last line of a state; one without it was cut short and is not used."""
+
+ENDS_SHELLS = re.compile(rb"^(?:set -o onecmd|declare -\S+ PROMPT_COMMAND=.*)\n", re.MULTILINE)
+"""With that the next shell might end as the last one did, before it has run anything."""
 
 STATE = rb"""\unset -f builtin
 {
@@ -42,7 +47,7 @@ def takes_over(state: bytes) -> bytes | None:
     """What the next shell runs first; None when there is nothing whole."""
     if not state.endswith(WHOLE):
         return None
-    return state.replace(b"\nset -o onecmd\n", b"\n")  # with that option the next would end at once
+    return ENDS_SHELLS.sub(b"", state)
 
 
 def fill(file: bytes, *, traps: bytes) -> bytes:
