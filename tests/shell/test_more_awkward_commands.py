@@ -433,14 +433,6 @@ async def test_texts_mean_what_they_mean_to_bash(console: Console, shell: Sessio
     assert await shell.keeps_its_state()
 
 
-async def test_an_unclosed_substitution_does_no_harm_to_later_scripts(console: Console, shell: Session) -> None:
-    """An interactive bash 5.2 that sources such a text writes before the start of its own input buffer."""
-    console.file("script", "echo no interpreter line\nexit 5\n").chmod(0o755)
-    assert (await shell.run("echo $(unclosed")).exit_code == 2
-    assert await shell.answer("cd .; ./script") == ("no interpreter line\n", 5)
-    assert await shell.keeps_its_state()
-
-
 async def test_a_command_of_20_000_lines(shell: Session) -> None:
     assert await shell.answer("x=0\n" + "x=$((x+1))\n" * 20_000 + "echo $x; (exit 7)") == ("20000\n", 7)
     assert await shell.keeps_its_state()

@@ -114,7 +114,7 @@ async def test_the_trap_at_exit_runs_once(shell: Session) -> None:
 
 
 async def test_jobs_of_a_shell_that_ended_go_on_until_the_session_ends(shell: Session) -> None:
-    await shell.run(f"sleep {shell.mark} &")
+    await shell.start_job(f"sleep {shell.mark}")
     sleeper = await shell.until_sleepers(1)
     assert (await shell.run("exit")).ended
     assert await shell.keeps_its_state()
