@@ -200,25 +200,30 @@ class OwnOutput:
     """The shell's own standard output, to which builtin commands print that start nothing and read nothing."""
 
     def __init__(self) -> None:
-        self._fd, self.theirs = os.pipe()
-        os.set_blocking(self._fd, False)
+        self.fd, self.theirs = os.pipe()
+        os.set_blocking(self.fd, False)
+
+    def take(self) -> bytes:
+        """What was printed."""
+        try:
+            return os.read(self.fd, READ_SIZE)
+        except BlockingIOError:
+            return b""
 
     def follow(self, sink: Transcript) -> None:
         """It is over too soon for that."""
 
     def drain(self, sink: Transcript) -> bool:
         """Take what was printed; nobody but the shell holds this."""
-        try:  # noqa: SIM105 - that would take longer than the read itself
-            sink.add(os.read(self._fd, READ_SIZE))
-        except BlockingIOError:
-            pass
+        if data := self.take():
+            sink.add(data)
         return False
 
     def close(self) -> None:
         """Let go of it."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
 
 class Terminal:

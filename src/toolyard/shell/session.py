@@ -24,6 +24,7 @@ from toolyard.shell.ending import bring_back, end_processes
 from toolyard.shell.jobs import Job, watch_process
 from toolyard.shell.keepers import borrow_keeper, return_keeper
 from toolyard.shell.waiting import waits_for_terminal
+from toolyard.shell.wire import is_builtin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -172,7 +173,16 @@ class BashSession:
         """Run a command to its end, its time limit, or the moment it asks for input."""
         if reason := why_not(command):
             raise ShellError(reason)
+        started = time.monotonic()
+        heard = None
+        if started < self._look_after and self._is_free() and not (interactive or background) and is_builtin(command):
+            status, heard = self._swiftly(command)
+            if status is not None:
+                return self._swift_reply(status, heard or b"", started, on_output)
         async with self._lock:
+            if heard is not None and self._bash:
+                running = self._bash.adopt(command, self._transcript(on_output), heard)
+                return await self._attend(self._bash, running, timeout)
             if self._recovery:
                 await self._recovered()
             if self._waiting:
@@ -330,6 +340,37 @@ class BashSession:
             self._spills += 1
             spill_to = self._spill_dir / f"output-{self._name}-{self._spills}.txt"
         return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=self._limits.output_bytes)
+
+    def _is_free(self) -> bool:
+        """Whether there is a shell that can take a command this moment, with nothing to say of it before."""
+        bash = self._bash
+        return (
+            bash is not None
+            and bash.is_swift
+            and bash.exit_status is None
+            and not self._lock.locked()
+            and self._waiting is None
+            and self._recovery is None
+            and self._next_note is None
+            and self._on_timeout == "kill"
+        )
+
+    def _swiftly(self, text: str) -> tuple[int | None, bytes | None]:
+        """Run a builtin with no call in between; nothing at all when the shell has just gone."""
+        try:
+            return self._bash.run_swiftly(text) if self._bash else (None, None)
+        except ShellGone:
+            return None, None
+
+    def _swift_reply(
+        self, status: int, output: bytes, started: float, on_output: Callable[[str], None] | None
+    ) -> Reply:
+        ended = time.monotonic()
+        self._look_after = ended + LOOK_AFTER
+        text = output.decode("utf-8", "replace")
+        if text and on_output:
+            on_output(text)
+        return Reply(output=text, exit_code=status, cwd=self.cwd, duration=ended - started)
 
     async def _attend(self, bash: Bash, command: Command, timeout: float | None) -> Reply:
         """Stay with a command until it needs no more attention; if we are cancelled, it is ended in our absence."""

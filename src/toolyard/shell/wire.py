@@ -11,7 +11,18 @@ import re
 from typing import NamedTuple
 
 __all__ = [
-    *("Record", "Records", "BUILTIN", "hides_much", "lists_traps", "may_define", "plain_word", "quoted", "record_line"),
+    *(
+        "Record",
+        "Records",
+        "BUILTIN",
+        "hides_much",
+        "is_builtin",
+        "lists_traps",
+        "may_define",
+        "plain_word",
+        "quoted",
+        "record_line",
+    ),
     *("run_line", "run_lines_to_the_end", "sets_exit_trap"),
 ]
 
@@ -122,6 +133,11 @@ def plain_word(text: str) -> str | None:
         return None
     word = text.partition(" ")[0]
     return None if word in NOT_PLAIN else word
+
+
+def is_builtin(text: str) -> bool:
+    """Whether a text is one command that bash runs by itself, starting nothing and reading nothing."""
+    return plain_word(text) in BUILTIN
 
 
 def may_define(text: str) -> bool:
