@@ -15,8 +15,9 @@ from toolyard.core.formats import export
 from toolyard.core.tool import CallContext, Plan, ToolResult
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
-from toolyard.kinds.shell_command import NON_INTERACTIVE, ShellCommandTool
+from toolyard.kinds.shell_command import ShellCommandTool
 from toolyard.process.child import Children
+from toolyard.process.environment import NON_INTERACTIVE
 from toolyard.process.limits import Limits
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from toolyard.errors import CannotStart
 from toolyard.kinds.bash_arguments import LONGEST_WORD, as_word
 from toolyard.kinds.bash_script import one_line
 from toolyard.process.child import ChildRequest
-from toolyard.process.environment import as_bytes
+from toolyard.process.environment import NON_INTERACTIVE, as_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,14 +25,6 @@ __all__ = ["ShellCommandTool"]
 TIMED_OUT = -1
 LONGEST_TIMEOUT = 10**9
 """Thirty years; JSON has numbers that no clock can count to."""
-NON_INTERACTIVE = {
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    "TERM": "dumb",
-    "DEBIAN_FRONTEND": "noninteractive",
-}
-"""Keeps programs from waiting for a person who is not there; what the application's environment says comes first."""
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["ParentEnvironment", "as_bytes", "child_environment", "looks_like_credential", "process_secrets"]
+__all__ = [
+    "NON_INTERACTIVE",
+    "ParentEnvironment",
+    "as_bytes",
+    "child_environment",
+    "looks_like_credential",
+    "process_secrets",
+]
 
 CREDENTIAL_WORDS = frozenset({
     "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS", "DSN", "JWT",
@@ -44,6 +51,17 @@ CHANGES_BASH = frozenset({
     "FUNCNEST", "GLOBIGNORE", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "TIMEFORMAT", "TMOUT",
 })  # fmt: skip
 """Variables by which bash runs or does something else than the script says."""
+NON_INTERACTIVE = {
+    "DEBIAN_FRONTEND": "noninteractive",
+    "GIT_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "MANPAGER": "cat",
+    "PAGER": "cat",
+    "SYSTEMD_PAGER": "",
+    "TERM": "dumb",
+}
+"""Variables by which the usual programs do not page, prompt or open an editor."""
 OURS_TO_SET = frozenset({"AGENT_TOOL_PYTHON", "AGENT_TOOL_TIMED_OUT", "AGENT_TOOL_TIMEOUT_SECONDS"})
 SHORTEST_SECRET = 8
 """Shorter values are words that occur everywhere; hiding them would only garble output."""

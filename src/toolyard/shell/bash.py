@@ -225,7 +225,7 @@ class Bash:
             return None, b""
         data = os.read(self._answers, 65536)
         words = data.split(b" ", 4)
-        if words[2] == number and words[4] == self._same_as_before:
+        if len(words) > 4 and words[2] == number and words[4] == self._same_as_before:
             self.status = int(words[3])
             # The two are looked at in this order, so that what was printed before the record is seen with it.
             return self.status, self._own_output.take() if len(ready) > 1 else b""

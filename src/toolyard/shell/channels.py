@@ -113,26 +113,21 @@ class OutputChannel:
     def drain(self, sink: Transcript) -> bool:
         """Take what was printed by now and stop listening; tell whether somebody still holds the pipe."""
         self._stop()
+        return self.catch_up(sink)
+
+    def catch_up(self, sink: Transcript) -> bool:
+        """Take what was printed by now, and no more; tell whether somebody still holds the pipe."""
         for _ in range(MOST_IN_A_PIPE // READ_SIZE + 1):
             try:
                 data = os.read(self._fd, READ_SIZE)
             except BlockingIOError:
                 return True
+            except OSError:  # closed already
+                return False
             if not data:
                 return False
             sink.add(data)
         return True
-
-    def catch_up(self, sink: Transcript) -> None:
-        """Take what was printed by now, and go on listening."""
-        for _ in range(MOST_IN_A_PIPE // READ_SIZE + 1):
-            try:
-                data = os.read(self._fd, READ_SIZE)
-            except OSError:  # nothing more, or closed already
-                return
-            if not data:
-                return
-            sink.add(data)
 
     async def at_end(self, sink: Transcript, *, within: float) -> bool:
         """Wait a little for whoever holds the pipe to let go of it; tell whether that happened."""

@@ -16,7 +16,7 @@ import msgspec
 from toolyard.core.tool import Truncation  # noqa: TC001 - the struct's fields are looked at while it is made
 from toolyard.errors import ShellError
 from toolyard.process.child import read_wait_status
-from toolyard.process.environment import ParentEnvironment, as_bytes
+from toolyard.process.environment import NON_INTERACTIVE, ParentEnvironment, as_bytes
 from toolyard.process.limits import Limits
 from toolyard.shell.bash import NOTHING_TO_READ, TERMINAL, Bash, BashSetup, ShellGone
 from toolyard.shell.channels import OutputChannel, Transcript
@@ -44,6 +44,8 @@ LETTING_GO = 0.1
 LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """How long to wait between looks at what a command waits for; the last for ever."""
 CLOSE_GRACE = 0.2
+SWIFT_OUTPUT = 1 << 16
+"""More than a builtin that is run swiftly can print."""
 START_PATIENCE = 5.0
 ANSWER_PATIENCE = 5.0
 """How long a busy shell is waited for to tell how a job ended."""
@@ -51,17 +53,6 @@ LOOK_AFTER = 0.002
 """After a pause of this length the shell's end may have come without our hearing of it."""
 NO_LIMITS = Limits()
 PARENT = ParentEnvironment()
-NOBODY_ASKS = {
-    "DEBIAN_FRONTEND": "noninteractive",
-    "GIT_EDITOR": "true",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    "MANPAGER": "cat",
-    "PAGER": "cat",
-    "SYSTEMD_PAGER": "",
-    "TERM": "dumb",
-}
-"""Variables by which the usual programs do not page, prompt or open an editor."""
 OUR_OWN = frozenset({
     b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
     b"PS1", b"PS2", b"TMOUT",
@@ -86,6 +77,31 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it ended its shell."""
     note: str | None = None
     job: str | None = None
+
+
+class Turns:
+    """A lock that knows of everybody who waits for it, also of the one who is just being woken."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._callers = 0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody has it and nobody waits for it."""
+        return self._callers == 0
+
+    async def __aenter__(self) -> None:
+        self._callers += 1
+        try:
+            await self._lock.acquire()
+        except BaseException:
+            self._callers -= 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._callers -= 1
 
 
 class BashSession:
@@ -118,7 +134,7 @@ class BashSession:
         self._children = children
         self._parent = parent or PARENT
         self._borrowed: Children | None = None
-        self._lock = asyncio.Lock()
+        self._lock = Turns()
         self._bash: Bash | None = None
         self._past: list[Bash] = []
         self._waiting: Command | None = None
@@ -294,7 +310,7 @@ class BashSession:
         else:
             given = {as_bytes(name): as_bytes(value) for name, value in self._env.items()}
         given = {name: value for name, value in given.items() if name not in OUR_OWN}
-        quiet = {as_bytes(name): as_bytes(value) for name, value in NOBODY_ASKS.items()}
+        quiet = {as_bytes(name): as_bytes(value) for name, value in NON_INTERACTIVE.items()}
         return given, {name: value for name, value in quiet.items() if self._env is None or name not in given}
 
     def _retire(self, bash: Bash) -> None:
@@ -348,11 +364,13 @@ class BashSession:
             bash is not None
             and bash.is_swift
             and bash.exit_status is None
-            and not self._lock.locked()
+            and self._lock.is_free
             and self._waiting is None
             and self._recovery is None
             and self._next_note is None
             and self._on_timeout == "kill"
+            and self._limits is NO_LIMITS
+            and self._output_limit >= SWIFT_OUTPUT
         )
 
     def _swiftly(self, text: str) -> tuple[int | None, bytes | None]:

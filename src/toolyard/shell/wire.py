@@ -42,10 +42,9 @@ NOT_PLAIN = frozenset({
 })  # fmt: skip
 """Words with which a line is something else, or does something else typed at an interactive shell than in a script."""
 BUILTIN = frozenset({
-    ":", "cd", "dirs", "echo", "export", "false", "hash", "kill", "popd", "printf", "pushd", "pwd", "shift", "test",
-    "true", "type", "ulimit", "umask", "unset",
+    ":", "cd", "echo", "false", "pwd", "shift", "test", "true", "umask", "unset",
 })  # fmt: skip
-"""What bash does by itself, starting nothing and reading nothing."""
+"""What bash does by itself, starting nothing, reading nothing, and printing less than a pipe holds."""
 DEFINES = re.compile(
     r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable|trap|PROMPT_COMMAND)\b|(?:^|[\s;&|({])\.\s"
 )
