@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
+import faulthandler
+import os
+
 import pytest
+
+TEARDOWN_PATIENCE = 100.0
+STANDARD_ERROR = pytest.StashKey[int]()
+"""The one that leaves this process, whatever pytest captures."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        config.stash[STANDARD_ERROR] = os.dup(2)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item) -> None:
+    """Limit what follows a failure too: pytest stops its timers at one, and a teardown that hangs would do so for ever.
+
+    The worker is ended then, and another takes its place.
+    """
+    error = node.config.stash[STANDARD_ERROR]
+    if isinstance(node, pytest.Item):
+        faulthandler.dump_traceback_later(TEARDOWN_PATIENCE, exit=True, file=error)
+        # At once, for a run that is cut off has no summary.
+        os.write(error, f"\n{node.nodeid} fails\n".encode())
 
 
 @pytest.fixture
