@@ -46,7 +46,7 @@ async def check_source(source: BashToolSource, timeout: float) -> list[Finding]:
     findings = [from_problem(problem, source.file) for problem in source.problems]
     findings += text_findings(script)
     findings += await syntax_findings(source, script, timeout)
-    for tool in source.tools():
+    for tool in (tool for plugin in source.plugins() for tool in plugin.tools):
         if isinstance(tool, BashScriptTool):
             findings += schema_findings(script, tool)
             findings += await trial_findings(script, tool)

@@ -18,11 +18,11 @@ from toolyard.kinds.bash_schema import BashSchema, SchemaFault
 from toolyard.kinds.bash_script import BashScriptTool
 from toolyard.plugins.fault_lines import located
 from toolyard.plugins.script_text import ScriptText
+from toolyard.plugins.source import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.core.tool import Tool
     from toolyard.kinds.bash_workshop import BashWorkshop
 
 __all__ = ["BashToolSource", "Stamp", "stamp_of"]
@@ -59,9 +59,15 @@ class BashToolSource:
         """The file, absolute."""
         return Path(self.path)
 
-    def tools(self) -> Sequence[Tool]:
+    @property
+    def conditions(self) -> BashWorkshop:
+        """Where the file is read and run."""
+        return self.workshop
+
+    def plugins(self) -> Sequence[Plugin]:
         """The file's tool, unless the file is gone or never was good."""
-        return [self._tool] if self._tool else []
+        tool = self._tool
+        return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool])] if tool else []
 
     def is_current(self) -> bool:
         """Whether the file is still what was read."""
@@ -76,6 +82,7 @@ class BashToolSource:
         schema = self.workshop.cache.get(content_key(self.path, source, self.workshop))
         if schema is None:
             self._unread = read
+            self.workshop.children.start()
             return False
         self._accept(source, stamp, schema)
         return True

@@ -5,61 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from toolyard.core.tool import Tool
-    from toolyard.kinds.bash_workshop import BashWorkshop
-    from toolyard.plugins.spec import ShellCommand, ShellSession
+    from toolyard.plugins.source import Source
 
-__all__ = ["Catalog", "Shadowed", "Source", "SourceKey"]
-
-SourceKey: TypeAlias = "str | ShellCommand | ShellSession"
-"""What a source is made from: a file's path, or a reference that names no file."""
-
-
-class Source(Protocol):
-    """A source of tools as the configuration names one."""
-
-    @property
-    def key(self) -> SourceKey:
-        """Equal for the same source after a reload."""
-
-    @property
-    def workshop(self) -> BashWorkshop:
-        """Where its tools run."""
-
-    @property
-    def file(self) -> Path:
-        """What to name as its origin."""
-
-    @property
-    def problems(self) -> Sequence[ConfigProblem]:
-        """What is wrong with it now."""
-
-    def tools(self) -> Sequence[Tool]:
-        """The tools there are now."""
-
-    def is_current(self) -> bool:
-        """Whether it is still what was read."""
-
-    def load_known(self) -> bool:
-        """Read it if that needs nothing to be run; tell whether it did."""
-
-    async def load(self) -> None:
-        """Read it."""
-
-    async def refresh(self) -> bool:
-        """Read it again if it has changed; tell whether its tools did."""
-
-    async def aclose(self) -> None:
-        """Release what it holds."""
-
+__all__ = ["Catalog", "Shadowed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadowed:
@@ -119,7 +75,7 @@ class Catalog:
         """Give every name to the first source that has it."""
         self._by_name, self.shadowed = {}, []
         for source in self._sources:
-            for tool in source.tools():
+            for tool in (tool for plugin in source.plugins() for tool in plugin.tools):
                 name = tool.spec.name
                 if name in self._by_name:
                     winner = Position(file=self._by_name[name][0].file)
@@ -133,7 +89,6 @@ async def refresh_side_by_side(sources: Sequence[Source]) -> None:
     unknown = []
     for source in sources:
         if not source.is_current() and not source.load_known():
-            source.workshop.children.start()
             unknown.append(source)
 
     async def load_some() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import Json
     from toolyard.kinds.bash_workshop import BashWorkshop
-    from toolyard.plugins.catalog import Source, SourceKey
+    from toolyard.plugins.source import Source
     from toolyard.plugins.spec import PluginSpec
 
 __all__ = ["Loader"]
@@ -37,13 +37,13 @@ class Loader:
 
     def sources(self, entries: Json, document: Document, kept: Iterable[Source] = ()) -> list[Source]:
         """The sources of the document's `plugins`, in order, each once."""
-        before = {source.key: source for source in kept if source.workshop == self._workshop}
+        before = {source.key: source for source in kept if source.conditions == self._workshop}
         keys = dict.fromkeys(self._keys(entries, document))
         if self._workshop is None:
             return []
         return [before.get(key) or make_source(key, self._workshop) for key in keys]
 
-    def _keys(self, entries: Json, document: Document) -> Iterable[SourceKey]:
+    def _keys(self, entries: Json, document: Document) -> Iterable[str | ShellCommand | ShellSession]:
         if not isinstance(entries, list):
             if entries is not None:
                 self._add(
@@ -93,5 +93,5 @@ class Loader:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
 
 
-def make_source(key: SourceKey, workshop: BashWorkshop) -> Source:
+def make_source(key: str | ShellCommand | ShellSession, workshop: BashWorkshop) -> Source:
     return BashToolSource(key, workshop) if isinstance(key, str) else ShellSource(key, workshop)

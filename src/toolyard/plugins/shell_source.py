@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.kinds.shell_command import ShellCommandTool
 from toolyard.kinds.shell_session import BashJobTool, BashTool, LiveSession, SessionConditions
+from toolyard.plugins.source import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,11 +30,16 @@ class ShellSource:
         self.file = Path(spec.word)
         self.workshop = workshop
         self._live: LiveSession | None = None
-        self._tools = self._make(spec)
+        self._plugins = [Plugin(id=spec.word, kind=spec.word.replace(":", "_"), tools=self._make(spec))]
 
-    def tools(self) -> Sequence[Tool]:
+    @property
+    def conditions(self) -> BashWorkshop:
+        """Where the tools run."""
+        return self.workshop
+
+    def plugins(self) -> Sequence[Plugin]:
         """The same for ever."""
-        return self._tools
+        return self._plugins
 
     def is_current(self) -> bool:
         """Nothing can have changed."""

@@ -1,0 +1,65 @@
+"""What the catalogue knows of where tools come from: sources, and the plugins they register."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from pathlib import Path
+
+    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.tool import Tool
+
+__all__ = ["Plugin", "Source"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """One plugin as catalogue and enablement see it: the thing with an id that is on or off."""
+
+    id: str
+    kind: str
+    tools: Sequence[Tool]
+    default_enabled: bool = True
+    instance: Any = None
+    """What its author wrote, where that can say by itself when it is on; asked by duck typing."""
+
+
+class Source(Protocol):
+    """One reference of the configuration, followed through the changes of what it names."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for the same source after a reload."""
+
+    @property
+    def conditions(self) -> object:
+        """What its tools run under; a source is kept over a reload only if that is equal too."""
+
+    @property
+    def file(self) -> Path:
+        """What to name as its origin."""
+
+    @property
+    def problems(self) -> Sequence[ConfigProblem]:
+        """What is wrong with it now."""
+
+    def plugins(self) -> Sequence[Plugin]:
+        """The plugins there are now."""
+
+    def is_current(self) -> bool:
+        """Whether it is still what was read."""
+
+    def load_known(self) -> bool:
+        """Read it if that needs nothing to be run; tell whether it did."""
+
+    async def load(self) -> None:
+        """Read it."""
+
+    async def refresh(self) -> bool:
+        """Read it again if it has changed; tell whether its plugins did."""
+
+    async def aclose(self) -> None:
+        """Release what it holds."""
