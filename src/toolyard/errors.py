@@ -8,12 +8,15 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
     ├── ShellError              a bash session was asked for what it cannot do
     └── ProcessError            a child process could not be run at all
         ├── CannotStart         the program is missing, not a program, or the argument list is too long
+        │   └── NoSandbox       a sandbox is required and cannot be had
         └── KeeperLost          the helper that owns all children died; its children were killed
 """
 
 from __future__ import annotations
 
-__all__ = ["ApplicationClosed", "CannotStart", "KeeperLost", "ProcessError", "ShellError", "ToolyardError"]
+import errno
+
+__all__ = ["ApplicationClosed", "CannotStart", "KeeperLost", "NoSandbox", "ProcessError", "ShellError", "ToolyardError"]
 
 
 class ToolyardError(Exception):
@@ -38,6 +41,13 @@ class CannotStart(ProcessError):
     def __init__(self, message: str, *, errno: int) -> None:
         super().__init__(message)
         self.errno = errno
+
+
+class NoSandbox(CannotStart):
+    """A sandbox is required and cannot be had, so nothing was started."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, errno=errno.EPERM)
 
 
 class KeeperLost(ProcessError):

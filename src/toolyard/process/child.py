@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Stream
     from toolyard.process.keeper_link import Ended, Spawned
+    from toolyard.process.sandbox import Sandbox
 
 __all__ = ["ChildOutcome", "ChildRequest", "Children"]
 
@@ -79,10 +80,10 @@ class ChildOutcome:
 
 
 class Children:
-    """Runs children on behalf of one application."""
+    """Runs children on behalf of one application, in its sandbox if it has one."""
 
-    def __init__(self) -> None:
-        self._keeper = KeeperLink()
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
+        self._keeper = KeeperLink(sandbox)
 
     @property
     def keeper_pid(self) -> int | None:
@@ -93,6 +94,11 @@ class Children:
     def protections(self) -> Mapping[str, bool]:
         """What this system lets us do about runaway processes; known after the first child."""
         return self._keeper.protections
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """What the children are kept in; None when nothing does."""
+        return self._keeper.sandbox
 
     @property
     def keeper(self) -> KeeperLink:

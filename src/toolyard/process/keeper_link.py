@@ -5,7 +5,9 @@ from __future__ import annotations
 import array
 import asyncio
 import contextlib
+import errno
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,10 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.keeper_wire import pack_message, take_messages
-from toolyard.process.process_tree import first_mark, kill_marked
+from toolyard.process.process_tree import children_of, first_mark, kill_marked, pid_of_handle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from toolyard.process.sandbox import Sandbox
+    from toolyard.process.sandbox_backends import Confinement
 
 __all__ = ["Ended", "Home", "KeeperLink", "Spawned"]
 
@@ -27,6 +32,10 @@ PACKAGE_FOLDER = Path(__file__).parents[2]
 START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.keeper import main; main()"
 """Without the environment and the installed packages, which it does not need: it starts in milliseconds."""
 CLOSE_PATIENCE = 10.0
+ENTER_PATIENCE = 30.0
+TERMINAL = -1
+"""For the keeper: the descriptor of this number is the terminal of a shell."""
+MOST_FDS = 16
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
@@ -103,9 +112,10 @@ class Spawned:
 
 
 class KeeperLink:
-    """One keeper process for one event loop, started when the first child is."""
+    """One keeper process for one event loop, started when the first child is, in a sandbox if there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
+        self.sandbox = sandbox
         self._connection: Connection | None = None
         self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
@@ -115,7 +125,18 @@ class KeeperLink:
     @property
     def pid(self) -> int | None:
         """The keeper's process id, while it runs."""
-        return self._connection.process.pid if self._connection else None
+        return self._connection.keeper_pid if self._connection else None
+
+    @property
+    def folder(self) -> str | None:
+        """Where the application puts what children shall find: a folder of the sandbox, or None for any."""
+        return self.sandbox.folder() if self._connect().confinement and self.sandbox else None
+
+    @property
+    def own_pids(self) -> bool:
+        """Whether children have other process numbers among themselves than here."""
+        connection = self._connection
+        return connection is not None and connection.confinement is not None and connection.confinement.own_pids
 
     def spawn(
         self,
@@ -134,6 +155,8 @@ class KeeperLink:
         """
         try:
             connection = self._connect()
+            if home and connection.confinement:
+                fds = {**fds, TERMINAL: open_terminal(home.terminal)}
         except ProcessError:
             close_all(fds.values())
             raise
@@ -142,11 +165,17 @@ class KeeperLink:
         if env is not connection.environment:
             # Most children get the same variables as the one before, so those are sent only when they are others.
             connection.environment = env
-            connection.post(("environment", dict(env)))
+            connection.post(("environment", self._inside(connection, env)))
         where = (home.terminal, home.folder, list(home.groups)) if home else None
         message = ("spawn", spawned.id, list(argv), cwd, dict(extra_env), list(limits), list(fds), where)
         connection.post(message, list(fds.values()))
         return spawned
+
+    def _inside(self, connection: Connection, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """The variables as they are true where the children are."""
+        if connection.confinement is None or self.sandbox is None:
+            return dict(env)
+        return self.sandbox.inside(connection.confinement, env)
 
     def start(self) -> None:
         """Start the keeper now, for a child that is about to come."""
@@ -170,22 +199,32 @@ class KeeperLink:
     async def aclose(self) -> None:
         """End the keeper and with it every child; returns when they are gone."""
         connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        connection.close()
-        self._fail_all(KeeperLost("the application was closed while a child was running"))
-        # A thread, because the keeper may need its grace to end what still runs.
-        await asyncio.to_thread(wait_or_kill, connection)
+        if connection is not None:
+            connection.close()
+            self._fail_all(KeeperLost("the application was closed while a child was running"))
+            # A thread, because the keeper may need its grace to end what still runs.
+            await asyncio.to_thread(wait_or_kill, connection)
+        if self.sandbox:
+            self.sandbox.close()
 
     def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
         if self._connection is not None and self._connection.process.poll() is not None:
             self._lost(self._connection)
         if self._connection is None:
-            self._connection = Connection.open(loop, on_message=self._handle, on_lost=self._lost)
+            self._connection = self._open(loop)
         elif self._connection.loop is not loop:
             raise KeeperLost("this application belongs to another event loop")
         return self._connection
+
+    def _open(self, loop: asyncio.AbstractEventLoop) -> Connection:
+        """Start a keeper in the best sandbox that can really be built; outside of any only if policy lets us."""
+        while self.sandbox is not None and (confinement := self.sandbox.confinement()):
+            try:
+                return Connection.open(loop, confinement, on_message=self._handle, on_lost=self._lost)
+            except CannotStart as error:
+                self.sandbox.refuse(confinement.backend, str(error))
+        return Connection.open(loop, on_message=self._handle, on_lost=self._lost)
 
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:
@@ -231,16 +270,21 @@ class Connection:
         process: subprocess.Popen[bytes],
         channel: socket.socket,
         loop: asyncio.AbstractEventLoop,
+        confinement: Confinement | None,
         on_message: Callable[[tuple[Any, ...]], None],
         on_lost: Callable[[Connection], None],
     ) -> None:
         self.process = process
         self.loop = loop
+        self.confinement = confinement
         self.first_mark = first_mark(process.pid)
+        self.keeper_pid = process.pid
+        """The keeper's own number; in a sandbox its starter is another process."""
         self._channel = channel
         self._on_message = on_message
         self._on_lost = on_lost
         self._inbox = bytearray()
+        self._fds: list[int] = []
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
         self._stalled = False
         self.environment: Mapping[bytes, bytes] | None = None
@@ -250,23 +294,57 @@ class Connection:
     def open(
         cls,
         loop: asyncio.AbstractEventLoop,
+        confinement: Confinement | None = None,
         *,
         on_message: Callable[[tuple[Any, ...]], None],
         on_lost: Callable[[Connection], None],
     ) -> Connection:
-        """Start a keeper and listen to it."""
+        """Start a keeper and listen to it; one in a sandbox is waited for, until it says that it is in there."""
         ours, theirs = socketpair()
+        complaints = os.memfd_create("complaints", os.MFD_CLOEXEC) if confinement else None
         try:
-            process = start_keeper(theirs)
+            process = start_keeper(theirs, confinement, complaints)
+            theirs.close()
+            connection = cls(process, ours, loop, confinement, on_message, on_lost)
+            if confinement:
+                connection._enter(confinement, complaints)
         except CannotStart:
             ours.close()
             raise
         finally:
             theirs.close()
+            if complaints is not None:
+                os.close(complaints)
         ours.setblocking(False)
-        connection = cls(process, ours, loop, on_message, on_lost)
         loop.add_reader(ours, connection._receive)
         return connection
+
+    def _enter(self, confinement: Confinement, complaints: int | None) -> None:
+        """Tell the keeper what to give up, and wait for its word that it has."""
+        self._channel.settimeout(ENTER_PATIENCE)
+        message: tuple[Any, ...] = ("unconfined", "it does not answer")
+        try:
+            self._channel.sendall(
+                pack_message(("confine", self.first_mark, confinement.own_pids, confinement.encoded_options()))
+            )
+            message = self._first_message(complaints)
+        except OSError:
+            pass
+        if message[0] != "hello":
+            self.process.kill()
+            self.process.wait()
+            raise CannotStart(f"{confinement.backend}: {message[1]}", errno=errno.EPERM)
+        self.keeper_pid = next(iter(children_of(self.process.pid)), self.process.pid) if confinement.words else self.process.pid
+        self._on_message(message)
+
+    def _first_message(self, complaints: int | None) -> tuple[Any, ...]:
+        while data := self._channel.recv(1 << 16):
+            self._inbox += data
+            for message in take_messages(self._inbox):
+                return message
+        self.process.wait(ENTER_PATIENCE)
+        said = os.pread(complaints, 4096, 0).decode(errors="replace").strip() if complaints is not None else ""
+        return ("unconfined", said.splitlines()[-1] if said else "it ended")
 
     def post(self, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
         """Send a message, at once or as soon as the keeper takes more; closes the descriptors that went with it."""
@@ -308,17 +386,29 @@ class Connection:
 
     def _receive(self) -> None:
         try:
-            data = self._channel.recv(1 << 16)
+            data, fds, _, _ = socket.recv_fds(self._channel, 1 << 16, MOST_FDS)
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            data, fds = b"", []
+        self._fds += fds
         if not data:
             self._on_lost(self)
             return
         self._inbox += data
         for message in take_messages(self._inbox):
-            self._on_message(message)
+            self._on_message(self._outside(message))
+
+    def _outside(self, message: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A message with the number of a process as it is known here; inside a sandbox it may have another."""
+        match message:
+            case ("started", id, _, mark) if self._fds:
+                handle = self._fds.pop(0)
+                try:
+                    return ("started", id, pid_of_handle(handle), mark)
+                finally:
+                    os.close(handle)
+        return message
 
 
 def socketpair() -> tuple[socket.socket, socket.socket]:
@@ -328,29 +418,40 @@ def socketpair() -> tuple[socket.socket, socket.socket]:
         raise CannotStart(f"the process keeper cannot be reached: {error}", errno=error.errno or 0) from error
 
 
-def start_keeper(channel: socket.socket) -> subprocess.Popen[bytes]:
+def start_keeper(
+    channel: socket.socket, confinement: Confinement | None, complaints: int | None
+) -> subprocess.Popen[bytes]:
     """Start the keeper apart from our terminal and environment, holding nothing of ours but the channel."""
+    owner = os.pidfd_open(os.getpid()) if hasattr(os, "pidfd_open") else None
     try:
         return subprocess.Popen(
             [
-                sys.executable,
-                "-I",
-                "-S",
-                "-c",
-                START_KEEPER,
-                str(PACKAGE_FOLDER),
-                str(channel.fileno()),
-                str(os.getpid()),
+                *(confinement.words if confinement else ()),
+                *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
+                *(("confined",) if confinement else ()),
+                *(str(channel.fileno()), str(-1 if owner is None else owner)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            pass_fds=[channel.fileno()],
+            stderr=complaints,
+            pass_fds=[channel.fileno(), *([] if owner is None else [owner])],
             start_new_session=True,
             env={},
             cwd="/",
         )
     except OSError as error:
         raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
+    finally:
+        if owner is not None:
+            os.close(owner)
+
+
+def open_terminal(path: bytes) -> int:
+    """A terminal to be handed on, because its path leads nowhere in a sandbox."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        raise CannotStart(f"terminal: {error.strerror}", errno=error.errno or 0) from error
 
 
 def wait_or_kill(connection: Connection) -> None:
@@ -363,6 +464,8 @@ def wait_or_kill(connection: Connection) -> None:
 
 def kill_keeper(connection: Connection) -> None:
     """Kill a keeper and, in its place, all that it owned."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(connection.keeper_pid, signal.SIGKILL)
     connection.process.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):  # one that the kernel itself holds
         connection.process.wait(CLOSE_PATIENCE)

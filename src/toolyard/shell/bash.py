@@ -19,8 +19,9 @@ from toolyard.errors import ProcessError, ShellError
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.child import read_wait_status
 from toolyard.process.keeper_link import Home
-from toolyard.process.process_tree import LINUX
-from toolyard.shell.channels import OutputChannel, OwnOutput, Terminal, private_folder
+from toolyard.process.private_folders import private_folder
+from toolyard.process.process_tree import LINUX, pid_outside
+from toolyard.shell.channels import OutputChannel, OwnOutput, Terminal
 from toolyard.shell.handover import leave_script, snapshot_script, takes_over
 from toolyard.shell.limits_hit import which_limit
 from toolyard.shell.wire import (
@@ -130,7 +131,7 @@ class Command:
 class Bash:
     """A bash that waits for commands."""
 
-    def __init__(self, setup: BashSetup) -> None:
+    def __init__(self, setup: BashSetup, folder: str) -> None:
         self.setup = setup
         self.pid = 0
         self.cwd = setup.cwd
@@ -144,11 +145,13 @@ class Bash:
         """Why this shell can run no more commands, though it lives."""
         self.is_quick = True
         """Whether the last command took next to nothing."""
+        self.has_own_pids = False
+        """Whether processes have other numbers where it is."""
         self._first_mark = 0
         self._numbers = PROBE
         nonce = secrets.token_hex(6)
         self._nonce = nonce.encode()
-        self._folder = private_folder()
+        self._folder = folder
         self._records = Records(nonce, self._folder)
         self._expected: dict[int, Callable[[Record], None]] = {}
         self._loop = asyncio.get_running_loop()
@@ -188,7 +191,7 @@ class Bash:
     @classmethod
     async def start(cls, keeper: KeeperLink, setup: BashSetup, *, state: bytes | None = None) -> Bash:
         """A shell that is ready, with the state of another if that is given."""
-        bash = cls(setup)
+        bash = cls(setup, new_folder(keeper))
         try:
             bash._spawn(keeper, state)
             await asyncio.wait_for(bash._started, START_PATIENCE)
@@ -200,6 +203,10 @@ class Bash:
                 raise ShellError(f"{setup.program} does not answer") from None
             raise
         return bash
+
+    def pid_here(self, pid: int) -> int:
+        """The number of a child of its own, of which it told the number that it has where the shell is."""
+        return pid_outside(pid, self.pid) if pid and self.has_own_pids else pid
 
     # --- commands
 
@@ -467,6 +474,7 @@ class Bash:
             fds={0: control, 1: self._own_output.theirs, 2: status},
             home=home,
         )
+        self.has_own_pids = keeper.own_pids
         self._watching = self._loop.create_task(self._watch_spawn(self._spawned))
 
     def _make_group(self) -> Limits:
@@ -489,6 +497,7 @@ class Bash:
         try:
             ended = await spawned.ended()
             self._on_exited(ended.wait_status if ended else signal.SIGKILL)
+            self._group.remove()  # a keeper in a sandbox cannot
         except ProcessError as error:
             if not self._started.done():
                 self._started.set_exception(ShellError(f"{self.setup.program} cannot be started: {error}"))
@@ -717,3 +726,11 @@ class Bash:
             self._started.set_exception(ShellError(f"{self.setup.program} ended at once with status {self.status}"))
         if self.current:
             self.current.tell("ended")
+
+
+def new_folder(keeper: KeeperLink) -> str:
+    """A folder for a shell's channels, where the keeper's children can reach it."""
+    try:
+        return private_folder(keeper.folder)
+    except OSError as error:
+        raise ShellError(f"there is no room for a bash session's channels: {error}") from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
 import termios
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["OutputChannel", "OwnOutput", "Terminal", "Transcript", "private_folder"]
+__all__ = ["OutputChannel", "OwnOutput", "Terminal", "Transcript"]
 
 READ_SIZE = 1 << 16
 READS_AT_ONCE = 16
@@ -294,15 +293,3 @@ def make_quiet(terminal: int) -> None:
     attributes[3] &= ~(termios.ECHO | termios.ECHOE | termios.ECHOK | termios.ECHOCTL | termios.ECHOKE)
     termios.tcsetattr(terminal, termios.TCSANOW, attributes)
     termios.tcsetwinsize(terminal, (24, 80))
-
-
-def private_folder() -> str:
-    """A folder that only we can enter, in memory where there is such a place."""
-    reason = None
-    for base in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", tempfile.gettempdir()):  # noqa: S108 - ours alone
-        if base and os.access(base, os.W_OK | os.X_OK):
-            try:
-                return tempfile.mkdtemp(prefix="toolyard-", dir=base)
-            except OSError as error:
-                reason = error
-    raise ShellError(f"there is no room for a bash session's channels: {reason}")
