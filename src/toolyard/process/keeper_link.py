@@ -128,9 +128,9 @@ class KeeperLink:
         return self._connection.keeper_pid if self._connection else None
 
     @property
-    def folder(self) -> str | None:
-        """Where the application puts what children shall find: a folder of the sandbox, or None for any."""
-        return self.sandbox.folder() if self._connect().confinement and self.sandbox else None
+    def exchange(self) -> str | None:
+        """A folder that both the application and its children can write; None for any, where nothing keeps them in."""
+        return self.sandbox.folder().exchange if self._connect().confinement and self.sandbox else None
 
     @property
     def own_pids(self) -> bool:
@@ -334,7 +334,9 @@ class Connection:
             self.process.kill()
             self.process.wait()
             raise CannotStart(f"{confinement.backend}: {message[1]}", errno=errno.EPERM)
-        self.keeper_pid = next(iter(children_of(self.process.pid)), self.process.pid) if confinement.words else self.process.pid
+        self.keeper_pid = (
+            next(iter(children_of(self.process.pid)), self.process.pid) if confinement.words else self.process.pid
+        )
         self._on_message(message)
 
     def _first_message(self, complaints: int | None) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from toolyard.process.sandbox_layout import lay_out
 from toolyard.process.sandbox_properties import PROPERTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from toolyard.process.sandbox_backends import Backend, Confinement
     from toolyard.process.sandbox_layout import Layout, Places
@@ -78,9 +78,10 @@ class Sandbox:
 
     def __eq__(self, other: object) -> bool:
         """Whether children in the other are in just such a one."""
-        return (
-            isinstance(other, Sandbox)
-            and (self.policy, self.places, self.layout) == (other.policy, other.places, other.layout)
+        return isinstance(other, Sandbox) and (self.policy, self.places, self.layout) == (
+            other.policy,
+            other.places,
+            other.layout,
         )
 
     __hash__ = None  # type: ignore[assignment]  # it changes while it lives
@@ -140,10 +141,10 @@ class Sandbox:
             del changed[b"XDG_RUNTIME_DIR"]
         return changed
 
-    def folder(self) -> str:
-        """The folder that inside and outside share."""
+    def folder(self) -> SharedFolder:
+        """What inside and outside share."""
         self._folder = self._folder or SharedFolder()
-        return self._folder.path
+        return self._folder
 
     def close(self) -> None:
         """Remove what it needed outside."""
@@ -178,7 +179,9 @@ class Sandbox:
         if reason := self._failed.get(backend) or self._tested().means.lacking(backend):
             return reason
         tested = self._tested().result(backend)
-        return tested.failure or f"it does not keep: {', '.join(name for name in PROPERTIES if name not in tested.held)}"
+        return (
+            tested.failure or f"it does not keep: {', '.join(name for name in PROPERTIES if name not in tested.held)}"
+        )
 
     def _tested(self) -> SelfTest:
         self._test = self._test or SelfTest()

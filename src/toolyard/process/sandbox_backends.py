@@ -12,6 +12,7 @@ from toolyard.process.sandbox_kernel import landlock_version
 from toolyard.process.sandbox_landlock import grants
 
 if TYPE_CHECKING:
+    from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox_bubblewrap import Bubblewrap
     from toolyard.process.sandbox_layout import Layout
 
@@ -74,8 +75,8 @@ class Means:
             return "the kernel's Landlock does not keep signals in"
         return None
 
-    def confinement(self, backend: Backend, layout: Layout, openings: Openings, folder: str) -> Confinement:
-        """The way into a sandbox with this layout; `folder` is the one that inside and outside share."""
+    def confinement(self, backend: Backend, layout: Layout, openings: Openings, folder: SharedFolder) -> Confinement:
+        """The way into a sandbox with this layout."""
         if backend == "landlock":
             return landlock_confinement(layout, openings, folder)
         if self.bubblewrap is None:
@@ -93,7 +94,7 @@ class Means:
         )
 
 
-def landlock_confinement(layout: Layout, openings: Openings, folder: str) -> Confinement:
+def landlock_confinement(layout: Layout, openings: Openings, folder: SharedFolder) -> Confinement:
     """Without namespaces: a network cannot be had for itself, so that there is all of it or none."""
     readable, writable = grants(layout.rules)
     families = [
@@ -102,13 +103,13 @@ def landlock_confinement(layout: Layout, openings: Openings, folder: str) -> Con
         *([AF_UNIX] if openings.unix_sockets else []),
     ]
     options = give_up(families, scopes=True) | {
-        "readable": readable,
-        "writable": [*writable, folder],
+        "readable": [*readable, folder.handouts],
+        "writable": [*writable, folder.exchange, folder.tmp],
         "files": True,
         "tcp": not openings.network,
         "drop_capabilities": os.geteuid() == 0,
     }
-    return Confinement(backend="landlock", options=options, tmp=os.path.join(folder, "tmp"))
+    return Confinement(backend="landlock", options=options, tmp=folder.tmp)
 
 
 def give_up(families: list[int], *, scopes: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox_layout import Layout
 
 __all__ = ["Bubblewrap", "find_bubblewrap"]
@@ -28,20 +29,20 @@ class Bubblewrap(NamedTuple):
     path: str
     version: tuple[int, ...]
 
-    def words(self, layout: Layout, *, folder: str, network: bool, own_pids: bool) -> list[str]:
-        """Everything before the program that runs inside; `folder` is the one that inside and outside share."""
+    def words(self, layout: Layout, *, folder: SharedFolder, network: bool, own_pids: bool) -> list[str]:
+        """Everything before the program that runs inside."""
         return [
             *("--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"),
             *(("--disable-userns",) if self.version >= DISABLES_USERNS else ()),
             *(() if network else ("--unshare-net",)),
             *(("--unshare-pid", "--as-pid-1") if own_pids else ()),
             *(("--uid", NOBODY, "--gid", NOBODY) if os.geteuid() == 0 else ()),
-            *self._mounts(layout, folder, own_pids),
-            *("--bind", folder, folder, "--chdir", "/"),
+            *self._mounts(layout, folder.empty, own_pids),
+            *("--bind", folder.exchange, folder.exchange, "--ro-bind", folder.handouts, folder.handouts),
+            *("--chdir", "/"),
         ]
 
-    def _mounts(self, layout: Layout, folder: str, own_pids: bool) -> Iterator[str]:
-        empty = os.path.join(folder, EMPTY)
+    def _mounts(self, layout: Layout, empty: str, own_pids: bool) -> Iterator[str]:
         yield from ("--ro-bind", "/", "/", "--dev", "/dev")
         if own_pids:
             yield from ("--proc", "/proc")
@@ -71,10 +72,6 @@ class Bubblewrap(NamedTuple):
 def has_below(layout: Layout, path: str) -> bool:
     """Whether a hidden folder holds something that is not hidden, for which it needs room."""
     return any(other.startswith(path + "/") for other in layout.rules)
-
-
-EMPTY = "empty"
-"""A folder in the shared folder, for hidden ones."""
 
 
 def find_bubblewrap() -> Bubblewrap | None:

@@ -52,7 +52,7 @@ class SelfTest:
 
 
 def fingerprint() -> str:
-    """Of everything that decides how a test ends: the kernel, who we are and what we may, the programs, our own code."""
+    """Of all that decides how a test ends: the kernel, who we are and what we may, the programs, our own code."""
     status = read_text("/proc/self/status").splitlines()
     facts = [
         read_text("/proc/sys/kernel/random/boot_id"),

@@ -9,9 +9,8 @@ from __future__ import annotations
 import errno
 import platform
 import struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # `typing` does more than this needs, but is cheap beside the application's other imports
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -33,60 +32,80 @@ NUMBER, ARCHITECTURE = 0, 4
 LOAD, JUMP_IF, JUMP_IF_ANY, AND, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
 
 
-class Machine(NamedTuple):
-    """A processor: its number for the kernel, and those of the calls by name."""
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+CALLS = """
+    acct 163 89
+    add_key 248 217
+    adjtimex 159 171
+    bpf 321 280
+    chroot 161 51
+    clock_adjtime 305 266
+    clock_settime 227 112
+    clone 56 220
+    delete_module 176 106
+    fanotify_init 300 262
+    finit_module 313 273
+    init_module 175 105
+    ioctl 16 29
+    ioperm 173 -
+    iopl 172 -
+    kexec_file_load 320 294
+    kexec_load 246 104
+    keyctl 250 219
+    lookup_dcookie 212 18
+    mount 165 40
+    open_by_handle_at 304 265
+    perf_event_open 298 241
+    pivot_root 155 41
+    quotactl 179 60
+    reboot 169 142
+    request_key 249 218
+    setdomainname 171 162
+    sethostname 170 161
+    setns 308 268
+    settimeofday 164 170
+    socket 41 198
+    socketpair 53 199
+    swapoff 168 225
+    swapon 167 224
+    syslog 103 116
+    umount2 166 39
+    unshare 272 97
+    userfaultfd 323 282
+    vhangup 153 58
+    io_uring_setup 425 425
+    io_uring_enter 426 426
+    io_uring_register 427 427
+    open_tree 428 428
+    move_mount 429 429
+    fsopen 430 430
+    fsconfig 431 431
+    fsmount 432 432
+    fspick 433 433
+    clone3 435 435
+    mount_setattr 442 442
+    quotactl_fd 443 443
+    open_tree_attr 467 467
+"""
+"""The number of each call on both; calls since Linux 5.1 have the same number everywhere.
 
-    number: int
-    calls: dict[str, int]
-
-
-MACHINES = {
-    "x86_64": Machine(
-        0xC000003E,
-        {
-            **{"ioctl": 16, "socket": 41, "socketpair": 53, "clone": 56, "syslog": 103, "vhangup": 153},
-            **{"pivot_root": 155, "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165},
-            **{"umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170},
-            **{"setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176},
-            **{"quotactl": 179, "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248},
-            **{"request_key": 249, "keyctl": 250, "unshare": 272, "perf_event_open": 298, "fanotify_init": 300},
-            **{"open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "finit_module": 313},
-            **{"kexec_file_load": 320, "bpf": 321, "userfaultfd": 323},
-        },
-    ),
-    "aarch64": Machine(
-        0xC00000B7,
-        {
-            **{"lookup_dcookie": 18, "ioctl": 29, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51},
-            **{"vhangup": 58, "quotactl": 60, "acct": 89, "unshare": 97, "kexec_load": 104, "init_module": 105},
-            **{"delete_module": 106, "clock_settime": 112, "syslog": 116, "reboot": 142, "sethostname": 161},
-            **{"setdomainname": 162, "settimeofday": 170, "adjtimex": 171, "socket": 198, "socketpair": 199},
-            **{"add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220, "swapon": 224, "swapoff": 225},
-            **{"perf_event_open": 241, "fanotify_init": 262, "open_by_handle_at": 265, "clock_adjtime": 266},
-            **{"setns": 268, "finit_module": 273, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294},
-        },
-    ),
-}
-EVERYWHERE = {
-    **{"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429},
-    **{"fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442},
-    **{"quotactl_fd": 443, "open_tree_attr": 467},
-}
-"""Calls since Linux 5.1 have the same number on every processor. `io_uring` would open sockets past the filter."""
+`io_uring` would open sockets past the filter, `open_by_handle_at` files past the mounts.
+"""
 LOOKED_AT = ("clone", "clone3", "socket", "socketpair", "ioctl")
 """Refused only with some arguments; `clone3` hides its arguments, and without it programs use `clone`."""
 
 
 def filter_program(families: Collection[int], machine: str | None = None) -> bytes | None:
     """The filter that lets sockets of these families pass; None for a processor whose calls we do not know."""
-    known = MACHINES.get(machine or platform.machine())
-    if known is None:
+    machine = machine or platform.machine()
+    if machine not in ARCHITECTURES:
         return None
-    calls = known.calls | EVERYWHERE
+    calls = numbers_on(machine)
+    refused = [number for name, number in calls.items() if name not in LOOKED_AT]
     program = [
-        *returning_unless(ARCHITECTURE, known.number, KILL),
+        *returning_unless(ARCHITECTURE, ARCHITECTURES[machine], KILL),
         *returning_if_any(NUMBER, X32, UNKNOWN),
-        *(step for name, number in calls.items() if name not in LOOKED_AT for step in when(number, [give(REFUSE)])),
+        *(part for number in refused for part in when(number, [give(REFUSE)])),
         *when(calls["clone3"], [give(UNKNOWN)]),
         *when(calls["clone"], [*returning_if_any(argument(0), NEW_NAMESPACES, REFUSE), give(ALLOW)]),
         *when(calls["ioctl"], [*one_of(argument(1), (TIOCSTI, TIOCLINUX), REFUSE), give(ALLOW)]),
@@ -95,6 +114,13 @@ def filter_program(families: Collection[int], machine: str | None = None) -> byt
         give(ALLOW),
     ]
     return b"".join(program)
+
+
+def numbers_on(machine: str) -> dict[str, int]:
+    """The calls that we know, by name; some are missing on a processor."""
+    column = 1 + list(ARCHITECTURES).index(machine)
+    rows = [line.split() for line in CALLS.split("\n") if line.strip()]
+    return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
 def pairs(families: Collection[int]) -> list[bytes]:

@@ -140,7 +140,7 @@ def add_workspace(draft: Draft, folders: Iterable[str], home: str) -> None:
 
 
 def reveal(draft: Draft, path: str) -> None:
-    """Let a path be read that lies in a place which is hidden or private; of a whole such place only the path itself."""
+    """Let a path be read that lies in a place which is hidden or private, but never the whole of such a place."""
     real = os.path.realpath(path)
     root, access = nearest(draft.rules, real)
     if access in ("hidden", "private") and real != root:
@@ -148,7 +148,7 @@ def reveal(draft: Draft, path: str) -> None:
 
 
 def guard_repository(draft: Draft, root: str) -> None:
-    """What git runs or obeys when its owner next uses it: hooks and configuration, of the repository and its modules."""
+    """What git runs or obeys when its owner next uses it: hooks and configuration, also of submodules."""
     git = os.path.join(root, ".git")
     if os.path.isfile(git):
         guard_worktree(draft, root, git)
@@ -241,7 +241,7 @@ def between(root: str, path: str) -> list[str]:
 
 
 def tidy(rules: dict[str, Access]) -> dict[str, Access]:
-    """Parents first, without what says again what already holds; but a `write` below a `write` keeps its folder in place."""
+    """Parents first, without what holds already; but a `write` below a `write` keeps its folder from being moved."""
     kept: dict[str, Access] = {}
     for path in sorted(rules, key=lambda path: path.split("/")):
         access = rules[path]

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox_backends import Openings
 from toolyard.process.sandbox_layout import Places, lay_out
 from toolyard.process.sandbox_properties import Tested
@@ -65,12 +66,13 @@ class Scene:
 
     def run(self, backend: Backend, means: Means) -> Tested:
         """Try everything inside; what only shows outside is looked for afterwards."""
-        shared = self.folder / "shared"
+        shared = SharedFolder()
+        self._closing.callback(shared.remove)
         layout = lay_out(self._places())
         if backend != "landlock":
             for wanted in layout.placeholders:
                 os.mkdir(wanted.path)
-        confinement = means.confinement(backend, layout, Openings(), str(shared))
+        confinement = means.confinement(backend, layout, Openings(), shared)
         argv = [
             *(*confinement.words, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
             json.dumps(self._described(confinement.options, confinement.tmp)),
@@ -130,7 +132,7 @@ class Scene:
 
 def make_files(folder: Path) -> None:
     """What the tries are about."""
-    for name in ("home/.ssh", "workspace/store", "repository/.git", "outside", "shared/empty", "shared/tmp"):
+    for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
     for name in ("home/.ssh/key", "home/.netrc", "home/.bashrc", "outside/file", "repository/.git/config"):
         (folder / name).write_text("secret")

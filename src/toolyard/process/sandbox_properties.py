@@ -15,7 +15,7 @@ PROPERTIES: tuple[Property, ...] = get_args(Property)
 MEANINGS: dict[Property, str] = {
     "writes": "nothing outside the workspace can be written",
     "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
-    "protected": "inside the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
+    "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
     "network": "nothing outside can be reached over a network",
     "sockets": "no socket of another process can be reached",
     "processes": "no other process can be signalled, traced or looked into",

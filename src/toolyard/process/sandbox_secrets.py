@@ -17,7 +17,8 @@ HOME_SECRETS = (
     *(".databricks.cfg", ".snowflake", ".snowsql", ".config/rclone", ".rclone.conf", ".config/wrangler", ".wrangler"),
     *(".config/containers", ".docker/config.json", ".config/helm", ".config/linode-cli", ".oci", ".bluemix"),
     # forges and registries
-    *(".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub", ".config/glab-cli"),
+    *(".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub"),
+    *(".config/glab-cli", ".config/tea", ".config/fj"),
     *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".config/pip", ".pip", ".config/pypoetry/auth.toml"),
     *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".composer/auth.json", ".nuget/NuGet"),
     *(".config/composer/auth.json", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
@@ -26,8 +27,8 @@ HOME_SECRETS = (
     *(".pgpass", ".my.cnf", ".mylogin.cnf", ".config/mongodb", ".dbeaver4", ".local/share/DBeaverData"),
     # models and agents
     *(".anthropic", ".claude", ".claude.json", ".codex", ".gemini", ".config/openai", ".config/github-copilot"),
-    *(".cache/huggingface/token", ".huggingface", ".kaggle", ".config/io.datasette.llm", ".config/goose", ".config/toolyard"),
-    *(".local/share/opencode", ".aider.conf.yml", ".continue", ".cursor", ".config/wandb"),
+    *(".cache/huggingface/token", ".huggingface", ".kaggle", ".config/io.datasette.llm", ".config/goose"),
+    *(".config/toolyard", ".local/share/opencode", ".aider.conf.yml", ".continue", ".cursor", ".config/wandb"),
     # people: browsers, mail, messages, money, what was typed
     *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"),
     *(".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".librewolf", ".zen", ".cache/mozilla"),
@@ -45,11 +46,11 @@ STARTUP_FILES = (
     *(".config/fish/config.fish", ".gitconfig", ".config/git/config", ".vimrc", ".tmux.conf", ".pythonrc.py"),
     *(".pam_environment", ".config/environment.d", ".config/systemd/user", ".config/autostart", ".local/bin", "bin"),
 )  # fmt: skip
-"""Below a home: what runs, or decides what runs, when its owner next does something. Nobody in a sandbox writes them."""
+"""Below a home: what runs, or decides what runs, when its owner next does something. Nobody inside writes them."""
 
 SYSTEM_FOLDERS = frozenset({
     *("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt"),
-    *("/proc", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/usr/local", "/usr/bin"),
+    *("/proc", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/usr/local", "/usr/bin"),  # noqa: S108
 })  # fmt: skip
 """Nobody's workspace, whoever starts us there."""
 

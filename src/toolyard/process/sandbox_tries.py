@@ -39,7 +39,9 @@ def main() -> None:
     sys.stdout.write(json.dumps({name: opened(tries, scene, libc) for name, tries in TRIES.items()}))
 
 
-def opened(tries: list[Callable[[dict[str, Any], ctypes.CDLL], bool]], scene: dict[str, Any], libc: ctypes.CDLL) -> list[str]:
+def opened(
+    tries: list[Callable[[dict[str, Any], ctypes.CDLL], bool]], scene: dict[str, Any], libc: ctypes.CDLL
+) -> list[str]:
     """The names of the tries that succeeded."""
     return [each.__name__ for each in tries if succeeds(each, scene, libc)]
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from toolyard.process.private_folders import PrivateFolder
+
 __all__ = ["OutputChannel", "OwnOutput", "Terminal", "Transcript"]
 
 READ_SIZE = 1 << 16
@@ -90,12 +92,12 @@ class Transcript:
 class OutputChannel:
     """A named pipe that commands print to: its end tells that none of them has it any more."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.word = quoted(path)
-        """The path as bash reads it."""
-        os.mkfifo(path, 0o600)
-        self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    def __init__(self, folder: PrivateFolder, name: str) -> None:
+        self.word = quoted(folder.place(name))
+        """Its path as bash reads it."""
+        self._folder = folder
+        self._name = name
+        self._fd = folder.new_pipe(name, os.O_RDONLY)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._listening = False
@@ -144,7 +146,7 @@ class OutputChannel:
             os.close(self._fd)
             self._fd = -1
             with contextlib.suppress(OSError):
-                os.unlink(self.path)
+                self._folder.remove_file(self._name)
 
     def _listen(self) -> None:
         self._timer = None
