@@ -127,7 +127,7 @@ def pid_of_handle(handle: int) -> int:
 
 
 def pid_outside(inner: int, parent: int) -> int:
-    """The number here of a child that has the number `inner` in its own namespace."""
+    """The number here of a child that has the number `inner` in its own namespace; zero when it is gone."""
     for pid in children_of(parent):
         try:
             with open(f"/proc/{pid}/status", "rb") as status:
@@ -135,7 +135,7 @@ def pid_outside(inner: int, parent: int) -> int:
                     return pid
         except OSError:
             continue
-    return inner
+    return 0
 
 
 def descendants(heads: Iterable[int]) -> dict[int, int]:

@@ -55,9 +55,9 @@ NO_LIMITS = Limits()
 PARENT = ParentEnvironment()
 OUR_OWN = frozenset({
     b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
-    b"PS1", b"PS2", b"TMOUT",
+    b"PS1", b"PS2", b"PS4", b"TMOUT",
 })  # fmt: skip
-"""Variables that mean something only to a shell with a person before it."""
+"""Variables that mean something only to a shell with a person before it, or run something before its first command."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
