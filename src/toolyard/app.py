@@ -27,6 +27,7 @@ from toolyard.process.limits import Limits
 from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
 from toolyard.runtime.redaction import Redactor
+from toolyard.runtime.sandboxing import sandbox_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,18 +64,18 @@ class AgentApplication:
         self._approver = approver
         self._only = only
         self._session = session or uuid.uuid4().hex
-        self._cache = SchemaCache(Path(cache_dir or default_cache_dir()) / "bash-schemas.json")
+        self._cache_dir = Path(os.path.abspath(cache_dir or default_cache_dir()))
+        self._cache = SchemaCache(self._cache_dir / "bash-schemas.json")
         self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
         self._loaded: Loaded | None = None
         self._apart: Loaded | None = None
-        self._children: Children | None = None
+        self._retired: list[Children] = []
         self._reloading = asyncio.Lock()
         self._audit = NdjsonAudit(self._sessions_dir / "audit", on_failure=self._say_audit)
         os.environ.update(self._overrides)
 
     async def __aenter__(self) -> AgentApplication:
-        self._children = Children()
         self._loaded = await self._load()
         return self
 
@@ -82,11 +83,11 @@ class AgentApplication:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         loaded, self._loaded = self._loaded, None
-        children, self._children = self._children, None
         if loaded:
             await loaded.aclose()
-        if children:
+        for children in (*self._retired, *([loaded.children] if loaded else [])):
             await children.aclose()
+        self._retired.clear()
         self._audit.close()
 
     def get_config_errors(self) -> list[dict[str, str | int | None]]:
@@ -161,9 +162,19 @@ class AgentApplication:
         after = await self._load(before)
         if not after.configuration.readable and before.configuration.readable:
             before.take_over_stamps(after)
+            if after.children is not before.children:
+                await after.children.aclose()
         else:
             self._loaded = after
             await before.aclose(except_for=after)
+            await self._retire(before.children, after.children)
+
+    async def _retire(self, before: Children, after: Children) -> None:
+        """Close what ran children before a reload, or let it finish what it still does."""
+        self._retired = [*self._retired, *([before] if before is not after else [])]
+        for children in [children for children in self._retired if not children.is_busy]:
+            self._retired.remove(children)
+            await children.aclose()
 
     async def refresh(self) -> None:
         """Look at the configuration and every tool file again."""
@@ -181,9 +192,10 @@ class AgentApplication:
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        workshop = self._workshop(configuration)
+        children = await self._children(configuration, before)
+        workshop = self._workshop(configuration, children)
         if workshop and self._cache.is_empty and configuration.loads_bash_tools:
-            workshop.children.start()  # every schema will have to be read: let it start while we look for them
+            children.start()  # every schema will have to be read: let it start while we look for them
         loader = Loader(configuration.policy, workshop)
         kept = before.catalog.sources() if before else ()
         entries = configuration.value.get("plugins")
@@ -192,7 +204,17 @@ class AgentApplication:
         catalog = Catalog(loader.sources(entries, configuration.document, kept))
         await catalog.refresh()
         self._cache.save()
-        return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog))
+        self._say_sandbox(configuration, children)
+        return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog, children), children)
+
+    async def _children(self, configuration: Configuration, before: Loaded | None) -> Children:
+        """Who runs the tools' processes: those from before a reload, unless they are kept in otherwise now."""
+        sandbox = sandbox_for(configuration, sessions=self._sessions_dir, cache=self._cache_dir, cwd=os.getcwd())
+        if before and before.children.sandbox == sandbox and not (sandbox and before.children.is_stale()):
+            return before.children
+        if sandbox and not sandbox.is_known():
+            await asyncio.to_thread(sandbox.choose)  # the first time on a machine it is tried what it can do
+        return Children(sandbox)
 
     def _load_apart(self) -> Loaded:
         """Load without an open application: in a loop and with processes of its own, ended before this returns."""
@@ -200,21 +222,18 @@ class AgentApplication:
             return self._apart
 
         async def load() -> Loaded:
-            self._children = Children()
-            try:
-                return await self._load()
-            finally:
-                await self._children.aclose()
-                self._children = None
+            loaded = await self._load()
+            await loaded.children.aclose()
+            return loaded
 
         # A thread, because the caller may be inside a running event loop.
         with ThreadPoolExecutor(1) as thread:
             self._apart = thread.submit(asyncio.run, load()).result()
         return self._apart
 
-    def _workshop(self, configuration: Configuration) -> BashWorkshop | None:
+    def _workshop(self, configuration: Configuration, children: Children) -> BashWorkshop | None:
         bash = find_bash()
-        if bash is None or self._children is None:
+        if bash is None:
             return None
         policy, limits = configuration.policy, configuration.limits
         conditions = BashConditions(
@@ -231,9 +250,9 @@ class AgentApplication:
                 output_bytes=limits.output_bytes,
             ),
         )
-        return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
+        return BashWorkshop(bash=bash, children=children, conditions=conditions, cache=self._cache)
 
-    def _invoker(self, configuration: Configuration, catalog: Catalog) -> Invoker:
+    def _invoker(self, configuration: Configuration, catalog: Catalog, children: Children) -> Invoker:
         self._audit.policy = configuration.audit
         secrets = process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value))
         return Invoker(
@@ -242,7 +261,16 @@ class AgentApplication:
             redactor=Redactor(secrets),
             permissions=self._permissions,
             approver=self._approver,
+            sandbox=children.sandbox,
         )
+
+    def _say_sandbox(self, configuration: Configuration, children: Children) -> None:
+        """A sandbox that is required and cannot be had stops every call; say so before the first."""
+        self._said = [problem for problem in self._said if problem.code != "sandbox_unavailable"]
+        if children.sandbox and (reason := children.sandbox.refusal()):
+            hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
+            where = configuration.document.position(("sandbox", "mode"))
+            self._said.append(ConfigProblem(code="sandbox_unavailable", message=reason, hint=hint, where=where))
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"
@@ -283,10 +311,14 @@ class AgentApplication:
 class Loaded:
     """A configuration with everything that came of it."""
 
-    def __init__(self, configuration: Configuration, loader: Loader, catalog: Catalog, invoker: Invoker) -> None:
+    def __init__(
+        self, configuration: Configuration, loader: Loader, catalog: Catalog, invoker: Invoker, children: Children
+    ) -> None:
         self.configuration = configuration
         self.catalog = catalog
         self.invoker = invoker
+        self.children = children
+        self._cwd = os.getcwd()
         self._loader = loader
         self._broken_edit: tuple[ConfigProblem, ...] = ()
         config = str(configuration.document.path)
@@ -300,10 +332,10 @@ class Loaded:
 
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""
-        for path, stamp in self._stamps.items():  # noqa: SIM110 - asked at every call, and a generator costs more
+        for path, stamp in self._stamps.items():
             if stamp_of(path) != stamp:
                 return True
-        return False
+        return self.children.is_stale() or (self.children.sandbox is not None and os.getcwd() != self._cwd)
 
     def take_over_stamps(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""

@@ -11,7 +11,14 @@ from toolyard.config.document import Document, read_document
 from toolyard.config.layers import effective_config
 from toolyard.config.placeholders import Names, expand_placeholders
 from toolyard.config.problems import ConfigProblem
-from toolyard.config.settings import AuditPolicy, OutputSettings, PluginPolicy, ResourceLimits, read_section
+from toolyard.config.settings import (
+    AuditPolicy,
+    OutputSettings,
+    PluginPolicy,
+    ResourceLimits,
+    SandboxSettings,
+    read_section,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +38,7 @@ class Configuration:
     output: OutputSettings = field(default_factory=OutputSettings)
     limits: ResourceLimits = field(default_factory=ResourceLimits)
     audit: AuditPolicy = field(default_factory=AuditPolicy)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     problems: tuple[ConfigProblem, ...] = ()
     readable: bool = True
     """Whether there is a configuration at all, or only the reason why not."""
@@ -65,7 +73,11 @@ def read_configuration(path: Path, names: Names) -> Configuration:
     output, output_problems = read_section(OutputSettings, value, "output", document)
     limits, limits_problems = read_section(ResourceLimits, value, "limits", document)
     audit, audit_problems = read_section(AuditPolicy, value, "audit", document)
-    found = (*problems, *policy_problems, *output_problems, *limits_problems, *audit_problems)
+    sandbox, sandbox_problems = read_section(SandboxSettings, value, "sandbox", document)
+    found = (
+        *(*problems, *policy_problems, *output_problems, *limits_problems, *audit_problems),
+        *sandbox_problems,
+    )
     return Configuration(
         document=document,
         value=value,
@@ -73,6 +85,7 @@ def read_configuration(path: Path, names: Names) -> Configuration:
         output=output,
         limits=limits,
         audit=audit,
+        sandbox=sandbox,
         problems=(*found, *narrower_plugins(value, document)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document
     from toolyard.core.tool import Json
 
-__all__ = ["AuditPolicy", "OutputSettings", "PluginPolicy", "ResourceLimits", "read_section"]
+__all__ = ["AuditPolicy", "OutputSettings", "PluginPolicy", "ResourceLimits", "SandboxSettings", "read_section"]
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -53,6 +53,28 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """`audit`: what happens when the audit log cannot be written."""
 
     on_failure: Literal["continue", "stop"] = "continue"
+
+
+SandboxProperty = Literal[
+    "writes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
+]
+
+
+class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`sandbox`: what keeps the children of tools in."""
+
+    mode: Literal["auto", "require", "off"] = "auto"
+    """The best that the machine has; only if it keeps what is required; nothing."""
+    properties: list[SandboxProperty] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
+    """What `require` requires."""
+    network: bool = False
+    hosts: list[str] = []
+    """Names that can be reached although the network is off."""
+    unix_sockets: bool = False
+    writable: list[str] = []
+    readable: list[str] = []
+    hidden: list[str] = []
+    """Paths; relative ones start at the configuration file's folder."""
 
 
 Section = TypeVar("Section", bound=msgspec.Struct)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import tempfile
@@ -101,13 +102,23 @@ class Children:
         return self._keeper.sandbox
 
     @property
+    def is_busy(self) -> bool:
+        """Whether any child runs."""
+        return self._keeper.is_busy
+
+    def is_stale(self) -> bool:
+        """Whether their sandbox does not keep in any more what it should, or not where they work now."""
+        return self._keeper.sandbox is not None and self._keeper.sandbox.is_stale()
+
+    @property
     def keeper(self) -> KeeperLink:
         """For children that last longer than a call."""
         return self._keeper
 
     def start(self) -> None:
-        """Get ready for the first child, which then need not wait."""
-        self._keeper.start()
+        """Get ready for the first child, which then need not wait; what stands against it is said to that child."""
+        with contextlib.suppress(ProcessError):
+            self._keeper.start()
 
     async def run(self, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""

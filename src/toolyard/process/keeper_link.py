@@ -128,6 +128,11 @@ class KeeperLink:
         return self._connection.keeper_pid if self._connection else None
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a child was asked for that is not gone."""
+        return bool(self._waiting)
+
+    @property
     def exchange(self) -> str | None:
         """A folder that both the application and its children can write; None for any, where nothing keeps them in."""
         return self.sandbox.folder().exchange if self._connect().confinement and self.sandbox else None

@@ -54,12 +54,21 @@ class SandboxReport:
     unguarded: tuple[str, ...]
     """What should be protected and cannot be."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A backend, what it keeps in, and why those before it were not taken."""
+
+    backend: Backend | None
+    held: tuple[Property, ...]
+    passed_over: Mapping[Backend, str]
+
     @property
     def name(self) -> str:
         """In a few words, for the audit log."""
-        lacking = [name for name, holds in self.properties.items() if not holds]
         if self.backend is None:
             return "none"
+        lacking = [name for name in PROPERTIES if name not in self.held]
         return f"{self.backend} without {', '.join(lacking)}" if lacking else self.backend
 
 
@@ -69,65 +78,81 @@ class Sandbox:
     def __init__(self, policy: SandboxPolicy, places: Places) -> None:
         self.policy = policy
         self.places = places
-        self.layout: Layout = lay_out(places)
+        self._layout: Layout | None = None
         self._test: SelfTest | None = None
         self._failed: dict[Backend, str] = {}
-        self._report: SandboxReport | None = None
+        self._choice: Choice | None = None
         self._folder: SharedFolder | None = None
         self._placeholders: Placeholders | None = None
+        self._guarded: dict[str, tuple[int, int] | None] = {}
 
     def __eq__(self, other: object) -> bool:
         """Whether children in the other are in just such a one."""
-        return isinstance(other, Sandbox) and (self.policy, self.places, self.layout) == (
-            other.policy,
-            other.places,
-            other.layout,
-        )
+        return isinstance(other, Sandbox) and (self.policy, self.places) == (other.policy, other.places)
 
     __hash__ = None  # type: ignore[assignment]  # it changes while it lives
 
-    def report(self) -> SandboxReport:
-        """What children run in; the first time on a machine this takes a moment."""
-        self._report = self._report or self._choose()
-        return self._report
+    @property
+    def layout(self) -> Layout:
+        """What its inside looks like."""
+        self._layout = self._layout or lay_out(self.places)
+        return self._layout
 
-    def _choose(self) -> SandboxReport:
-        """The first backend that keeps most; one that keeps everything ends the search."""
-        best: Backend | None = None
-        held: tuple[Property, ...] = ()
-        passed_over: dict[Backend, str] = {}
-        for backend in self.policy.backends:
-            found = self._held(backend)
-            if len(found) > len(held):
-                best, held = backend, found
-            if len(held) == len(PROPERTIES) - len(self._opened()):
-                break
-            passed_over[backend] = self._why_not(backend)
+    @property
+    def name(self) -> str:
+        """What it is, for the audit log."""
+        return self.choose().name
+
+    def is_known(self) -> bool:
+        """Whether it can be chosen without trying anything out."""
+        return all(self._tested().knows(backend) for backend in self.policy.backends[:1])
+
+    def is_stale(self) -> bool:
+        """Whether it was built around files that others have replaced since, which then are protected no more."""
+        for path, identity in self._guarded.items():  # noqa: SIM110 - asked at every call, and a generator costs more
+            if identity_of(path) != identity:
+                return True
+        return False
+
+    def choose(self) -> Choice:
+        """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
+        self._choice = self._choice or self._choose()
+        return self._choice
+
+    def report(self) -> SandboxReport:
+        """What children run in, for a person."""
+        choice = self.choose()
         return SandboxReport(
-            backend=best,
-            properties={name: name in held for name in PROPERTIES},
-            passed_over={backend: reason for backend, reason in passed_over.items() if backend != best},
+            backend=choice.backend,
+            properties={name: name in choice.held for name in PROPERTIES},
+            passed_over=choice.passed_over,
             writable=tuple(self.layout.writable()),
             unguarded=tuple(self.layout.unguarded),
         )
 
     def confinement(self) -> Confinement | None:
         """The way in; None when there is none and none is needed. NoSandbox when one is required and cannot be had."""
-        report = self.report()
-        self._demand(report)
-        if report.backend is None:
+        choice = self.choose()
+        if reason := self.refusal():
+            raise NoSandbox(reason)
+        if choice.backend is None:
             return None
         openings = Openings(
             network=self.policy.network, proxy=bool(self.policy.hosts), unix_sockets=self.policy.unix_sockets
         )
-        if report.backend != "landlock":
+        if choice.backend != "landlock":
             self._placeholders = self._placeholders or Placeholders(self.layout.placeholders)
-        return self._tested().means.confinement(report.backend, self.layout, openings, self.folder())
+            self._guarded = {path: identity_of(path) for path in self.layout.guards()}
+        return self._tested().means.confinement(choice.backend, self.layout, openings, self.folder())
+
+    def refusal(self) -> str | None:
+        """Why nothing may be run: something is required that no backend keeps in."""
+        return self._unmet(self.choose()) if self.policy.mode == "require" else None
 
     def refuse(self, backend: Backend, reason: str) -> None:
         """A backend that keeps everything in could not be started here: go on with the next."""
         self._failed[backend] = reason
-        self._report = None
+        self._choice = None
 
     def inside(self, confinement: Confinement, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """Variables that point to places which are not there inside, pointed to ones that are."""
@@ -154,16 +179,28 @@ class Sandbox:
             self._placeholders.remove()
         self._folder = self._placeholders = None
 
-    def _demand(self, report: SandboxReport) -> None:
-        if self.policy.mode != "require":
-            return
+    def _choose(self) -> Choice:
+        best: Backend | None = None
+        held: tuple[Property, ...] = ()
+        passed_over: dict[Backend, str] = {}
+        for backend in self.policy.backends:
+            found = self._held(backend)
+            if len(found) > len(held):
+                best, held = backend, found
+            if len(held) == len(PROPERTIES) - len(self._opened()):
+                break
+            passed_over[backend] = self._why_not(backend)
+        reasons = {backend: reason for backend, reason in passed_over.items() if backend != best}
+        return Choice(backend=best, held=held, passed_over=reasons)
+
+    def _unmet(self, choice: Choice) -> str | None:
         wanted = [name for name in self.policy.properties if name not in self._opened()]
-        missing = [name for name in wanted if not report.properties[name]]
-        if missing:
-            reasons = "; ".join(f"{backend}: {reason}" for backend, reason in report.passed_over.items())
-            raise NoSandbox(f"no sandbox here keeps what is required: {', '.join(missing)} ({reasons})")
-        if report.unguarded and "protected" in self.policy.properties:
-            raise NoSandbox(f"a link cannot be protected: {', '.join(report.unguarded)}")
+        if missing := [name for name in wanted if name not in choice.held]:
+            reasons = "; ".join(f"{backend}: {reason}" for backend, reason in choice.passed_over.items())
+            return f"no sandbox here keeps what is required: {', '.join(missing)} ({reasons})"
+        if self.layout.unguarded and "protected" in wanted:
+            return f"this cannot be protected by the sandbox: {', '.join(self.layout.unguarded)}"
+        return None
 
     def _held(self, backend: Backend) -> tuple[Property, ...]:
         if backend in self._failed or self._tested().means.lacking(backend):
@@ -186,3 +223,12 @@ class Sandbox:
     def _tested(self) -> SelfTest:
         self._test = self._test or SelfTest()
         return self._test
+
+
+def identity_of(path: str) -> tuple[int, int] | None:
+    """Which file a path leads to now."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino

@@ -35,6 +35,10 @@ class SelfTest:
         self.means = read_means(known.get("means")) or available()
         self._known: dict[Backend, Tested] = {name: Tested(**one) for name, one in known.get("tested", {}).items()}
 
+    def knows(self, backend: Backend) -> bool:
+        """Whether a backend was tried already, or cannot be."""
+        return backend in self._known or self.means.lacking(backend) is not None
+
     def result(self, backend: Backend) -> Tested:
         """What a backend keeps in."""
         if backend not in self._known:

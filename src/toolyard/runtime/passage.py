@@ -219,6 +219,8 @@ class Passage:
 
     def _record_end(self, result: ToolResult, duration: float) -> None:
         recorded = self._recorded or self._record()
+        if self._ready:
+            recorded["sandbox"] = self._sandbox_of(self._ready.tool)  # only now it is sure which one could be built
         try:
             self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
         except AuditUnavailable:
@@ -240,12 +242,19 @@ class Passage:
             "kind": ready.tool.kind,
             "cwd": plan.cwd or self._settings.cwd,
             "envKeys": plan.env_keys,
+            "sandbox": self._sandbox_of(ready.tool),
         }
         if plan.command is not None:
             record["command"] = redactor.redact(plan.command)
         else:
             record["argv"] = [redactor.redact(word) for word in plan.argv] if redactor.knows_any else plan.argv
         return record
+
+    def _sandbox_of(self, tool: Tool) -> str:
+        """What keeps a tool in; one that runs in the application itself, or elsewhere, says so."""
+        if self._path.sandbox is None:
+            return "off"
+        return self._path.sandbox.name if getattr(tool, "confined", True) else "none"
 
     def _redacted(self, data: JsonObject | None) -> JsonObject | None:
         """The same for the texts beside the text."""
