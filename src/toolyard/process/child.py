@@ -102,6 +102,11 @@ class Children:
         return self._keeper.sandbox
 
     @property
+    def handouts(self) -> str | None:
+        """A folder of ours that children can read; None for any, where nothing keeps them in."""
+        return self.sandbox.folder().handouts if self.sandbox else None
+
+    @property
     def is_busy(self) -> bool:
         """Whether any child runs."""
         return self._keeper.is_busy

@@ -12,13 +12,14 @@ number of our own choice.
 
 Messages, both ends of which are the same interpreter:
 
-    application → keeper    ("confine", first mark, own pids, options), once and first of all, to a keeper in a sandbox
+    application → keeper    ("confine", first mark, own pids, proxy, options), first of all to a keeper in a sandbox
                             ("environment", variables), for every child from now on
                             ("spawn", id, argv, cwd, extra variables, limits, targets, home), with a descriptor for
                                 each target
                             ("release", id), of a shell that has ended: forget it when nothing of it is left
                             ("kill", id, grace)
-    keeper → application    ("hello", protections), or ("unconfined", reason) and nothing more
+    keeper → application    ("hello", protections), with the port of the proxy if there is one, or
+                                ("unconfined", reason) and nothing more
                             ("failed", id, errno, what)
                             ("started", id, pid, first mark) and ("exited", id, wait status), of one with a home only;
                                 the first with a handle on the process where its number means nothing outside
@@ -140,6 +141,7 @@ class Keeper:
         self.rttime_soft = resource.getrlimit(resource.RLIMIT_RTTIME)[0] if LINUX else 0
         self.last_mark = first_mark(os.getpid())
         self.own_pids = self.confined = False
+        self.proxy: list[int] = []
         self.closing = False
         self.asked_to_close = False
         self.more_to_reap = False
@@ -161,9 +163,10 @@ class Keeper:
                 return False
             self.inbox += data
         self.channel.setblocking(False)
-        [(_, self.last_mark, self.own_pids, options)] = messages
+        [(_, self.last_mark, self.own_pids, proxy, options)] = messages
         self.confined = True
         try:
+            self.proxy = open_port() if proxy else []
             confine(**options)
         except OSError as error:
             self.send(("unconfined", str(error)))
@@ -178,7 +181,7 @@ class Keeper:
         owner_exit = self.owner_exit
         if owner_exit is not None:
             self.poll.register(owner_exit, select.POLLIN)
-        self.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}))
+        self.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}), self.proxy)
         while not (self.closing and not self.calls):
             ready = {fd for fd, _ in self.poll.poll(self.poll_timeout())}
             # Looked up now: while messages are handled, the descriptor of one that ended may become that of a new one.
@@ -506,6 +509,14 @@ class Keeper:
 
 
 CMSG_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+def open_port() -> list[int]:
+    """A port in the sandbox's own network, at which the application will answer from outside."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    return [listener.detach()]
 
 
 def remove_folder(folder: bytes) -> None:

@@ -180,7 +180,8 @@ class KeeperLink:
         """The variables as they are true where the children are."""
         if connection.confinement is None or self.sandbox is None:
             return dict(env)
-        return self.sandbox.inside(connection.confinement, env)
+        port = connection.port.getsockname()[1] if connection.port else None
+        return self.sandbox.inside(connection.confinement, env, proxy_port=port)
 
     def start(self) -> None:
         """Start the keeper now, for a child that is about to come."""
@@ -205,12 +206,14 @@ class KeeperLink:
         """End the keeper and with it every child; returns when they are gone."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            if self.sandbox:
+                self.sandbox.leave()
             connection.close()
             self._fail_all(KeeperLost("the application was closed while a child was running"))
             # A thread, because the keeper may need its grace to end what still runs.
             await asyncio.to_thread(wait_or_kill, connection)
         if self.sandbox:
-            self.sandbox.close()
+            await self.sandbox.aclose()
 
     def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
@@ -226,9 +229,13 @@ class KeeperLink:
         """Start a keeper in the best sandbox that can really be built; outside of any only if policy lets us."""
         while self.sandbox is not None and (confinement := self.sandbox.confinement()):
             try:
-                return Connection.open(loop, confinement, on_message=self._handle, on_lost=self._lost)
+                connection = Connection.open(loop, confinement, on_message=self._handle, on_lost=self._lost)
             except CannotStart as error:
                 self.sandbox.refuse(confinement.backend, str(error))
+            else:
+                if connection.port:
+                    self.sandbox.serve(connection.port)
+                return connection
         return Connection.open(loop, on_message=self._handle, on_lost=self._lost)
 
     def _handle(self, message: tuple[Any, ...]) -> None:
@@ -285,6 +292,8 @@ class Connection:
         self.first_mark = first_mark(process.pid)
         self.keeper_pid = process.pid
         """The keeper's own number; in a sandbox its starter is another process."""
+        self.port: socket.socket | None = None
+        """Where children that may reach some hosts ask for them."""
         self._channel = channel
         self._on_message = on_message
         self._on_lost = on_lost
@@ -330,7 +339,12 @@ class Connection:
         message: tuple[Any, ...] = ("unconfined", "it does not answer")
         try:
             self._channel.sendall(
-                pack_message(("confine", self.first_mark, confinement.own_pids, confinement.encoded_options()))
+                pack_message(
+                    (
+                        *("confine", self.first_mark, confinement.own_pids, confinement.proxy),
+                        confinement.encoded_options(),
+                    )
+                )
             )
             message = self._first_message(complaints)
         except OSError:
@@ -339,14 +353,18 @@ class Connection:
             self.process.kill()
             self.process.wait()
             raise CannotStart(f"{confinement.backend}: {message[1]}", errno=errno.EPERM)
-        self.keeper_pid = (
-            next(iter(children_of(self.process.pid)), self.process.pid) if confinement.words else self.process.pid
-        )
+        self.keeper_pid = innermost(self.process.pid)
+        if confinement.proxy and self._fds:
+            self.port = socket.socket(fileno=self._fds.pop(0))
         self._on_message(message)
 
     def _first_message(self, complaints: int | None) -> tuple[Any, ...]:
-        while data := self._channel.recv(1 << 16):
+        while True:
+            data, fds, _, _ = socket.recv_fds(self._channel, 1 << 16, MOST_FDS)
+            self._fds += fds
             self._inbox += data
+            if not data:
+                break
             for message in take_messages(self._inbox):
                 return message
         self.process.wait(ENTER_PATIENCE)
@@ -364,6 +382,8 @@ class Connection:
         self.loop.remove_reader(self._channel)
         self.loop.remove_writer(self._channel)
         self._channel.close()
+        if self.port:
+            self.port.close()
         for _, fds in self._outbox:
             close_all(fds)
         self._outbox.clear()
@@ -433,7 +453,7 @@ def start_keeper(
     try:
         return subprocess.Popen(
             [
-                *(confinement.words if confinement else ()),
+                *(in_sandbox(confinement) if confinement else ()),
                 *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
                 *(("confined",) if confinement else ()),
                 *(str(channel.fileno()), str(-1 if owner is None else owner)),
@@ -451,6 +471,21 @@ def start_keeper(
     finally:
         if owner is not None:
             os.close(owner)
+
+
+def in_sandbox(confinement: Confinement) -> list[str]:
+    """What comes before the keeper: a shell that cleans up after it if we cannot, and the way into the sandbox."""
+    from toolyard.process.sandbox_cleanup import CLEANS_UP
+
+    shell = ["/bin/sh", "-c", CLEANS_UP, "sh", confinement.lasting, sys.executable, str(PACKAGE_FOLDER)]
+    return [*shell, *confinement.words]
+
+
+def innermost(pid: int) -> int:
+    """The last of a chain of processes that each have started one."""
+    while found := children_of(pid):
+        pid = found[0]
+    return pid
 
 
 def open_terminal(path: bytes) -> int:

@@ -1,7 +1,7 @@
 """What stands in the place of files that must not come to be, while a sandbox lasts.
 
-A mount needs something to be mounted on. So an empty folder or file is put there, hidden from nobody, and removed
-again by the last sandbox that needs it.
+A mount needs something to be mounted on. So an empty folder, or a file that changes nothing for whoever reads it, is
+put there, hidden from nobody, and removed again by the last sandbox that needs it.
 """
 
 from __future__ import annotations
@@ -9,36 +9,59 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from toolyard.process.sandbox_layout import Placeholder
+__all__ = ["Placeholder", "Placeholders", "remove_unclaimed"]
 
-__all__ = ["Placeholders"]
+Placeholder = tuple[str, bytes | None]
+"""A path, and the content of a file; None for a folder."""
 
 
 class Placeholders:
     """Put there at once, and removed when nobody needs them any more."""
 
     def __init__(self, wanted: Sequence[Placeholder]) -> None:
-        self._wanted = wanted
-        self._claims = {folder: claim(folder) for folder in {os.path.dirname(one.path) for one in wanted}}
-        for one in wanted:
-            with contextlib.suppress(FileExistsError):
-                put(one)
+        self.put = [one for one in wanted if is_put(one)]
+        """Those that could be; where we cannot make anything, nobody inside can."""
+        self._claims = [claim(folder) for folder in sorted({os.path.dirname(path) for path, _ in self.put})]
 
     def remove(self) -> None:
-        """Remove what is still empty and what no other sandbox needs."""
-        for folder, fd in self._claims.items():
-            with contextlib.suppress(OSError):
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                for one in self._wanted:
-                    if os.path.dirname(one.path) == folder:
-                        remove_empty(one)
+        """Remove what is still as it was and what no other sandbox needs."""
+        for fd in self._claims:
             os.close(fd)
         self._claims.clear()
+        remove_unclaimed(self.put)
+
+
+def remove_unclaimed(placeholders: Iterable[Placeholder]) -> None:
+    """Remove placeholders in folders that no sandbox claims."""
+    for path, content in placeholders:
+        with contextlib.suppress(OSError):
+            fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(path, content)
+            finally:
+                os.close(fd)
+
+
+def is_put(one: Placeholder) -> bool:
+    """Put a placeholder, unless it is there."""
+    path, content = one
+    try:
+        if content is None:
+            os.mkdir(path)
+        else:
+            with open(path, "xb") as file:
+                file.write(content)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def claim(folder: str) -> int:
@@ -49,16 +72,12 @@ def claim(folder: str) -> int:
     return fd
 
 
-def put(one: Placeholder) -> None:
-    if one.kind == "folder":
-        os.mkdir(one.path)
-    else:
-        os.close(os.open(one.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
-
-
-def remove_empty(one: Placeholder) -> None:
-    with contextlib.suppress(OSError):
-        if one.kind == "folder":
-            os.rmdir(one.path)
-        elif os.path.getsize(one.path) == 0:
-            os.unlink(one.path)
+def remove(path: str, content: bytes | None) -> None:
+    """Remove what is as we put it."""
+    if content is None:
+        os.rmdir(path)
+        return
+    with open(path, "rb") as file:
+        unchanged = file.read(len(content) + 1) == content
+    if unchanged:
+        os.unlink(path)

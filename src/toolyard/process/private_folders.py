@@ -14,6 +14,8 @@ import stat
 import tempfile
 import time
 
+from toolyard.process.sandbox_cleanup import LASTING
+
 __all__ = ["PrivateFolder", "SharedFolder"]
 
 PREFIX = "toolyard-"
@@ -88,6 +90,7 @@ class SharedFolder:
         self.path = new_folder(bases(), SHARED)
         self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._claim, fcntl.LOCK_SH)
+        self.lasting = os.path.join(self.path, LASTING)
         self.exchange, self.handouts, self.tmp, self.empty = (
             os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp", "empty")
         )

@@ -6,6 +6,8 @@ costs what it costs outside.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +21,10 @@ from toolyard.process.sandbox_layout import lay_out
 from toolyard.process.sandbox_properties import PROPERTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import socket
+    from collections.abc import Callable, Mapping
 
+    from toolyard.process.proxy import Decision, Proxy
     from toolyard.process.sandbox_backends import Backend, Confinement
     from toolyard.process.sandbox_layout import Layout, Places
     from toolyard.process.sandbox_properties import Property
@@ -85,6 +89,9 @@ class Sandbox:
         self._folder: SharedFolder | None = None
         self._placeholders: Placeholders | None = None
         self._guarded: dict[str, tuple[int, int] | None] = {}
+        self._proxies: list[Proxy] = []
+        self.on_decision: Callable[[Decision], None] | None = None
+        """Hears who was reached, or was not, where hosts are named."""
 
     def __eq__(self, other: object) -> bool:
         """Whether children in the other are in just such a one."""
@@ -105,7 +112,12 @@ class Sandbox:
 
     def is_known(self) -> bool:
         """Whether it can be chosen without trying anything out."""
-        return all(self._tested().knows(backend) for backend in self.policy.backends[:1])
+        for backend in self.policy.backends:
+            if not self._tested().knows(backend):
+                return False
+            if len(self._held(backend)) == len(PROPERTIES) - len(self._opened()):
+                return True
+        return True
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are protected no more."""
@@ -141,9 +153,29 @@ class Sandbox:
             network=self.policy.network, proxy=bool(self.policy.hosts), unix_sockets=self.policy.unix_sockets
         )
         if choice.backend != "landlock":
-            self._placeholders = self._placeholders or Placeholders(self.layout.placeholders)
-            self._guarded = {path: identity_of(path) for path in self.layout.guards()}
-        return self._tested().means.confinement(choice.backend, self.layout, openings, self.folder())
+            self._guard()
+        confinement = self._tested().means.confinement(choice.backend, self.layout, openings, self.folder())
+        self._last()
+        return confinement
+
+    def _guard(self) -> None:
+        """Put there what must not come to be otherwise, and remember which files are protected."""
+        self._placeholders = self._placeholders or Placeholders(self.layout.placeholders)
+        put = {path for path, _ in self._placeholders.put}
+        self._layout = self.layout.without({path for path, _ in self.layout.placeholders} - put)
+        self._guarded = {path: identity_of(path) for path in self._layout.guards()}
+
+    def _last(self) -> None:
+        """Write down what has to be removed if we are killed."""
+        put = self._placeholders.put if self._placeholders else []
+        with open(self.folder().lasting, "w", encoding="utf-8") as file:
+            json.dump([(path, None if content is None else content.decode()) for path, content in put], file)
+
+    def leave(self) -> None:
+        """Everything inside is about to end, and what is outside will be removed by us."""
+        if self._folder:
+            with contextlib.suppress(OSError):
+                os.unlink(self._folder.lasting)
 
     def refusal(self) -> str | None:
         """Why nothing may be run: something is required that no backend keeps in."""
@@ -154,7 +186,17 @@ class Sandbox:
         self._failed[backend] = reason
         self._choice = None
 
-    def inside(self, confinement: Confinement, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    def serve(self, port: socket.socket) -> None:
+        """Answer those inside who want to reach a host."""
+        from toolyard.process.proxy import Proxy
+        from toolyard.process.proxy_hosts import Hosts
+
+        self._proxies.append(Proxy(Hosts(self.policy.hosts), self.on_decision))
+        self._proxies[-1].start(port.dup())
+
+    def inside(
+        self, confinement: Confinement, env: Mapping[bytes, bytes], *, proxy_port: int | None = None
+    ) -> dict[bytes, bytes]:
         """Variables that point to places which are not there inside, pointed to ones that are."""
         changed = dict(env)
         tmp = env.get(b"TMPDIR")
@@ -164,15 +206,18 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
-        return changed
+        return changed if proxy_port is None else changed | proxy_variables(proxy_port)
 
     def folder(self) -> SharedFolder:
         """What inside and outside share."""
         self._folder = self._folder or SharedFolder()
         return self._folder
 
-    def close(self) -> None:
-        """Remove what it needed outside."""
+    async def aclose(self) -> None:
+        """Everything inside has ended: remove what it needed outside."""
+        proxies, self._proxies = self._proxies, []
+        for proxy in proxies:
+            await proxy.aclose()
         if self._folder:
             self._folder.remove()
         if self._placeholders:
@@ -232,3 +277,11 @@ def identity_of(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return facts.st_dev, facts.st_ino
+
+
+def proxy_variables(port: int) -> dict[bytes, bytes]:
+    """By which programs know that there is a proxy, in all spellings that they look for."""
+    names = (b"http_proxy", b"https_proxy", b"HTTP_PROXY", b"HTTPS_PROXY", b"ALL_PROXY", b"all_proxy")
+    address = b"http://127.0.0.1:%d" % port
+    local = dict.fromkeys((b"no_proxy", b"NO_PROXY"), b"localhost,127.0.0.1,::1")
+    return {**dict.fromkeys(names, address), **local, b"NODE_USE_ENV_PROXY": b"1"}

@@ -49,6 +49,8 @@ class Confinement:
     proxy: bool = False
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
+    lasting: str
+    """The file whose absence says that there is nothing to clean up after it."""
 
     def encoded_options(self) -> dict[str, Any]:
         """The options as the keeper takes them, which knows paths as bytes."""
@@ -91,6 +93,7 @@ class Means:
             options=options,
             own_pids=own_pids,
             proxy=openings.proxy and not openings.network,
+            lasting=folder.lasting,
         )
 
 
@@ -109,7 +112,7 @@ def landlock_confinement(layout: Layout, openings: Openings, folder: SharedFolde
         "tcp": not openings.network,
         "drop_capabilities": os.geteuid() == 0,
     }
-    return Confinement(backend="landlock", options=options, tmp=folder.tmp)
+    return Confinement(backend="landlock", options=options, tmp=folder.tmp, lasting=folder.lasting)
 
 
 def give_up(families: list[int], *, scopes: bool) -> dict[str, Any]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
-from toolyard.process.sandbox_secrets import HOME_SECRETS, STARTUP_FILES, SYSTEM_FOLDERS, system_secrets
+from toolyard.process.sandbox_secrets import HOME_SECRETS, SYSTEM_FOLDERS, startup_files, system_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-__all__ = ["Access", "Layout", "Placeholder", "Places", "lay_out"]
+    from toolyard.process.placeholders import Placeholder
+
+__all__ = ["Access", "Layout", "Places", "lay_out"]
 
 Access = Literal["read", "write", "hidden", "private"]
 """`private` is an empty folder of the sandbox's own."""
@@ -45,19 +47,12 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placeholder:
-    """Something that must not come to be: put there empty while the sandbox lasts, so that it can be mounted over."""
-
-    path: str
-    kind: Literal["folder", "file"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """The rules by path, parents first, and what they need."""
 
     rules: dict[str, Access]
     placeholders: Sequence[Placeholder] = ()
+    """What must not come to be, and so has to be put there to be mounted over."""
     unguarded: Sequence[str] = ()
     """Paths that should be protected and cannot be: links, which anybody who may write beside them can replace."""
 
@@ -72,6 +67,11 @@ class Layout:
     def guards(self) -> list[str]:
         """What can be read only, though what is around it can be written."""
         return [path for path, access in self.rules.items() if access == "read" and self._above(path) == "write"]
+
+    def without(self, paths: Collection[str]) -> Layout:
+        """The same without rules about these paths."""
+        rules = {path: access for path, access in self.rules.items() if path not in paths}
+        return replace(self, rules=rules) if paths else self
 
     def _above(self, path: str) -> Access:
         return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
@@ -92,8 +92,11 @@ class Draft:
             if os.path.lexists(real):
                 self.rules[real] = access
 
-    def guard(self, path: str, kind: Literal["folder", "file"]) -> None:
-        """Keep a path from being written, also when it does not exist, and what is above it from being moved away."""
+    def guard(self, path: str, content: bytes | None = None) -> None:
+        """Keep a path from being written, also when it does not exist, and what is above it from being moved away.
+
+        `content` is what a file must hold so that it changes nothing; without one it is a folder that is put there.
+        """
         root, access = nearest(self.rules, path)
         if access != "write":
             return
@@ -101,7 +104,7 @@ class Draft:
             self.unguarded.append(path)
             return
         if is_missing(path):
-            self.placeholders.append(Placeholder(path=path, kind=kind))
+            self.placeholders.append((path, content))
         self.rules[path] = "read"
         for above in between(root, path):
             self.rules.setdefault(above, "write")
@@ -119,24 +122,24 @@ def lay_out(places: Places) -> Layout:
         draft.add("hidden", system_secrets())
     for path in (*places.readable, *interpreter(), *program_folders()):
         reveal(draft, path)
-    add_workspace(draft, places.workspace, home)
+    add_workspace(draft, places.workspace)
     draft.add("hidden", places.also_hidden)
     draft.add("read", places.also_readable)
     draft.add("write", places.also_writable)
     guard_home(draft, home)
     for path in places.protected:
-        draft.guard(os.path.realpath(path), "folder")
+        draft.guard(os.path.realpath(path))
     return Layout(rules=tidy(draft.rules), placeholders=draft.placeholders, unguarded=draft.unguarded)
 
 
-def add_workspace(draft: Draft, folders: Iterable[str], home: str) -> None:
-    """Folders to work in: neither the system's nor a whole home, whoever starts us there."""
-    roots = {real for path in folders if (real := os.path.realpath(path)) not in SYSTEM_FOLDERS and real != home}
+def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
+    """Folders to work in, but none of the system's, whoever starts us there."""
+    roots = {real for path in folders if os.path.isdir(real := os.path.realpath(path)) and real not in SYSTEM_FOLDERS}
     draft.add("write", roots)
     for root in sorted(roots):
         guard_repository(draft, root)
         for name in RULE_FILES:
-            draft.guard(os.path.join(root, name), "folder")
+            draft.guard(os.path.join(root, name))
 
 
 def reveal(draft: Draft, path: str) -> None:
@@ -153,7 +156,7 @@ def guard_repository(draft: Draft, root: str) -> None:
     if os.path.isfile(git):
         guard_worktree(draft, root, git)
     elif is_missing(git):
-        draft.guard(git, "folder")
+        draft.guard(git)
     else:
         guard_git_folder(draft, git)
         for module in modules_of(git):
@@ -162,7 +165,7 @@ def guard_repository(draft: Draft, root: str) -> None:
 
 def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
     """A worktree's repository is elsewhere: it can be written if it says itself that this is its worktree."""
-    draft.guard(pointer, "file")
+    draft.guard(pointer)
     with open(pointer, encoding="utf-8", errors="replace") as file:
         found = re.match(r"gitdir: (.+)\n?\Z", file.read(4096))
     own = os.path.realpath(os.path.join(root, found[1])) if found else ""
@@ -179,10 +182,10 @@ def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
 
 
 def guard_git_folder(draft: Draft, git: str) -> None:
-    draft.guard(os.path.join(git, "hooks"), "folder")
-    for name in ("config", "config.worktree", "info/attributes"):
-        if name == "config" or os.path.lexists(os.path.join(git, name)):
-            draft.guard(os.path.join(git, name), "file")
+    draft.guard(os.path.join(git, "hooks"))
+    draft.guard(os.path.join(git, "config"), b"")
+    if os.path.lexists(special := os.path.join(git, "config.worktree")):
+        draft.guard(special)
 
 
 def modules_of(git: str) -> Iterator[str]:
@@ -194,18 +197,14 @@ def modules_of(git: str) -> Iterator[str]:
 
 
 def guard_home(draft: Draft, home: str) -> None:
-    """A home that the configuration lets be written: what starts by itself stays as it is.
-
-    What is absent is not put there, since many a shell does something else when an empty file is.
-    """
+    """A home that somebody works in: what starts by itself stays as it is, and as absent as it is."""
     if nearest(draft.rules, home)[1] != "write":
         return
-    for name in STARTUP_FILES:
+    for name, content in startup_files(home).items():
         path = os.path.join(home, name)
-        if os.path.lexists(path):
-            draft.guard(path, "file")
-        else:
-            draft.unguarded.append(path)
+        if os.path.lexists(path) or (content is not None and os.path.isdir(os.path.dirname(path))):
+            draft.guard(path, content)
+    draft.guard(os.path.join(home, ".ssh"))
 
 
 def interpreter() -> list[str]:

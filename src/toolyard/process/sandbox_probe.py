@@ -36,8 +36,15 @@ def try_backend(backend: Backend, means: Means) -> Tested:
     """Build a sandbox around a scene of our own and try every way out."""
     if reason := means.lacking(backend):
         return Tested(open={}, failure=reason)
-    with tempfile.TemporaryDirectory(prefix="toolyard-scene-") as name, Scene(Path(os.path.realpath(name))) as scene:
-        return scene.run(backend, means)
+    try:
+        # In a short place, because the path of a socket must be short.
+        with (
+            tempfile.TemporaryDirectory(prefix="toolyard-scene-", dir=public_tmp()) as name,
+            Scene(Path(name)) as scene,
+        ):
+            return scene.run(backend, means)
+    except OSError as error:
+        return Tested(open={}, failure=f"the test could not be set up: {error}")
 
 
 class Scene:
@@ -70,8 +77,8 @@ class Scene:
         self._closing.callback(shared.remove)
         layout = lay_out(self._places())
         if backend != "landlock":
-            for wanted in layout.placeholders:
-                os.mkdir(wanted.path)
+            for path, _ in layout.placeholders:
+                os.mkdir(path)
         confinement = means.confinement(backend, layout, Openings(), shared)
         argv = [
             *(*confinement.words, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
@@ -79,7 +86,7 @@ class Scene:
         ]
         try:
             ran = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE)
-        except (OSError, subprocess.SubprocessError) as error:
+        except subprocess.SubprocessError as error:
             return Tested(open={}, failure=str(error))
         try:
             found: dict[Property, list[str]] = json.loads(ran.stdout)

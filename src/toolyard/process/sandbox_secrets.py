@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-__all__ = ["HOME_SECRETS", "STARTUP_FILES", "SYSTEM_FOLDERS", "system_secrets"]
+__all__ = ["HOME_SECRETS", "SYSTEM_FOLDERS", "startup_files", "system_secrets"]
 
 HOME_SECRETS = (
     # keys
@@ -41,18 +41,30 @@ HOME_SECRETS = (
 """Below a home: nobody in a sandbox sees their contents."""
 
 STARTUP_FILES = (
-    *(".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout", ".bash_aliases", ".inputrc"),
-    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".xprofile", ".xinitrc", ".xsession"),
-    *(".config/fish/config.fish", ".gitconfig", ".config/git/config", ".vimrc", ".tmux.conf", ".pythonrc.py"),
-    *(".pam_environment", ".config/environment.d", ".config/systemd/user", ".config/autostart", ".local/bin", "bin"),
+    *(".bashrc", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
+    *(".gitconfig", ".tmux.conf", ".xprofile", ".xsessionrc"),
 )  # fmt: skip
-"""Below a home: what runs, or decides what runs, when its owner next does something. Nobody inside writes them."""
+"""Below a home: what runs when its owner next does something. An empty one is like none."""
+STARTUP_IF_THERE = (
+    *(".bash_login", ".inputrc", ".vimrc", ".xinitrc", ".xsession", ".kshrc", ".pam_environment", ".local/bin", "bin"),
+    *(".config/fish", ".config/git", ".config/environment.d", ".config/systemd", ".config/autostart", ".pythonrc.py"),
+)  # fmt: skip
+"""The same, of which an empty one is not like none."""
 
 SYSTEM_FOLDERS = frozenset({
     *("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt"),
     *("/proc", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/usr/local", "/usr/bin"),  # noqa: S108
 })  # fmt: skip
 """Nobody's workspace, whoever starts us there."""
+
+
+def startup_files(home: str) -> dict[str, bytes | None]:
+    """What runs by itself, and what a file must hold that changes nothing while it stands in its place."""
+    # Bash reads the first of three, and so an empty first one would keep it from the others.
+    first = next((name for name in (".bash_login", ".profile") if os.path.exists(os.path.join(home, name))), None)
+    instead = b"" if first is None else f". ~/{first}\n".encode()
+    return {**dict.fromkeys(STARTUP_FILES, b""), ".bash_profile": instead, **dict.fromkeys(STARTUP_IF_THERE)}
+
 
 ROOTS_ALONE = {"/etc": 2, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
 """Where root keeps what nobody else may read, and how deep to look."""
