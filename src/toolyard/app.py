@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import uuid
@@ -24,10 +25,10 @@ from toolyard.plugins.loader import Loader
 from toolyard.process.child import Children
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.process.limits import Limits
-from toolyard.runtime.audit import NdjsonAudit
+from toolyard.runtime.audit import AuditUnavailable, NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
 from toolyard.runtime.redaction import Redactor
-from toolyard.runtime.sandboxing import sandbox_for
+from toolyard.runtime.sandboxing import sandbox_for, sandbox_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.process.proxy import Decision
 
 __all__ = ["AgentApplication"]
 
@@ -214,7 +216,16 @@ class AgentApplication:
             return before.children
         if sandbox and not sandbox.is_known():
             await asyncio.to_thread(sandbox.choose)  # the first time on a machine it is tried what it can do
+        if sandbox:
+            sandbox.on_decision = self._record_connection
         return Children(sandbox)
+
+    def _record_connection(self, decision: Decision) -> None:
+        """Where hosts are named, every wish to reach one is on record."""
+        record = {"event": "network", "session": self._session, "host": decision.host, "port": decision.port}
+        outcome = {"decision": "allow" if decision.allowed else "deny", "reason": decision.reason}
+        with contextlib.suppress(AuditUnavailable):
+            self._audit.write(record | outcome)
 
     def _load_apart(self) -> Loaded:
         """Load without an open application: in a loop and with processes of its own, ended before this returns."""
@@ -266,7 +277,8 @@ class AgentApplication:
 
     def _say_sandbox(self, configuration: Configuration, children: Children) -> None:
         """A sandbox that is required and cannot be had stops every call; say so before the first."""
-        self._said = [problem for problem in self._said if problem.code != "sandbox_unavailable"]
+        self._said = [problem for problem in self._said if not problem.code.startswith("sandbox_")]
+        self._said += sandbox_problems(configuration)
         if children.sandbox and (reason := children.sandbox.refusal()):
             hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
             where = configuration.document.position(("sandbox", "mode"))

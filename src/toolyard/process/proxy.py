@@ -115,22 +115,22 @@ class Proxy:
 
     async def _connect(self, wish: Wish) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address that the name has and that may be reached; only that address, never the name."""
-        name = normal_name(wish.host)
-        if name is None or not (entry := self._hosts.find(name, wish.port)):
+        entry = self._hosts.find(wish.host, wish.port)
+        if entry is None:
             raise self._refuse(wish, "it is not one of the hosts that are allowed")
-        addresses = await self._addresses(wish, name, private=entry.private)
+        addresses = await self._addresses(wish, private=entry.private)
         self._tell(wish, allowed=True, reason=f"allowed by {entry.text}")
         for address in addresses:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_PATIENCE):
                     return await asyncio.open_connection(address, wish.port)
-        raise Refused("502 Bad Gateway", f"{name} does not answer")
+        raise Refused("502 Bad Gateway", f"{wish.host} does not answer")
 
-    async def _addresses(self, wish: Wish, name: str, *, private: bool) -> list[str]:
+    async def _addresses(self, wish: Wish, *, private: bool) -> list[str]:
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(name, wish.port, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise Refused("502 Bad Gateway", f"{name} cannot be found: {error.strerror}") from error
+            raise Refused("502 Bad Gateway", f"{wish.host} cannot be found: {error.strerror}") from error
         addresses = list(dict.fromkeys(str(place[4][0]) for place in found))
         allowed = [
             address for address in addresses if private or is_public(ipaddress.ip_address(address.split("%")[0]))
@@ -155,6 +155,7 @@ class Wish:
     """Where somebody wants to go."""
 
     host: str
+    """The one way to write its name."""
     port: int
     head: bytes | None
     """The request as the server shall see it; None for a connection that is only passed on."""
@@ -170,12 +171,19 @@ def read_wish(head: bytes) -> Wish:
         found = AUTHORITY.fullmatch(target)
         if found is None:
             raise Refused("400 Bad Request", "CONNECT needs a host and a port")
-        return Wish(host=found[1], port=int(found[2]), head=None)
+        return Wish(host=named(found[1]), port=int(found[2]), head=None)
     place = ABSOLUTE.fullmatch(target)
     if place is None:
         raise Refused("400 Bad Request", "only http:// addresses and CONNECT are passed on")
-    host, port, path = place[1], int(place[2] or 80), place[3] or "/"
+    host, port, path = named(place[1]), int(place[2] or 80), place[3] or "/"
     return Wish(host=host, port=port, head=as_server_sees_it(head, line[0], method, host, port, path))
+
+
+def named(host: str) -> str:
+    name = normal_name(host)
+    if name is None:
+        raise Refused("403 Forbidden", f"{host!r} is no name of a host")
+    return name
 
 
 def as_server_sees_it(head: bytes, line: bytes, method: bytes, host: str, port: int, path: str) -> bytes:
@@ -183,7 +191,8 @@ def as_server_sees_it(head: bytes, line: bytes, method: bytes, host: str, port: 
     path = path if path.startswith("/") else f"/{path}"
     rest = head[len(line) : -2].splitlines(keepends=True)
     kept = [header for header in rest if not header.lower().startswith(NOT_PASSED_ON)]
-    name = host if port == 80 else f"{host}:{port}"
+    name = f"[{host}]" if ":" in host else host
+    name = name if port == 80 else f"{name}:{port}"
     first = b"%b %b HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n" % (method, path.encode("latin-1"), name.encode())
     return first + b"".join(kept) + b"\r\n"
 

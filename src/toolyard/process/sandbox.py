@@ -206,7 +206,7 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
-        return changed if proxy_port is None else changed | proxy_variables(proxy_port)
+        return changed if proxy_port is None else changed | proxy_variables(proxy_port, self.policy.hosts)
 
     def folder(self) -> SharedFolder:
         """What inside and outside share."""
@@ -279,9 +279,11 @@ def identity_of(path: str) -> tuple[int, int] | None:
     return facts.st_dev, facts.st_ino
 
 
-def proxy_variables(port: int) -> dict[bytes, bytes]:
+def proxy_variables(port: int, hosts: tuple[str, ...]) -> dict[bytes, bytes]:
     """By which programs know that there is a proxy, in all spellings that they look for."""
     names = (b"http_proxy", b"https_proxy", b"HTTP_PROXY", b"HTTPS_PROXY", b"ALL_PROXY", b"all_proxy")
     address = b"http://127.0.0.1:%d" % port
-    local = dict.fromkeys((b"no_proxy", b"NO_PROXY"), b"localhost,127.0.0.1,::1")
-    return {**dict.fromkeys(names, address), **local, b"NODE_USE_ENV_PROXY": b"1"}
+    # What is local is inside, unless it was named, and then it is meant to be outside.
+    local = [name for name in ("localhost", "127.0.0.1", "::1") if not any(name in host for host in hosts)]
+    direct = dict.fromkeys((b"no_proxy", b"NO_PROXY"), ",".join(local).encode())
+    return {**dict.fromkeys(names, address), **direct, b"NODE_USE_ENV_PROXY": b"1"}

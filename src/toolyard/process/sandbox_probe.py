@@ -22,7 +22,7 @@ from toolyard.process.sandbox_properties import Tested
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.process.sandbox_backends import Backend, Means
+    from toolyard.process.sandbox_backends import Backend, Confinement, Means
     from toolyard.process.sandbox_properties import Property
 
 __all__ = ["try_backend"]
@@ -32,16 +32,14 @@ START = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.sandbox
 PATIENCE = 30.0
 
 
-def try_backend(backend: Backend, means: Means) -> Tested:
-    """Build a sandbox around a scene of our own and try every way out."""
-    if reason := means.lacking(backend):
+def try_backend(backend: Backend | None, means: Means) -> Tested:
+    """Build a sandbox around a scene of our own and try every way out; with no backend, of nothing."""
+    if backend and (reason := means.lacking(backend)):
         return Tested(open={}, failure=reason)
     try:
         # In a short place, because the path of a socket must be short.
-        with (
-            tempfile.TemporaryDirectory(prefix="toolyard-scene-", dir=public_tmp()) as name,
-            Scene(Path(name)) as scene,
-        ):
+        folder = tempfile.TemporaryDirectory(prefix="toolyard-scene-", dir=public_tmp())
+        with folder, Scene(Path(folder.name)) as scene:
             return scene.run(backend, means)
     except OSError as error:
         return Tested(open={}, failure=f"the test could not be set up: {error}")
@@ -71,18 +69,13 @@ class Scene:
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
-    def run(self, backend: Backend, means: Means) -> Tested:
+    def run(self, backend: Backend | None, means: Means) -> Tested:
         """Try everything inside; what only shows outside is looked for afterwards."""
-        shared = SharedFolder()
-        self._closing.callback(shared.remove)
-        layout = lay_out(self._places())
-        if backend != "landlock":
-            for path, _ in layout.placeholders:
-                os.mkdir(path)
-        confinement = means.confinement(backend, layout, Openings(), shared)
+        confinement = self._confine(backend, means) if backend else None
+        words = confinement.words if confinement else ()
         argv = [
-            *(*confinement.words, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
-            json.dumps(self._described(confinement.options, confinement.tmp)),
+            *(*words, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
+            json.dumps(self._described(confinement)),
         ]
         try:
             ran = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE)
@@ -94,6 +87,15 @@ class Scene:
             said = ran.stderr.decode(errors="replace").strip().splitlines()
             return Tested(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
         return Tested(open=self._and_outside(found))
+
+    def _confine(self, backend: Backend, means: Means) -> Confinement:
+        shared = SharedFolder()
+        self._closing.callback(shared.remove)
+        layout = lay_out(self._places())
+        if backend != "landlock":
+            for path, _ in layout.placeholders:
+                os.mkdir(path)
+        return means.confinement(backend, layout, Openings(), shared)
 
     def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
         """Add what only somebody outside can see."""
@@ -114,18 +116,18 @@ class Scene:
             protected=[str(self.folder / "workspace" / "store")],
         )
 
-    def _described(self, options: dict[str, Any], tmp: str) -> dict[str, Any]:
-        names = ("home", "workspace", "repository", "outside")
+    def _described(self, confinement: Confinement | None) -> dict[str, Any]:
+        options = confinement.options if confinement else {}
         return {
-            **{name: str(self.folder / name) for name in names},
+            **{name: str(self.folder / name) for name in ("home", "workspace", "repository", "outside")},
             "store": str(self.folder / "workspace" / "store"),
             "temporary": self.temporary.name,
-            "tmp": tmp,
+            "tmp": confinement.tmp if confinement else public_tmp(),
             "mark": self.mark,
             "tcp": self.tcp.getsockname()[1],
             "udp": self.udp.getsockname()[1],
             "victim": self.victim,
-            "confine": options | {"filter": options["filter"].hex()},
+            "confine": options and options | {"filter": options["filter"].hex()},
         }
 
     def _listen(self, family: int, kind: int, address: Any) -> socket.socket:
@@ -157,3 +159,16 @@ def victim() -> Iterator[int]:
 def public_tmp() -> str:
     """The folder for temporary files that everybody uses."""
     return "/tmp"  # noqa: S108 - it is what the test is about
+
+
+def main() -> None:
+    """Try every backend as whoever runs this, and none at all, and print what was found."""
+    from toolyard.process.sandbox_backends import BACKENDS, available
+
+    means = available()
+    found = {backend or "none": try_backend(backend, means) for backend in (*BACKENDS, None)}
+    sys.stdout.write(json.dumps({name: {"open": one.open, "failure": one.failure} for name, one in found.items()}))
+
+
+if __name__ == "__main__":
+    main()

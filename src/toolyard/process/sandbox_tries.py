@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-PTRACE_ATTACH, PTRACE_DETACH = 16, 17
+PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
 CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID = 0x10000000, 0x00020000, 0x20000000
 PATIENCE = 2.0
 
@@ -117,6 +118,7 @@ def read_secret_through_a_process(scene: dict[str, Any], _: ctypes.CDLL) -> bool
 
 
 def write_hook(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    os.makedirs(os.path.join(scene["repository"], ".git", "hooks"), exist_ok=True)
     with open(os.path.join(scene["repository"], ".git", "hooks", "pre-commit"), "w") as file:
         file.write("x")
     return True
@@ -242,6 +244,7 @@ def read_memory_map(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
 def attach_debugger(scene: dict[str, Any], libc: ctypes.CDLL) -> bool:
     if libc.ptrace(PTRACE_ATTACH, scene["victim"], None, None) != 0:
         return False
+    os.waitpid(scene["victim"], WALL)
     libc.ptrace(PTRACE_DETACH, scene["victim"], None, None)
     return True
 
@@ -269,12 +272,14 @@ def make_mount_namespace(_: dict[str, Any], libc: ctypes.CDLL) -> bool:
 
 
 def mount_something(scene: dict[str, Any], libc: ctypes.CDLL) -> bool:
+    """Of a kind that there is not: the kernel looks first at who asks."""
     target = os.fsencode(scene["workspace"])
-    return in_child(lambda: libc.mount(b"none", target, b"tmpfs", 0, None) == 0)
+    return libc.mount(b"none", target, b"no-such-kind", 0, None) != 0 and ctypes.get_errno() == errno.ENODEV
 
 
-def unmount_something(_: dict[str, Any], libc: ctypes.CDLL) -> bool:
-    return in_child(lambda: libc.umount2(b"/tmp", 2) == 0)
+def unmount_something(scene: dict[str, Any], libc: ctypes.CDLL) -> bool:
+    """What is not mounted: the kernel looks first at who asks."""
+    return libc.umount2(os.fsencode(scene["outside"]), 0) != 0 and ctypes.get_errno() == errno.EINVAL
 
 
 def change_root(scene: dict[str, Any], libc: ctypes.CDLL) -> bool:

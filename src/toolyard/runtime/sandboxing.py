@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolyard.config.problems import ConfigProblem
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
 from toolyard.process.sandbox_layout import Places
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import Json
 
-__all__ = ["sandbox_for"]
+__all__ = ["sandbox_for", "sandbox_problems"]
 
 PACKAGE = Path(__file__).parent.parent
 REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
@@ -37,6 +38,18 @@ def sandbox_for(configuration: Configuration, *, sessions: Path, cache: Path, cw
         unix_sockets=settings.unix_sockets,
     )
     return Sandbox(policy, places_for(configuration, sessions, cache, cwd))
+
+
+def sandbox_problems(configuration: Configuration) -> list[ConfigProblem]:
+    """What is wrong with the section, beyond the kinds of its values."""
+    from toolyard.process.proxy_hosts import bad_entries
+
+    hint = "a host is written example.com, *.example.com or example.com:8443"
+    where = configuration.document.position(("sandbox", "hosts"))
+    return [
+        ConfigProblem(code="sandbox_host", message=f"'sandbox.hosts': '{text}' is no host", hint=hint, where=where)
+        for text in bad_entries(configuration.sandbox.hosts)
+    ]
 
 
 def places_for(configuration: Configuration, sessions: Path, cache: Path, cwd: str) -> Places:
