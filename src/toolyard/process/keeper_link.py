@@ -5,34 +5,28 @@ from __future__ import annotations
 import array
 import asyncio
 import contextlib
-import errno
 import os
 import signal
 import socket
 import subprocess
-import sys
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
+from toolyard.process.keeper_start import start_keeper
 from toolyard.process.keeper_wire import pack_message, take_messages
-from toolyard.process.process_tree import children_of, first_mark, kill_marked, pid_of_handle
+from toolyard.process.process_tree import kill_marked, pid_of_handle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from toolyard.process.keeper_start import StartedKeeper
     from toolyard.process.sandbox import Sandbox
-    from toolyard.process.sandbox_backends import Confinement
 
 __all__ = ["Ended", "Home", "KeeperLink", "Spawned"]
 
-PACKAGE_FOLDER = Path(__file__).parents[2]
-START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.keeper import main; main()"
-"""Without the environment and the installed packages, which it does not need: it starts in milliseconds."""
 CLOSE_PATIENCE = 10.0
-ENTER_PATIENCE = 30.0
 TERMINAL = -1
 """For the keeper: the descriptor of this number is the terminal of a shell."""
 MOST_FDS = 16
@@ -229,14 +223,14 @@ class KeeperLink:
         """Start a keeper in the best sandbox that can really be built; outside of any only if policy lets us."""
         while self.sandbox is not None and (confinement := self.sandbox.confinement()):
             try:
-                connection = Connection.open(loop, confinement, on_message=self._handle, on_lost=self._lost)
+                connection = Connection(start_keeper(confinement), loop, self._handle, self._lost)
             except CannotStart as error:
                 self.sandbox.refuse(confinement.backend, str(error))
             else:
                 if connection.port:
                     self.sandbox.serve(connection.port)
                 return connection
-        return Connection.open(loop, on_message=self._handle, on_lost=self._lost)
+        return Connection(start_keeper(), loop, self._handle, self._lost)
 
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:
@@ -279,97 +273,29 @@ class Connection:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
-        channel: socket.socket,
+        started: StartedKeeper,
         loop: asyncio.AbstractEventLoop,
-        confinement: Confinement | None,
         on_message: Callable[[tuple[Any, ...]], None],
         on_lost: Callable[[Connection], None],
     ) -> None:
-        self.process = process
         self.loop = loop
-        self.confinement = confinement
-        self.first_mark = first_mark(process.pid)
-        self.keeper_pid = process.pid
-        """The keeper's own number; in a sandbox its starter is another process."""
-        self.port: socket.socket | None = None
-        """Where children that may reach some hosts ask for them."""
-        self._channel = channel
+        self.process = started.process
+        self.confinement = started.confinement
+        self.first_mark = started.first_mark
+        self.keeper_pid = started.pid
+        self.port = started.port
+        self._channel = started.channel
         self._on_message = on_message
         self._on_lost = on_lost
-        self._inbox = bytearray()
+        self._inbox = started.inbox
         self._fds: list[int] = []
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
         self._stalled = False
         self.environment: Mapping[bytes, bytes] | None = None
         """What the keeper was last told that children get."""
-
-    @classmethod
-    def open(
-        cls,
-        loop: asyncio.AbstractEventLoop,
-        confinement: Confinement | None = None,
-        *,
-        on_message: Callable[[tuple[Any, ...]], None],
-        on_lost: Callable[[Connection], None],
-    ) -> Connection:
-        """Start a keeper and listen to it; one in a sandbox is waited for, until it says that it is in there."""
-        ours, theirs = socketpair()
-        complaints = os.memfd_create("complaints", os.MFD_CLOEXEC) if confinement else None
-        try:
-            process = start_keeper(theirs, confinement, complaints)
-            theirs.close()
-            connection = cls(process, ours, loop, confinement, on_message, on_lost)
-            if confinement:
-                connection._enter(confinement, complaints)
-        except CannotStart:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            if complaints is not None:
-                os.close(complaints)
-        ours.setblocking(False)
-        loop.add_reader(ours, connection._receive)
-        return connection
-
-    def _enter(self, confinement: Confinement, complaints: int | None) -> None:
-        """Tell the keeper what to give up, and wait for its word that it has."""
-        self._channel.settimeout(ENTER_PATIENCE)
-        message: tuple[Any, ...] = ("unconfined", "it does not answer")
-        try:
-            self._channel.sendall(
-                pack_message(
-                    (
-                        *("confine", self.first_mark, confinement.own_pids, confinement.proxy),
-                        confinement.encoded_options(),
-                    )
-                )
-            )
-            message = self._first_message(complaints)
-        except OSError:
-            pass
-        if message[0] != "hello":
-            self.process.kill()
-            self.process.wait()
-            raise CannotStart(f"{confinement.backend}: {message[1]}", errno=errno.EPERM)
-        self.keeper_pid = innermost(self.process.pid)
-        if confinement.proxy and self._fds:
-            self.port = socket.socket(fileno=self._fds.pop(0))
-        self._on_message(message)
-
-    def _first_message(self, complaints: int | None) -> tuple[Any, ...]:
-        while True:
-            data, fds, _, _ = socket.recv_fds(self._channel, 1 << 16, MOST_FDS)
-            self._fds += fds
-            self._inbox += data
-            if not data:
-                break
-            for message in take_messages(self._inbox):
-                return message
-        self.process.wait(ENTER_PATIENCE)
-        said = os.pread(complaints, 4096, 0).decode(errors="replace").strip() if complaints is not None else ""
-        return ("unconfined", said.splitlines()[-1] if said else "it ended")
+        loop.add_reader(self._channel, self._receive)
+        if started.hello:
+            on_message(started.hello)
 
     def post(self, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
         """Send a message, at once or as soon as the keeper takes more; closes the descriptors that went with it."""
@@ -436,56 +362,6 @@ class Connection:
                 finally:
                     os.close(handle)
         return message
-
-
-def socketpair() -> tuple[socket.socket, socket.socket]:
-    try:
-        return socket.socketpair()
-    except OSError as error:
-        raise CannotStart(f"the process keeper cannot be reached: {error}", errno=error.errno or 0) from error
-
-
-def start_keeper(
-    channel: socket.socket, confinement: Confinement | None, complaints: int | None
-) -> subprocess.Popen[bytes]:
-    """Start the keeper apart from our terminal and environment, holding nothing of ours but the channel."""
-    owner = os.pidfd_open(os.getpid()) if hasattr(os, "pidfd_open") else None
-    try:
-        return subprocess.Popen(
-            [
-                *(in_sandbox(confinement) if confinement else ()),
-                *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
-                *(("confined",) if confinement else ()),
-                *(str(channel.fileno()), str(-1 if owner is None else owner)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=complaints,
-            pass_fds=[channel.fileno(), *([] if owner is None else [owner])],
-            start_new_session=True,
-            env={},
-            cwd="/",
-        )
-    except OSError as error:
-        raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
-    finally:
-        if owner is not None:
-            os.close(owner)
-
-
-def in_sandbox(confinement: Confinement) -> list[str]:
-    """What comes before the keeper: a shell that cleans up after it if we cannot, and the way into the sandbox."""
-    from toolyard.process.sandbox_cleanup import CLEANS_UP
-
-    shell = ["/bin/sh", "-c", CLEANS_UP, "sh", confinement.lasting, sys.executable, str(PACKAGE_FOLDER)]
-    return [*shell, *confinement.words]
-
-
-def innermost(pid: int) -> int:
-    """The last of a chain of processes that each have started one."""
-    while found := children_of(pid):
-        pid = found[0]
-    return pid
 
 
 def open_terminal(path: bytes) -> int:
