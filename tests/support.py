@@ -219,3 +219,16 @@ def is_alive(pid: int) -> bool:
         return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def command_lines(words: str) -> list[str]:
+    """The command lines that hold these words, of all processes that run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and words in line:
+            found.append(line)
+    return found

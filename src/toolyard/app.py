@@ -8,6 +8,7 @@ import itertools
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -99,7 +100,9 @@ class AgentApplication:
     def problems(self) -> list[ConfigProblem]:
         """Every problem known now, sorted."""
         loaded = self._loaded or self._load_apart()
-        return sort_problems([*loaded.problems(), *self._said])
+        redact = loaded.invoker.redactor.redact
+        found = sort_problems([*loaded.problems(), *self._said])
+        return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""

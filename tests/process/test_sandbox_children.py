@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support import is_alive, need, running
+from support import command_lines, is_alive, need, running
 from toolyard.errors import NoSandbox
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.limits import Limits
@@ -96,7 +96,7 @@ async def test_past_its_time_a_whole_tree_is_gone(box, backend):
     script = f"setsid sleep {mark} & (sleep {mark} & disown) ; exec sleep {mark}"
     outcome = await box.bash(children, script, timeout=0.5)
     assert outcome.timed_out
-    assert subprocess.run(["pgrep", "-f", f"sleep {mark}"], capture_output=True).stdout == b""
+    assert command_lines(f"sleep {mark}") == []
 
 
 async def test_a_child_has_time_to_end_by_itself(box, backend):
@@ -192,7 +192,7 @@ async def test_a_fork_bomb_is_over_when_its_time_is(box, backend):
     outcome = await box.bash(box.children(backend), script, timeout=1.5, grace=0.2)
     assert outcome.timed_out
     assert not outcome.left
-    assert subprocess.run(["pgrep", "-f", mark], capture_output=True).stdout == b""
+    assert command_lines(mark) == []
 
 
 async def test_git_works_inside_but_for_what_is_protected(box):
