@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.process.proxy import Decision
+    from toolyard.process.sandbox import SandboxReport
 
 __all__ = ["AgentApplication"]
 
@@ -122,6 +123,11 @@ class AgentApplication:
     def tools(self, agent: str = "default") -> Sequence[Tool]:  # noqa: ARG002 - every agent has the same tools here
         """The tools of an agent, in the order of the configuration."""
         return (self._loaded or self._load_apart()).catalog.tools()
+
+    def sandbox_report(self) -> SandboxReport | None:
+        """What keeps the children of tools in, property by property, and why; None when it is off."""
+        sandbox = (self._loaded or self._load_apart()).children.sandbox
+        return sandbox.report() if sandbox else None
 
     def origin(self, name: str) -> str:
         """The file that a tool comes from."""

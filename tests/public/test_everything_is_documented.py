@@ -23,6 +23,7 @@ SECTIONS = {
     "output": settings.OutputSettings,
     "limits": settings.ResourceLimits,
     "audit": settings.AuditPolicy,
+    "sandbox": settings.SandboxSettings,
 }
 
 

@@ -49,6 +49,7 @@ class SandboxPolicy:
 class SandboxReport:
     """What children run in, and why."""
 
+    mode: Literal["auto", "require"]
     backend: Backend | None
     """None when nothing on this machine keeps them in."""
     properties: Mapping[Property, bool]
@@ -57,6 +58,8 @@ class SandboxReport:
     writable: tuple[str, ...]
     unguarded: tuple[str, ...]
     """What should be protected and cannot be."""
+    refusal: str | None
+    """Why nothing is run, when what is required does not hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,11 +138,13 @@ class Sandbox:
         """What children run in, for a person."""
         choice = self.choose()
         return SandboxReport(
+            mode=self.policy.mode,
             backend=choice.backend,
             properties={name: name in choice.held for name in PROPERTIES},
             passed_over=choice.passed_over,
             writable=tuple(self.layout.writable()),
             unguarded=tuple(self.layout.unguarded),
+            refusal=self.refusal(),
         )
 
     def confinement(self) -> Confinement | None:

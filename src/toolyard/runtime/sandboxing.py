@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
+from toolyard.process.sandbox_backends import BACKENDS
 from toolyard.process.sandbox_layout import Places
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
 def sandbox_for(configuration: Configuration, *, sessions: Path, cache: Path, cwd: str) -> Sandbox | None:
     """What keeps the tools in; None when the configuration says that nothing shall."""
     settings = configuration.sandbox
-    if settings.mode == "off" or not hasattr(os, "pidfd_open"):
+    if settings.mode == "off":
         return None
     policy = SandboxPolicy(
         mode=settings.mode,
@@ -36,6 +38,7 @@ def sandbox_for(configuration: Configuration, *, sessions: Path, cache: Path, cw
         network=settings.network,
         hosts=tuple(settings.hosts),
         unix_sockets=settings.unix_sockets,
+        backends=BACKENDS if sys.platform == "linux" else (),
     )
     return Sandbox(policy, places_for(configuration, sessions, cache, cwd))
 
