@@ -199,13 +199,15 @@ class AgentApplication:
             async with self._reloading:
                 if self._loaded and self._loaded.is_stale():
                     await self.reload()
+        await choose_sandbox(self._loaded.children)
         return self._loaded
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        children = await self._children(configuration, before)
+        children = self._children(configuration, before)
         workshop = self._workshop(configuration, children)
         if workshop and self._cache.is_empty and configuration.loads_bash_tools:
+            await choose_sandbox(children)
             children.start()  # every schema will have to be read: let it start while we look for them
         loader = Loader(configuration.policy, workshop)
         kept = before.catalog.sources() if before else ()
@@ -218,13 +220,11 @@ class AgentApplication:
         self._say_sandbox(configuration, children)
         return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog, children), children)
 
-    async def _children(self, configuration: Configuration, before: Loaded | None) -> Children:
+    def _children(self, configuration: Configuration, before: Loaded | None) -> Children:
         """Who runs the tools' processes: those from before a reload, unless they are kept in otherwise now."""
         sandbox = sandbox_for(configuration, sessions=self._sessions_dir, cache=self._cache_dir, cwd=os.getcwd())
         if before and before.children.sandbox == sandbox and not (sandbox and before.children.is_stale()):
             return before.children
-        if sandbox and not sandbox.is_known():
-            await asyncio.to_thread(sandbox.choose)  # the first time on a machine it is tried what it can do
         if sandbox:
             sandbox.on_decision = self._record_connection
         return Children(sandbox)
@@ -377,6 +377,12 @@ class Loaded:
         for source in self.catalog.sources():
             if source not in kept:
                 await source.aclose()
+
+
+async def choose_sandbox(children: Children) -> None:
+    """The first time on a machine it is tried what a sandbox can do here, which takes a moment."""
+    if children.sandbox and not children.sandbox.is_chosen and not children.sandbox.is_known():
+        await asyncio.to_thread(children.sandbox.choose)
 
 
 def shell_entries(entries: Json, word: str) -> list[Json]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
-from toolyard.process.keeper_start import start_keeper
+from toolyard.process.keeper_start import begin_keeper, enter
 from toolyard.process.keeper_wire import pack_message, take_messages
 from toolyard.process.process_tree import kill_marked, pid_of_handle
 
@@ -111,6 +111,8 @@ class KeeperLink:
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self.sandbox = sandbox
         self._connection: Connection | None = None
+        self._begun: StartedKeeper | None = None
+        """A keeper that is on its way, until the first child needs it."""
         self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
         self.protections: Mapping[str, bool] = {}
@@ -178,8 +180,9 @@ class KeeperLink:
         return self.sandbox.inside(connection.confinement, env, proxy_port=port)
 
     def start(self) -> None:
-        """Start the keeper now, for a child that is about to come."""
-        self._connect()
+        """Start the keeper now, for a child that is about to come, and do not wait for it."""
+        if self._connection is None:
+            self._begin()
 
     def kill(self, id: int, grace: float) -> None:
         """Ask for the end of a child's tree; one that has ended already is not asked."""
@@ -199,6 +202,9 @@ class KeeperLink:
     async def aclose(self) -> None:
         """End the keeper and with it every child; returns when they are gone."""
         connection, self._connection = self._connection, None
+        if connection is None and self._begun is not None:
+            with contextlib.suppress(ProcessError):
+                connection = self._open(asyncio.get_running_loop())
         if connection is not None:
             if self.sandbox:
                 self.sandbox.leave()
@@ -221,16 +227,24 @@ class KeeperLink:
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> Connection:
         """Start a keeper in the best sandbox that can really be built; outside of any only if policy lets us."""
-        while self.sandbox is not None and (confinement := self.sandbox.confinement()):
+        while True:
+            started = self._begin()
+            self._begun = None
             try:
-                connection = Connection(start_keeper(confinement), loop, self._handle, self._lost)
+                connection = Connection(enter(started), loop, self._handle, self._lost)
             except CannotStart as error:
-                self.sandbox.refuse(confinement.backend, str(error))
+                if self.sandbox is None or started.confinement is None:
+                    raise
+                self.sandbox.refuse(started.confinement.backend, str(error))
             else:
-                if connection.port:
+                if connection.port and self.sandbox:
                     self.sandbox.serve(connection.port)
                 return connection
-        return Connection(start_keeper(), loop, self._handle, self._lost)
+
+    def _begin(self) -> StartedKeeper:
+        if self._begun is None:
+            self._begun = begin_keeper(self.sandbox.confinement() if self.sandbox else None)
+        return self._begun
 
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:

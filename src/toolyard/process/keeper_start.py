@@ -20,7 +20,7 @@ from toolyard.process.process_tree import children_of, descendants, first_mark, 
 if TYPE_CHECKING:
     from toolyard.process.sandbox_backends import Confinement
 
-__all__ = ["StartedKeeper", "start_keeper"]
+__all__ = ["StartedKeeper", "begin_keeper", "enter"]
 
 PACKAGE_FOLDER = Path(__file__).parents[2]
 START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.keeper import main; main()"
@@ -44,6 +44,8 @@ class StartedKeeper:
     port: socket.socket | None = None
     """Where children that may reach some hosts ask for them."""
     inbox: bytearray = field(default_factory=bytearray)
+    complaints: int | None = None
+    """A file with what was said on the way into a sandbox, until it is in there."""
 
     @property
     def first_mark(self) -> int:
@@ -51,28 +53,39 @@ class StartedKeeper:
         return first_mark(self.process.pid)
 
 
-def start_keeper(confinement: Confinement | None = None) -> StartedKeeper:
-    """A keeper that serves, or CannotStart with the reason."""
+def begin_keeper(confinement: Confinement | None = None) -> StartedKeeper:
+    """A keeper that is on its way, to be waited for with `enter`; CannotStart when it cannot even begin."""
     ours, theirs = socketpair()
     complaints = os.memfd_create("complaints", os.MFD_CLOEXEC) if confinement else None
     try:
         process = spawn_keeper(theirs, confinement, complaints)
-        theirs.close()
-        started = StartedKeeper(process=process, channel=ours, confinement=confinement, pid=process.pid)
-        if confinement and complaints is not None:
-            enter(started, confinement, complaints)
-        ours.setblocking(False)
-        return started
     except CannotStart:
         ours.close()
+        if complaints is not None:
+            os.close(complaints)
         raise
     finally:
         theirs.close()
-        if complaints is not None:
-            os.close(complaints)
+    ours.setblocking(False)
+    return StartedKeeper(process=process, channel=ours, confinement=confinement, pid=process.pid, complaints=complaints)
 
 
-def enter(started: StartedKeeper, confinement: Confinement, complaints: int) -> None:
+def enter(started: StartedKeeper) -> StartedKeeper:
+    """Wait until a keeper is where it should be; CannotStart with the reason when it cannot get there."""
+    if started.confinement is not None and started.complaints is not None:
+        try:
+            confine(started, started.confinement, started.complaints)
+        except CannotStart:
+            started.channel.close()
+            raise
+        finally:
+            os.close(started.complaints)
+            started.complaints = None
+        started.channel.setblocking(False)
+    return started
+
+
+def confine(started: StartedKeeper, confinement: Confinement, complaints: int) -> None:
     """Tell the keeper what to give up, and wait for its word that it has."""
     started.channel.settimeout(ENTER_PATIENCE)
     conditions = (started.first_mark, confinement.own_pids, confinement.proxy, confinement.encoded_options())

@@ -91,11 +91,11 @@ class SharedFolder:
         self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._claim, fcntl.LOCK_SH)
         self.lasting = os.path.join(self.path, LASTING)
-        self.exchange, self.handouts, self.tmp, self.empty = (
-            os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp", "empty")
+        self.exchange, self.handouts, self.tmp = (
+            os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp")
         )
-        """Written by both sides; by us alone; by the inside, for temporary files; by nobody."""
-        for folder in (self.exchange, self.handouts, self.tmp, self.empty):
+        """Written by both sides; by us alone; by the inside, for temporary files."""
+        for folder in (self.exchange, self.handouts, self.tmp):
             os.mkdir(folder, 0o700)
         sweep(os.path.dirname(self.path))
 

@@ -113,6 +113,11 @@ class Sandbox:
         """What it is, for the audit log."""
         return self.choose().name
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether it is known which backend it is."""
+        return self._choice is not None
+
     def is_known(self) -> bool:
         """Whether it can be chosen without trying anything out."""
         for backend in self.policy.backends:

@@ -37,12 +37,12 @@ class Bubblewrap(NamedTuple):
             *(() if network else ("--unshare-net",)),
             *(("--unshare-pid", "--as-pid-1") if own_pids else ()),
             *(("--uid", NOBODY, "--gid", NOBODY) if os.geteuid() == 0 else ()),
-            *self._mounts(layout, folder.empty, own_pids),
+            *self._mounts(layout, own_pids),
             *("--bind", folder.exchange, folder.exchange, "--ro-bind", folder.handouts, folder.handouts),
             *("--chdir", "/"),
         ]
 
-    def _mounts(self, layout: Layout, empty: str, own_pids: bool) -> Iterator[str]:
+    def _mounts(self, layout: Layout, own_pids: bool) -> Iterator[str]:
         yield from ("--ro-bind", "/", "/", "--dev", "/dev")
         if own_pids:
             yield from ("--proc", "/proc")
@@ -55,8 +55,10 @@ class Bubblewrap(NamedTuple):
                     yield from ("--ro-bind", path, path)
                 case "hidden" if path in hollow:
                     yield from ("--tmpfs", path)
+                case "hidden" if os.path.isdir(path):
+                    yield from ("--perms", "0000", "--tmpfs", path)  # several times as fast as another folder's mount
                 case "hidden":
-                    yield from ("--ro-bind", empty if os.path.isdir(path) else "/dev/null", path)
+                    yield from ("--ro-bind", "/dev/null", path)
                 case "private":
                     yield from self._private(path)
         for path in hollow:

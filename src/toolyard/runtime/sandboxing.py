@@ -45,6 +45,8 @@ def sandbox_for(configuration: Configuration, *, sessions: Path, cache: Path, cw
 
 def sandbox_problems(configuration: Configuration) -> list[ConfigProblem]:
     """What is wrong with the section, beyond the kinds of its values."""
+    if not configuration.sandbox.hosts:
+        return []
     from toolyard.process.proxy_hosts import bad_entries
 
     hint = "a host is written example.com, *.example.com or example.com:8443"
@@ -105,13 +107,15 @@ def working_directories(value: Json, cwd: str) -> Iterator[str]:
 
 
 def plugin_paths(value: Json, folder: Path) -> Iterator[str]:
-    """Whatever in the entries of `plugins` names something that exists: tools must be seen where they run."""
+    """Whatever in the entries of `plugins` names something that exists elsewhere: tools must be seen where they run."""
     match value:
         case dict() | list():
             for item in value.values() if isinstance(value, dict) else value:
                 yield from plugin_paths(item, folder)
         case str() if found := REFERENCE.match(value):
-            path = os.path.abspath(os.path.join(folder, os.path.expanduser(found[1])))
+            path = os.path.normpath(os.path.join(folder, os.path.expanduser(found[1])))
+            if path.startswith(f"{folder}{os.sep}"):
+                return
             if os.path.isdir(path):
                 yield path
             elif os.path.isfile(path):
