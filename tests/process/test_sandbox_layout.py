@@ -102,18 +102,17 @@ def test_without_a_repository_none_can_be_made(plot):
     assert (f"{plot.workspace}/.git", None) in layout.placeholders
 
 
-def test_a_rule_file_is_guarded_also_when_there_is_none(plot):
-    assert (f"{plot.workspace}/toolyard.json", None) in plot.layout().placeholders
+def test_a_rule_file_is_guarded_and_where_there_is_none_watched_for(plot):
+    assert plot.layout().unwanted == [f"{plot.workspace}/toolyard.json"]
     plot.make("home/work/toolyard.json", "{}")
     layout = plot.layout()
     assert layout.access(f"{plot.workspace}/toolyard.json") == "read"
-    assert f"{plot.workspace}/toolyard.json" not in dict(layout.placeholders)
+    assert layout.unwanted == []
 
 
-def test_what_a_killed_sandbox_left_in_the_place_of_a_file_is_no_file(plot):
-    plot.make("home/work/toolyard.json/")
+def test_what_a_killed_sandbox_left_in_the_place_of_a_repository_is_none(plot):
     plot.make("home/work/.git/")
-    assert {f"{plot.workspace}/toolyard.json", f"{plot.workspace}/.git"} <= {*dict(plot.layout().placeholders)}
+    assert f"{plot.workspace}/.git" in dict(plot.layout().placeholders)
 
 
 def test_a_store_in_the_workspace_can_be_read_only_and_what_is_above_it_not_moved(plot):

@@ -83,6 +83,15 @@ async def test_work_in_the_store_itself_leaves_the_log_alone(yard, monkeypatch):
     assert not (sessions / "audit" / "x").exists()
 
 
+async def test_rules_that_a_tool_makes_are_moved_away_and_it_is_told(yard):
+    config = yard.config("shell:command").rename(yard.folder / "other.json")
+    async with yard.open(config) as app:
+        result = await app.call_tool("shell", {"command": "echo {} > toolyard.json"})
+    work = yard.folder.parent / "work"
+    assert f"it was moved to {work}/toolyard.json.from-sandbox" in result.text
+    assert [path.name for path in work.iterdir()] == ["toolyard.json.from-sandbox"]
+
+
 async def test_paths_of_the_configuration_start_where_it_is(yard):
     (yard.folder.parent / "cache").mkdir()
     yard.file("private/file", "private")

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Placeholder", "Placeholders", "remove_unclaimed"]
+__all__ = ["Placeholder", "Placeholders", "move_unwanted", "remove_unclaimed"]
 
 Placeholder = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
@@ -81,3 +81,20 @@ def remove(path: str, content: bytes | None) -> None:
         unchanged = file.read(len(content) + 1) == content
     if unchanged:
         os.unlink(path)
+
+
+def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
+    """Move away what must not have come to be; where each went."""
+    moved = {}
+    for path in paths:
+        if not os.path.lexists(path):
+            continue
+        place = f"{path}.from-sandbox"
+        number = 1
+        while os.path.lexists(place):
+            number += 1
+            place = f"{path}.from-sandbox-{number}"
+        with contextlib.suppress(OSError):
+            os.rename(path, place)
+            moved[path] = place
+    return moved

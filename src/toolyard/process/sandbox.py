@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from toolyard.errors import NoSandbox
-from toolyard.process.placeholders import Placeholders
+from toolyard.process.placeholders import Placeholders, move_unwanted
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox_backends import BACKENDS, Openings
 from toolyard.process.sandbox_cache import SelfTest
@@ -92,6 +92,7 @@ class Sandbox:
         self._folder: SharedFolder | None = None
         self._placeholders: Placeholders | None = None
         self._guarded: dict[str, tuple[int, int] | None] = {}
+        self._lasts = False
         self._proxies: list[Proxy] = []
         self.on_decision: Callable[[Decision], None] | None = None
         """Hears who was reached, or was not, where hosts are named."""
@@ -178,8 +179,14 @@ class Sandbox:
     def _last(self) -> None:
         """Write down what has to be removed if we are killed."""
         put = self._placeholders.put if self._placeholders else []
+        names = [(path, None if content is None else content.decode()) for path, content in put]
         with open(self.folder().lasting, "w", encoding="utf-8") as file:
-            json.dump([(path, None if content is None else content.decode()) for path, content in put], file)
+            json.dump({"placeholders": names, "unwanted": list(self.layout.unwanted)}, file)
+        self._lasts = True
+
+    def sweep(self) -> dict[str, str]:
+        """Move away what was made inside and would be obeyed outside; where each went."""
+        return move_unwanted(self.layout.unwanted) if self._lasts else {}
 
     def leave(self) -> None:
         """Everything inside is about to end, and what is outside will be removed by us."""
@@ -228,6 +235,8 @@ class Sandbox:
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
+        self.sweep()
+        self._lasts = False
         if self._folder:
             self._folder.remove()
         if self._placeholders:

@@ -26,7 +26,7 @@ exit $status
 
 
 def main() -> None:
-    """Remove the placeholders and the folder of a sandbox, unless somebody still claims them."""
+    """Remove what a sandbox needed and must not leave, unless somebody still claims it."""
     lasting = sys.argv[-1]
     folder = os.path.dirname(lasting)
     claim = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -35,8 +35,9 @@ def main() -> None:
     except OSError:
         return  # the application lives: only its keeper was lost
     with open(lasting, encoding="utf-8") as file:
-        placeholders = json.load(file)
-    from toolyard.process.placeholders import remove_unclaimed
+        left = json.load(file)
+    from toolyard.process.placeholders import move_unwanted, remove_unclaimed
 
-    remove_unclaimed([(path, content.encode() if content is not None else None) for path, content in placeholders])
+    move_unwanted(left["unwanted"])
+    remove_unclaimed([(path, None if content is None else content.encode()) for path, content in left["placeholders"]])
     shutil.rmtree(folder, ignore_errors=True)

@@ -53,6 +53,8 @@ class Layout:
     rules: dict[str, Access]
     placeholders: Sequence[Placeholder] = ()
     """What must not come to be, and so has to be put there to be mounted over."""
+    unwanted: Sequence[str] = ()
+    """What must not come to be either, but would be in everybody's way: it is moved away if it does."""
     unguarded: Sequence[str] = ()
     """Paths that should be protected and cannot be: links, which anybody who may write beside them can replace."""
 
@@ -83,6 +85,7 @@ class Draft:
 
     rules: dict[str, Access] = field(default_factory=lambda: {"/": "read"})
     placeholders: list[Placeholder] = field(default_factory=list)
+    unwanted: list[str] = field(default_factory=list)
     unguarded: list[str] = field(default_factory=list)
 
     def add(self, access: Access, paths: Iterable[str]) -> None:
@@ -129,7 +132,12 @@ def lay_out(places: Places) -> Layout:
     guard_home(draft, home)
     for path in places.protected:
         draft.guard(os.path.realpath(path))
-    return Layout(rules=tidy(draft.rules), placeholders=draft.placeholders, unguarded=draft.unguarded)
+    return Layout(
+        rules=tidy(draft.rules),
+        placeholders=draft.placeholders,
+        unwanted=draft.unwanted,
+        unguarded=draft.unguarded,
+    )
 
 
 def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
@@ -138,8 +146,11 @@ def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
     draft.add("write", roots)
     for root in sorted(roots):
         guard_repository(draft, root)
-        for name in RULE_FILES:
-            draft.guard(os.path.join(root, name))
+        for rules in (os.path.join(root, name) for name in RULE_FILES):
+            if os.path.lexists(rules):
+                draft.guard(rules)
+            else:
+                draft.unwanted.append(rules)
 
 
 def reveal(draft: Draft, path: str) -> None:
@@ -221,7 +232,7 @@ def program_folders() -> list[str]:
 def is_missing(path: str) -> bool:
     """Whether there is nothing, or only what a sandbox that was killed left in its place: an empty folder."""
     try:
-        return not os.path.lexists(path) or (os.path.basename(path) in (".git", *RULE_FILES) and not os.listdir(path))
+        return not os.path.lexists(path) or (os.path.basename(path) == ".git" and not os.listdir(path))
     except NotADirectoryError:
         return False
 

@@ -143,7 +143,14 @@ def make_files(folder: Path) -> None:
     """What the tries are about."""
     for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
-    for name in ("home/.ssh/key", "home/.netrc", "home/.bashrc", "outside/file", "repository/.git/config"):
+    for name in (
+        "home/.ssh/key",
+        "home/.netrc",
+        "home/.bashrc",
+        "outside/file",
+        "repository/.git/config",
+        "repository/toolyard.json",
+    ):
         (folder / name).write_text("secret")
 
 

@@ -142,8 +142,16 @@ def make_repository(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
 
 
 def write_rules(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
-    with open(os.path.join(scene["workspace"], "toolyard.json"), "w") as file:
+    with open(os.path.join(scene["repository"], "toolyard.json"), "a") as file:
         file.write("x")
+    return True
+
+
+def replace_rules(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    other = os.path.join(scene["repository"], "other.json")
+    with open(other, "w") as file:
+        file.write("x")
+    os.rename(other, os.path.join(scene["repository"], "toolyard.json"))
     return True
 
 
@@ -309,7 +317,10 @@ TRIES: dict[str, list[Callable[[dict[str, Any], ctypes.CDLL], bool]]] = {
         *(link_out_of_the_workspace, write_into_home),
     ],
     "secrets": [read_secret, read_secret_file, read_shadow, read_secret_through_a_process],
-    "protected": [write_hook, write_git_config, move_repository_away, make_repository, write_rules, write_store],
+    "protected": [
+        *(write_hook, write_git_config, move_repository_away, make_repository, write_rules, replace_rules),
+        *(write_store,),
+    ],
     "network": [connect_tcp, send_udp, open_raw_socket, open_packet_socket],
     "sockets": [connect_socket_file, connect_abstract_socket, send_datagram_from_a_pair],
     "processes": [signal_process, signal_by_handle, read_environment, read_memory_map, attach_debugger],

@@ -204,7 +204,13 @@ class Passage:
         result = await ready.tool.run(ready.plan, ready.context)
         for outlet in self._outlets.values():
             outlet.finish()
-        return self._limit(result)
+        return self._swept(self._limit(result))
+
+    def _swept(self, result: ToolResult) -> ToolResult:
+        """Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
+        moved = self._path.sandbox.sweep() if self._path.sandbox else {}
+        notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
     def _crashed(self, error: Exception) -> ToolResult:
         """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""
