@@ -45,6 +45,25 @@ def need(program: str) -> str:
     return path
 
 
+def need_backend(*backends: str) -> str:
+    """The first of these that can build a sandbox here. CI has a machine for them all."""
+    from toolyard.process.sandbox_cache import SelfTest
+    from toolyard.process.sandbox_properties import PROPERTIES
+
+    test = SelfTest()
+    reasons = []
+    for backend in backends:
+        wanted = [name for name in PROPERTIES if backend != "landlock" or name != "protected"]
+        tested = test.result(backend)
+        if set(wanted) <= set(tested.held):
+            return backend
+        reasons.append(f"{backend}: {tested.failure or tested.open}")
+    reason = "; ".join(reasons)
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """A command after its end."""

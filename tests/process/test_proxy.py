@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support import need
+from support import need_backend
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.proxy import Decision, Proxy
 from toolyard.process.proxy_hosts import Hosts, bad_entries, is_public, normal_name
@@ -234,7 +234,7 @@ async def test_a_request_that_never_ends_is_not_read_for_ever(outside):
 @pytest.mark.anyio
 @pytest.mark.parametrize("backend", ["bubblewrap", "bubblewrap-pids"])
 async def test_in_a_sandbox_the_proxy_is_the_only_way_out(outside, tmp_path, backend):
-    need("bwrap")
+    need_backend(backend)
     host = f"localhost:{outside.port}"
     places = Places(home=str(tmp_path), workspace=[str(tmp_path / "work")])
     sandbox = Sandbox(SandboxPolicy(backends=(backend,), hosts=(host,)), places)
@@ -271,6 +271,7 @@ for url in sys.argv[1:]:
 
 @pytest.mark.anyio
 async def test_where_there_is_no_network_of_its_own_named_hosts_are_not_reached_at_all(outside, tmp_path):
+    need_backend("landlock")
     places = Places(home=str(tmp_path), workspace=[str(Path(tmp_path))])
     children = Children(Sandbox(SandboxPolicy(backends=("landlock",), hosts=(f"localhost:{outside.port}",)), places))
     script = f"env | grep -ci proxy; exec 3<>/dev/tcp/127.0.0.1/{outside.port} && echo reached"

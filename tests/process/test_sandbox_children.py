@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support import command_lines, need, running
+from support import command_lines, need, need_backend, running
 from toolyard.errors import NoSandbox
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.limits import Limits
@@ -36,9 +36,12 @@ class Box:
         self.env = {b"PATH": os.fsencode(os.environ["PATH"]), b"HOME": os.fsencode(self.home)}
         self.open: list[Children] = []
 
+    def mounts(self) -> Children:
+        """Children in a sandbox made of mounts."""
+        return self.children(need_backend("bubblewrap", "bubblewrap-pids"))
+
     def children(self, backend: str, *, places: dict[str, Any] | None = None, **policy: Any) -> Children:
-        if backend.startswith("bubblewrap"):
-            need("bwrap")
+        need_backend(backend)
         given = {"home": str(self.home), "workspace": [str(self.workspace)], **(places or {})}
         sandbox = Sandbox(SandboxPolicy(**{"backends": (backend,), **policy}), Places(**given))
         self.open.append(Children(sandbox))
@@ -201,14 +204,14 @@ async def test_git_works_inside_but_for_what_is_protected(box):
     script = """set -x; git config --global --list; git add -A && git -c user.name=x -c user.email=x@x commit -qm one
     git log --oneline | wc -l; git config core.hooksPath .; echo x > .git/hooks/pre-commit; mv .git gone; echo end"""
     (box.workspace / "a").write_text("a")
-    outcome = await box.bash(box.children("bubblewrap"), script)
+    outcome = await box.bash(box.mounts(), script)
     assert outcome.stdout.text.splitlines() == ["1", "end"], outcome.stderr.text
     assert "hooksPath" not in (box.workspace / ".git" / "config").read_text()
     assert not (box.workspace / ".git" / "hooks" / "pre-commit").exists()
 
 
 async def test_what_was_put_there_to_protect_it_is_gone_afterwards(box):
-    children = box.children("bubblewrap")
+    children = box.mounts()
     outcome = await box.bash(children, "git init; mkdir .git/hooks; echo x > .git/x; ls; ls -A")
     assert outcome.stdout.text == ".git\n"
     assert [path.name for path in box.workspace.iterdir()] == [".git"]
@@ -218,7 +221,7 @@ async def test_what_was_put_there_to_protect_it_is_gone_afterwards(box):
 
 
 async def test_it_stays_as_long_as_another_sandbox_needs_it(box):
-    first, second = box.children("bubblewrap"), box.children("bubblewrap")
+    first, second = box.mounts(), box.mounts()
     for children in (first, second):
         await box.bash(children, "true")
     await first.aclose()
@@ -243,7 +246,7 @@ async def test_rules_that_are_made_inside_are_moved_away_before_anybody_obeys_th
 async def test_a_file_that_its_owner_replaces_meanwhile_makes_the_sandbox_stale(box):
     rules = box.workspace / "toolyard.json"
     rules.write_text("{}")
-    children = box.children("bubblewrap")
+    children = box.mounts()
     await box.bash(children, "true")
     assert not children.is_stale()
     (box.workspace / "new").write_text("{ }")
@@ -296,12 +299,13 @@ async def test_required_but_nothing_there_runs_nothing(box, monkeypatch):
 
 
 async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box):
-    children = box.children("bubblewrap", backends=("bubblewrap", "landlock"))
+    mounts = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(mounts, backends=(mounts, "landlock"))
     broken = children.sandbox.layout.rules
     broken["/nowhere/at/all"] = "write"  # as a mount that bubblewrap cannot make
     assert (await box.bash(children, "echo ran")).stdout.text == "ran\n"
     assert children.sandbox.name == "landlock without protected"
-    assert "nowhere" in children.sandbox.choose().passed_over["bubblewrap"]
+    assert "nowhere" in children.sandbox.choose().passed_over[mounts]
 
 
 APPLICATION = """
@@ -322,8 +326,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_a_killed_application_leaves_neither_processes_nor_files(box, backend):
-    if backend.startswith("bubblewrap"):
-        need("bwrap")
+    need_backend(backend)
     private = box.folder / "private"
     private.mkdir()
     mark = f"{os.getpid()}.{id(box)}"

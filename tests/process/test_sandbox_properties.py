@@ -10,8 +10,9 @@ from typing import get_args
 
 import pytest
 
-from support import PATIENCE, need
+from support import PATIENCE, need_backend
 from toolyard.config.settings import SandboxProperty
+from toolyard.process.sandbox_backends import BACKENDS
 from toolyard.process.sandbox_properties import MEANINGS, PROPERTIES
 from toolyard.process.sandbox_tries import TRIES
 from users import as_other
@@ -28,7 +29,8 @@ KEPT_BY_LANDLOCK = [name for name in PROPERTIES if name != "protected"]
 
 def probe(who: str) -> dict[str, dict]:
     """Every backend, and none, tried by somebody."""
-    need("bwrap")
+    for backend in BACKENDS:
+        need_backend(backend)
     if who.startswith("root") and os.geteuid() != 0:
         pytest.skip("only root can be root")
     argv = [*WHO[who], sys.executable, "-m", "toolyard.process.sandbox_probe"]

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from support import need
+from support import need, need_backend
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def yard(tmp_path, monkeypatch) -> Yard:
-    need("bwrap")
+def best() -> str:
+    """The sandbox that this machine has."""
+    return need_backend("bubblewrap", "bubblewrap-pids")
+
+
+@pytest.fixture
+def yard(tmp_path, monkeypatch, best) -> Yard:
     folder = Path(os.path.realpath(tmp_path))
     for name in ("home/.ssh", "work", "project"):
         (folder / name).mkdir(parents=True)
@@ -29,14 +34,14 @@ def write_to(*places) -> str:
     return "; ".join(f"echo x > {place}/made" for place in places) + "; true"
 
 
-async def test_tools_are_kept_in_unless_the_configuration_says_otherwise(yard):
+async def test_tools_are_kept_in_unless_the_configuration_says_otherwise(yard, best):
     home, work, outside = (yard.folder.parent / name for name in ("home", "work", "outside"))
     outside.mkdir()
     yard.tool(run=f"set +e; cat {home}/.ssh/key; {write_to(home, work, outside, yard.folder)}")
     async with yard.app("bash:probe.bash") as app:
         assert (await app.call_tool("probe", {})).text == ""
     assert [(place / "made").exists() for place in (home, work, outside, yard.folder)] == [False, True, False, True]
-    assert {line["sandbox"] for line in yard.audit()} == {"bubblewrap"}
+    assert {line["sandbox"] for line in yard.audit()} == {best}
 
 
 async def test_off_means_off_and_every_line_says_so(yard):
@@ -128,14 +133,14 @@ async def test_the_workspace_follows_the_application(yard, monkeypatch):
     assert not (yard.folder.parent / "work" / "made2").exists()
 
 
-async def test_another_setting_takes_effect_at_the_next_call(yard):
+async def test_another_setting_takes_effect_at_the_next_call(yard, best):
     script = {"command": "cat ~/.ssh/key"}
     yard.config("shell:command")
     async with yard.open(yard.folder / "toolyard.json") as app:
         assert (await app.call_tool("shell", script)).data["stdout"] == ""
         yard.config("shell:command", sandbox={"mode": "off"})
         assert (await app.call_tool("shell", script)).data["stdout"] == "secret"
-    assert [line["sandbox"] for line in yard.audit()] == ["bubblewrap", "bubblewrap", "off", "off"]
+    assert [line["sandbox"] for line in yard.audit()] == [best, best, "off", "off"]
 
 
 async def test_a_session_outlives_a_change_that_does_not_concern_its_sandbox(yard):
@@ -174,6 +179,7 @@ async def test_what_is_required_and_cannot_be_had_refuses_every_call_and_is_a_pr
 
 
 async def test_in_the_same_place_auto_goes_on_with_what_there_is_and_says_so(yard, monkeypatch):
+    need_backend("landlock")
     bin = yard.folder.parent / "bin"
     bin.mkdir()
     (bin / "bash").symlink_to(need("bash"))

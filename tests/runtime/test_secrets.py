@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support import need_backend
 from toolyard.permissions.verdict import Verdict
 from yard import Yard
 
@@ -102,6 +103,7 @@ async def test_no_process_of_a_tool_has_it_in_its_environment(yard):
 async def test_in_a_sandbox_not_even_the_application_s_own_environment_can_be_read(yard):
     import os
 
+    need_backend("bubblewrap", "bubblewrap-pids", "landlock")
     yard.tool(run=f"set +o pipefail; cat /proc/{os.getpid()}/environ | tr '\\0' '\\n' | grep -c ^PATH= || true")
     async with yard.app("bash:probe.bash", sandbox={"mode": "require", "properties": ["processes"]}) as app:
         assert (await app.call_tool("probe", {})).text == "0\n"

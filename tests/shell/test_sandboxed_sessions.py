@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support import command_lines, is_alive, need
+from support import command_lines, is_alive, need_backend
 from toolyard.process.child import Children
 from toolyard.process.limits import Limits
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
@@ -32,8 +32,7 @@ def place(tmp_path) -> Path:
 
 @pytest.fixture(params=BACKENDS)
 async def children(request, place) -> AsyncIterator[Children]:
-    if request.param.startswith("bubblewrap"):
-        need("bwrap")
+    need_backend(request.param)
     places = Places(home=str(place / "home"), workspace=[str(place / "work")])
     children = Children(Sandbox(SandboxPolicy(backends=(request.param,)), places))
     yield children
