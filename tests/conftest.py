@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 
 import pytest
 
@@ -13,6 +14,10 @@ STANDARD_ERROR = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            # Somebody runs us in the background; our children would ignore these too, whatever they are.
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         config.stash[STANDARD_ERROR] = os.dup(2)
 

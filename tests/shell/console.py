@@ -206,8 +206,9 @@ def processes() -> Iterator[tuple[int, str, str]]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 words, variables = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
-                yield (
-                    int(entry.name),
-                    words.replace(b"\0", b" ").decode(errors="replace"),
-                    variables.decode(errors="replace"),
-                )
+                if words:  # between two programs there are none for a moment
+                    yield (
+                        int(entry.name),
+                        words.replace(b"\0", b" ").decode(errors="replace"),
+                        variables.decode(errors="replace"),
+                    )

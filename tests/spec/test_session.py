@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from shell.console import Console, Session, end_marked, marked, until
-from support import PATIENCE, is_alive, need
+from support import PATIENCE, is_alive, need, running
 from toolyard.app import AgentApplication
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.process.limits import Limits
@@ -769,18 +769,15 @@ async def test_S12_killing_the_application_leaves_nothing(console, tmp_path, num
     private = tmp_path / "private"
     env = os.environ | {"XDG_RUNTIME_DIR": str(private), "M": console.mark}
     program = [sys.executable, "-c", APPLICATION, str(console.folder), LINGER]
-    with subprocess.Popen(
+    with running(
         program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, cwd=console.folder
     ) as application:
-        try:
-            assert application.stdout
-            assert await asyncio.to_thread(application.stdout.readline) == b"ready\n"
-            await until(lambda: len([found for found in marked(console.mark) if "sleep" in found.split()[1]]) == 9)
-            assert len(list(private.glob("toolyard-*"))) == 1
-            application.send_signal(number)
-            await asyncio.to_thread(application.wait, PATIENCE)
-        finally:
-            application.kill()
+        assert application.stdout
+        assert await asyncio.to_thread(application.stdout.readline) == b"ready\n"
+        await until(lambda: len([found for found in marked(console.mark) if "sleep" in found.split()[1]]) == 9)
+        assert len(list(private.glob("toolyard-*"))) == 1
+        application.send_signal(number)
+        await asyncio.to_thread(application.wait, PATIENCE)
     await until(lambda: not marked(console.mark) and not list(private.iterdir()))
 
 
