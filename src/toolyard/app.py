@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from msgspec import structs
+
 from toolyard.config.configuration import Configuration, builtin_names, read_configuration
 from toolyard.config.placeholders import Names
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
@@ -222,14 +224,7 @@ class AgentApplication:
             error_timeout=policy.bash_error_timeout_seconds,
             stream_stderr=policy.bash_stream_stderr,
             pass_env=tuple(policy.pass_env),
-            limits=Limits(
-                cpu_seconds=limits.cpu_seconds,
-                memory_bytes=limits.memory_bytes,
-                file_bytes=limits.file_bytes,
-                open_files=limits.open_files,
-                processes=limits.processes,
-                output_bytes=limits.output_bytes,
-            ),
+            limits=Limits(**structs.asdict(limits)),
         )
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
 

@@ -845,6 +845,37 @@ async def test_S14_every_session_has_its_own_limits_and_keeps_them_in_its_next_s
         await asyncio.gather(*(shell.run("exit") for shell in shells))
 
 
+async def test_S14_a_command_may_have_limits_of_its_own(console):
+    shell = await console.open_prepared(limits=Limits(open_files=60))
+    general = await shell.output("ulimit -n; ulimit -t; ulimit -f")
+    assert general == "60\nunlimited\nunlimited\n"
+    narrow = Limits(open_files=40, cpu_seconds=1, file_bytes=4096)
+    assert await shell.output("ulimit -n; sh -c 'ulimit -n; ulimit -f'", limits=narrow) == "40\n40\n8\n"
+    busy = await shell.run("sh -c 'while :; do :; done'", limits=narrow, timeout=ENOUGH)
+    assert (busy.exit_code, busy.note) == (128 + 24, "The limit of 1 s of processor time was reached.")
+    many = await shell.run("yes", limits=Limits(output_bytes=5000), timeout=ENOUGH)
+    assert many.note == "The output limit of 5000 bytes was reached, so the command was ended."
+    assert await shell.output("ulimit -n; ulimit -t; ulimit -f") == general
+    assert await shell.output("ulimit -n", limits=Limits(open_files=900)) == "60\n"
+    assert await shell.keeps_its_state()
+
+
+async def test_S14_a_job_keeps_its_own_limits(console):
+    shell = await console.open_prepared()
+    job = await shell.start_job("cat /proc/self/limits | grep 'open files'", limits=Limits(open_files=40))
+    assert await shell.output("ulimit -n") != "40\n"
+    await job.wait()
+    assert job.read().split()[3] == "40"
+
+
+@pytest.mark.parametrize(("plugin", "tool"), [("shell_session", "bash"), ("shell_command", "shell")])
+async def test_S14_a_tool_may_have_limits_of_its_own(console, plugin, tool):
+    own = {plugin: {"limits": {"open_files": 41}}}
+    async with Yard(console.folder).app(own, limits={"open_files": 77, "cpu_seconds": 78}) as app:
+        result = await app.call_tool(tool, {"command": "ulimit -n; ulimit -t"})
+    assert "41\n78\n" in result.text
+
+
 async def test_S14_the_tool_has_the_limits_of_its_configuration(conversations):
     live = await conversations.begin(limits={"open_files": 41, "file_bytes": 5000, "cpu_seconds": 77})
     assert await live.text("ulimit -n; ulimit -t; (head -c 9999 /dev/zero >big) 2>/dev/null; stat -c %s big") == (

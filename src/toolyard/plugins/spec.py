@@ -5,17 +5,27 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from toolyard.config.problems import ConfigProblem
+from toolyard.config.settings import ResourceLimits
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = ["BashDirectory", "BashFile", "PluginSpec", "SessionOptions", "ShellCommand", "ShellSession", "parse_plugin"]
+__all__ = [
+    "BashDirectory",
+    "BashFile",
+    "CommandOptions",
+    "PluginSpec",
+    "SessionOptions",
+    "ShellCommand",
+    "ShellSession",
+    "parse_plugin",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +53,15 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_jobs: Annotated[int, msgspec.Meta(ge=1)] = 64
     tty: bool = False
     """Whether commands print to a terminal instead of a pipe."""
+    limits: ResourceLimits = ResourceLimits()
+    """Instead of the general ones, as far as it says something."""
+
+
+class CommandOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`shell_command`: how the one-shot shell treats its commands."""
+
+    limits: ResourceLimits = ResourceLimits()
+    """Instead of the general ones, as far as it says something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +69,7 @@ class ShellCommand:
     """The one-shot shell: the tool `shell`."""
 
     word: ClassVar[str] = "shell:command"
-    options: ClassVar[None] = None
+    options: CommandOptions
     pointer: Pointer = field(compare=False)
 
 
@@ -77,12 +96,16 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
             return bash_path(value.removeprefix("bash:"), pointer, document)
         case str() if value.startswith("path:"):
             return python_path(value.removeprefix("path:"), pointer, document)
-        case "shell:command" | {"shell_command": {}}:
-            return ShellCommand(pointer=pointer)
+        case "shell:command":
+            return ShellCommand(options=CommandOptions(), pointer=pointer)
         case "shell:session":
             return ShellSession(options=SessionOptions(), pointer=pointer)
+        case {"shell_command": dict(options)}:
+            read = read_options(CommandOptions, options, (*pointer, "shell_command"), document)
+            return read if isinstance(read, ConfigProblem) else ShellCommand(options=read, pointer=pointer)
         case {"shell_session": dict(options)}:
-            return shell_session(options, pointer, document)
+            found = read_options(SessionOptions, options, (*pointer, "shell_session"), document)
+            return found if isinstance(found, ConfigProblem) else ShellSession(options=found, pointer=pointer)
         case {"bash_tool": {"file": str(file)}}:
             return BashFile(file=absolute(file, document), pointer=pointer)
         case {"bash_tool": {"path": str(folder), **rest}}:
@@ -103,14 +126,19 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
     return problem("plugin_spec", f"a plugin is a string or an object, not {short(value)}", FORMS, pointer, document)
 
 
-def shell_session(options: dict[str, Json], pointer: Pointer, document: Document) -> ShellSession | ConfigProblem:
-    """A session with options of its own."""
+Options = TypeVar("Options", bound=msgspec.Struct)
+
+
+def read_options(
+    kind: type[Options], options: dict[str, Json], pointer: Pointer, document: Document
+) -> Options | ConfigProblem:
+    """The options that an entry has of its own."""
     try:
-        return ShellSession(options=msgspec.convert(options, SessionOptions), pointer=pointer)
+        return msgspec.convert(options, kind)
     except msgspec.ValidationError as error:
-        message = f"'shell_session': {str(error).replace('`', '')}"
-        known = ", ".join(SessionOptions.__struct_fields__)
-        return problem("config_type", message, f"it takes {known}", (*pointer, "shell_session"), document)
+        message = f"'{pointer[-1]}': {str(error).replace('`', '')}"
+        known = ", ".join(kind.__struct_fields__)
+        return problem("config_type", message, f"it takes {known}", pointer, document)
 
 
 def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
