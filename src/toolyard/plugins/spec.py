@@ -69,7 +69,7 @@ class ShellCommand:
     """The one-shot shell: the tool `shell`."""
 
     word: ClassVar[str] = "shell:command"
-    options: CommandOptions
+    options: CommandOptions = CommandOptions()
     pointer: Pointer = field(compare=False)
 
 
