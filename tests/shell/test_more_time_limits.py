@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from shell.console import Console, Session, until
+from shell.console import SINCE_5_2, Console, Session, until
 from toolyard.shell import Reply
 
 pytestmark = pytest.mark.anyio
@@ -103,7 +103,12 @@ async def test_a_shell_that_cannot_be_interrupted_is_replaced(shell: Session, co
     assert (following.note is not None) == following.restarted
 
 
-@pytest.mark.parametrize("command", ["kill -STOP $$", "suspend -f", "suspend -f; echo x", "kill -STOP $$\nsleep 30"])
+@pytest.mark.parametrize("command", [
+    "kill -STOP $$",
+    "kill -STOP $$\nsleep 30",
+    pytest.param("suspend -f", marks=SINCE_5_2),
+    pytest.param("suspend -f; echo x", marks=SINCE_5_2),
+])  # fmt: skip
 async def test_a_shell_that_stops_itself_goes_on_after_its_limit(shell: Session, command: str) -> None:
     await shell.past_its_limit(command)
     assert await shell.answer("/bin/echo again") == ("again\n", 0)

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from shell.console import Console, Session, end_marked, marked, until
+from shell.console import SINCE_5_2, Console, Session, end_marked, marked, until
 from support import PATIENCE, is_alive, need, running
 from toolyard.app import AgentApplication
 from toolyard.core.tool import ToolCall, ToolResult
@@ -327,7 +327,7 @@ ENDS = [
     ("(exit 5); exit",                       5),
     ("exec true",                            0),
     ("exec sh -c 'echo last; exit 5'",       5),
-    ("exec nosuchprogram",                   127),
+    pytest.param("exec nosuchprogram",       127, marks=SINCE_5_2),
     ("kill -9 $$",                           137),
     ("echo last; kill -9 $$",                137),
     ("kill -ABRT $$",                        134),
@@ -645,7 +645,7 @@ async def test_S10_a_time_out_is_an_error_in_these_words(talk, timeout, shown):
     ("cd /nonexistent",          "cd: /nonexistent: No such file or directory"),
     ("echo x > /nonexistent/x",  "/nonexistent/x: No such file or directory"),
     ("/etc/passwd",              "/etc/passwd: Permission denied"),
-    ("exec nosuchprogram",       "exec: nosuchprogram: not found"),
+    pytest.param("exec nosuchprogram", "exec: nosuchprogram: not found", marks=SINCE_5_2),
     ("set -u; echo $nosuch",     "nosuch: unbound variable"),
 ])  # fmt: skip
 async def test_S10_other_errors_carry_bashs_own_words(talk, command, words):
