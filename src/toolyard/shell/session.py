@@ -55,9 +55,10 @@ LOOK_AFTER = 0.002
 PARENT = ParentEnvironment()
 OUR_OWN = frozenset({
     b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
-    b"PS1", b"PS2", b"TMOUT",
+    b"PS1", b"PS2", b"PS4", b"TMOUT",
 })  # fmt: skip
-"""Variables that mean something only to a shell with a person before it."""
+"""Variables that mean something only to a shell with a person before it, or could read what we tell it (PS4, which
+root's bash takes from nobody)."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
