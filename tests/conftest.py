@@ -5,8 +5,12 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+
+from shell.console import Console, Session, end_marked, marked
 
 TEARDOWN_PATIENCE = 100.0
 STANDARD_ERROR = pytest.StashKey[int]()
@@ -47,3 +51,24 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     home = tmp_path_factory.mktemp("home")
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture
+async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Console]:
+    """Sessions whose private folders are where we can look; whatever a test does, nothing of them may be left."""
+    private = tmp_path / "private"
+    private.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(private))
+    console = Console(tmp_path)
+    yield console
+    await console.close()
+    left = marked(console.mark)
+    end_marked(console.mark)
+    assert left == []
+    assert list(private.iterdir()) == []
+
+
+@pytest.fixture
+async def shell(console: Console) -> Session:
+    """A fresh session that has run `cd …; export KEEP=42`."""
+    return await console.open_prepared()

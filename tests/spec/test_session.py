@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from shell.console import SINCE_5_2, Console, Session, end_marked, marked, until
+from shell.console import SINCE_5_2, Console, marked, until
 from support import PATIENCE, is_alive, need, running
 from toolyard.app import AgentApplication
 from toolyard.core.tool import ToolCall, ToolResult
@@ -77,26 +77,6 @@ class Conversations:
     async def end(self) -> None:
         async with asyncio.timeout(PATIENCE):
             await self._open.aclose()
-
-
-@pytest.fixture
-async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Console]:
-    """Sessions without an application around them; whatever a test does, nothing may be left at its end."""
-    private = tmp_path / "private"
-    private.mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(private))
-    console = Console(tmp_path)
-    yield console
-    await console.close()
-    left = marked(console.mark)
-    end_marked(console.mark)
-    assert left == []
-    assert list(private.iterdir()) == []
-
-
-@pytest.fixture
-async def shell(console: Console) -> Session:
-    return await console.open_prepared()
 
 
 @pytest.fixture
