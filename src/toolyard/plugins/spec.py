@@ -69,7 +69,7 @@ class ShellCommand:
     """The one-shot shell: the tool `shell`."""
 
     word: ClassVar[str] = "shell:command"
-    options: CommandOptions = CommandOptions()
+    options: CommandOptions = field(default_factory=CommandOptions)
     pointer: Pointer = field(compare=False)
 
 
