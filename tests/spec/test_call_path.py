@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
 
+from support import running
 from toolyard.core.events import CallFinished, OutputChunk
 from toolyard.core.tool import ToolCall
 from toolyard.permissions.verdict import Verdict, answer_always
+from toolyard.runtime.audit_check import check_log
 
 pytestmark = pytest.mark.anyio
 
@@ -247,3 +251,29 @@ async def test_A04_a_log_that_cannot_be_written_is_said_once_and_stops_calls_by_
         said = [problem for problem in app.get_config_errors() if problem["type"] == "audit_unwritable"]
     assert len(said) == 1
     assert yard.log() == (["ran"] * 3 if failure is None else [])
+
+
+CALLS_FOR_EVER = """
+import asyncio, sys
+from toolyard import AgentApplication
+
+async def main():
+    async with AgentApplication(sys.argv[1], sys.argv[2]) as app:
+        for number in range(10_000):
+            await app.call_tool("probe", {"value": str(number)}, call_id=f"call-{number}")
+            print(f"call-{number}", flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_A05_a_call_that_was_reported_is_in_the_audit_log_although_the_application_was_killed(yard):
+    yard.tool(run="echo out")
+    argv = [sys.executable, "-c", CALLS_FOR_EVER, yard.config("bash:probe.bash"), yard.folder / "sessions"]
+    with running([str(word) for word in argv], stdout=subprocess.PIPE) as process:
+        done = [process.stdout.readline().decode().strip() for _ in range(5)]
+        process.kill()
+        done += process.stdout.read().decode().split()
+    ends = [line["call_id"] for line in yard.audit() if line["event"] == "end"]
+    assert ends[: len(done)] == done
+    assert check_log(yard.folder / "sessions" / "audit").broken is None

@@ -24,6 +24,7 @@ COMMANDS = {
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
+    "audit": ("toolyard.cli.audit:audit", "Look into the audit log: show, verify."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),
 }
 

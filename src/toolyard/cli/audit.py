@@ -1,0 +1,151 @@
+"""`toolyard audit show|verify`: what ran, and whether the record of it is whole."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.cli.opening import sessions_dir
+from toolyard.cli.render import show_json, show_note, show_rows, show_text
+from toolyard.cli.running import run_to_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from toolyard.cli.main import Places
+    from toolyard.runtime.audit_check import Checked
+    from toolyard.runtime.audit_read import Filter
+
+__all__ = ["audit"]
+
+LOOK_EVERY = 0.25
+LAST = 50
+
+
+@click.group()
+def audit() -> None:
+    """Look into the audit log of the sessions folder."""
+
+
+@audit.command(short_help="Show what ran.")
+@click.option("--tool", metavar="NAME", help="Only calls of this tool.")
+@click.option("--session", metavar="ID", help="Only calls of this session; the beginning of its id is enough.")
+@click.option("--day", metavar="YYYY-MM-DD", help="Only this day (UTC).")
+@click.option("--failures", is_flag=True, help="Only calls that failed, or whose exit status is not 0.")
+@click.option("--last", metavar="N", type=click.IntRange(0), default=LAST, help=f"How many; default {LAST}, 0 is all.")
+@click.option("--follow", is_flag=True, help="Then show new lines as they come, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print the lines themselves, one record each.")
+@click.pass_obj
+def show(
+    places: Places,
+    tool: str | None,
+    session: str | None,
+    day: str | None,
+    failures: bool,
+    last: int,
+    follow: bool,
+    as_json: bool,
+) -> int:
+    """Show the calls of the log, oldest first: one row for a call, or with --json every line."""
+    from toolyard.runtime.audit_read import Filter
+
+    if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+        raise click.UsageError(f"--day {day}: a day is written as 2026-01-31")
+    wanted = Filter(tool=tool, session=session, day=day, failures=failures)
+    folder = sessions_dir(places) / "audit"
+    if follow:
+        return run_to_end(follow_log(folder, wanted, last, as_json))
+    return show_log(folder, wanted, last, as_json)
+
+
+@audit.command(short_help="Check that no line was changed or removed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as a record.")
+@click.pass_obj
+def verify(places: Places, as_json: bool) -> int:
+    """Check that no line of the log was changed, removed or added, and name the first that was.
+
+    Exit status: 0 the log is whole, 1 it is not.
+    """
+    from toolyard.runtime.audit_check import check_log
+
+    checked = check_log(sessions_dir(places) / "audit")
+    if as_json:
+        show_json(as_record(checked))
+    elif checked.broken:
+        show_note(str(checked.broken), "error")
+    else:
+        show_whole(checked)
+    return 1 if checked.broken else 0
+
+
+def show_log(folder: Path, wanted: Filter, last: int, as_json: bool) -> int:
+    from collections import deque
+
+    from toolyard.runtime.audit_read import calls_of, records_of
+
+    records = records_of(folder, wanted)
+    show_records(deque(records if as_json else calls_of(records), maxlen=last or None), as_json)
+    return 0
+
+
+async def follow_log(folder: Path, wanted: Filter, last: int, as_json: bool) -> int:
+    import asyncio
+
+    from toolyard.runtime.audit_read import LogFollower
+
+    follower = LogFollower(folder, wanted)
+    show_records(follower.more()[-last:], as_json)
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        show_records(follower.more(), as_json)
+
+
+def show_records(records: Iterable[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        for record in records:
+            show_text(msgspec.json.encode(record).decode() + "\n")
+    elif rows := [row(record) for record in records]:
+        show_rows(rows)
+
+
+def row(record: dict[str, Any]) -> list[str]:
+    """A line of the log for a person."""
+    what = record.get("command") or " ".join(record.get("argv") or ()) or record.get("found") or ""
+    duration = f"{record['ms']:.0f} ms" if "ms" in record else ""
+    time = str(record.get("time", ""))[:19].replace("T", " ")
+    return [time, str(record.get("tool", "-")), outcome(record), duration, str(what)]
+
+
+def outcome(record: dict[str, Any]) -> str:
+    """How a call stands, in a word."""
+    if record.get("event") != "end":
+        return str(record.get("event", "-"))
+    if record.get("failure") not in (None, "exit_code"):
+        return str(record["failure"])
+    return f"exit {record['exit']}" if record.get("exit") else "ok"
+
+
+def show_whole(checked: Checked) -> None:
+    if not checked.lines:
+        show_note("the log is empty")
+        return
+    show_text(f"{checked.lines} lines of {checked.days} days are whole; the last is {checked.head}\n")
+    if not checked.starts_at_the_beginning:
+        show_note("earlier days are not here", "warning")
+
+
+def as_record(checked: Checked) -> dict[str, Any]:
+    broken = checked.broken
+    return {
+        "whole": broken is None,
+        "lines": checked.lines,
+        "days": checked.days,
+        "head": checked.head,
+        "starts_at_the_beginning": checked.starts_at_the_beginning,
+        "broken": broken and {"file": str(broken.file), "line": broken.line, "reason": broken.reason},
+    }
