@@ -37,9 +37,7 @@ async def rows() -> AsyncIterator[Row]:
             yield await one(app, "two audit lines of `true` in a session", "bash", {"command": "true"}, None)
 
 
-async def one(
-    app: AgentApplication, what: str, tool: str, arguments: dict[str, str], promise: float | None
-) -> Row:
+async def one(app: AgentApplication, what: str, tool: str, arguments: dict[str, str], promise: float | None) -> Row:
     """The lines' own time beside the whole call's, since a difference of medians is smaller than their noise."""
     loaded = await app._current()
     log = loaded.invoker.audit
