@@ -26,6 +26,7 @@ from toolyard.shell.handover import leave_script, snapshot_script, takes_over
 from toolyard.shell.limits_hit import which_limit
 from toolyard.shell.wire import (
     BUILTIN,
+    HAS_NO_ERRORS,
     SOURCING,
     Record,
     Records,
@@ -53,6 +54,9 @@ OLDEST = 404
 START_PATIENCE = 20.0
 QUICK = 0.0005
 """After a command that took longer, the next is not waited for in the loop's own time."""
+SWIFT_PATIENCE = 10
+"""In milliseconds. A wait that ends before the next tick of the kernel's clock makes it set an alarm, which on a virtual
+machine costs as much as all the rest."""
 ABORT = getattr(signal, "SIGRTMAX", 64) - 7
 """The signal of ours."""
 GREETING, PROBE = 0, 1
@@ -218,14 +222,15 @@ class Bash:
         """Run a builtin that starts nothing: its status and what it printed; no status when it is not over at once.
 
         Going through the event loop would double what such a command costs, and so would all that only others need.
-        So it is waited for in the loop's own time, for a millisecond at most, and its record is read at a glance.
+        So it is waited for in the loop's own time, for some milliseconds at most, and its record is read at a glance.
         """
         self._numbers += 1
         number = b"%d" % self._numbers
-        self._send(b"%b 2>&1\n%b" % (text.encode(), self._swift % number))
-        ready = self._both.poll(1)
+        form = b"%b\n%b" if text in HAS_NO_ERRORS else b"%b 2>&1\n%b"
+        self._send(form % (text.encode(), self._swift % number))
+        ready = self._both.poll(SWIFT_PATIENCE)
         if ready and ready[0][0] != self._answers:
-            ready = self._both.poll(1)  # what it printed came first
+            ready = self._both.poll(SWIFT_PATIENCE)  # what it printed came first
         if not ready or ready[0][0] != self._answers:
             return None, b""
         data = os.read(self._answers, 65536)
