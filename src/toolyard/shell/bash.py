@@ -55,8 +55,8 @@ START_PATIENCE = 20.0
 QUICK = 0.0005
 """After a command that took longer, the next is not waited for in the loop's own time."""
 SWIFT_PATIENCE = 10
-"""In milliseconds. A wait that ends before the next tick of the kernel's clock makes it set an alarm, which on a virtual
-machine costs as much as all the rest."""
+"""In milliseconds. A wait that ends before the next tick of the kernel's clock makes it set an alarm, which on a
+virtual machine costs as much as all the rest."""
 ABORT = getattr(signal, "SIGRTMAX", 64) - 7
 """The signal of ours."""
 GREETING, PROBE = 0, 1
