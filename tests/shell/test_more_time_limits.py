@@ -8,6 +8,7 @@ import pytest
 
 from shell.console import SINCE_5_2, Console, Session, until
 from toolyard.shell import Reply
+from toolyard.shell.bash import Bash
 
 pytestmark = pytest.mark.anyio
 
@@ -257,3 +258,22 @@ async def test_left_running_instead_of_ended(console: Console) -> None:
     (shell.folder / "go").touch()
     assert await job.wait(30)
     assert (job.read(), job.exit_code) == ("end\n", 5)
+
+
+async def test_a_cancellation_just_as_a_fresh_shell_answers_is_not_lost(
+    shell: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shell.run("exit 3")
+    begin = Bash._begin
+
+    def begin_and_cancel(bash: Bash) -> None:
+        begin(bash)
+        if bash._started.done():
+            task.cancel()
+
+    monkeypatch.setattr(Bash, "_begin", begin_and_cancel)
+    task = asyncio.ensure_future(shell.run(f"sleep {shell.mark}", timeout=30))
+    await asyncio.wait([task])
+    assert task.cancelled()
+    monkeypatch.undo()
+    assert await shell.keeps_its_state()

@@ -200,7 +200,8 @@ class Bash:
         bash = cls(setup)
         try:
             bash._spawn(keeper, state)
-            await asyncio.wait_for(bash._started, START_PATIENCE)
+            async with asyncio.timeout(START_PATIENCE):  # unlike wait_for it never loses a cancellation
+                await bash._started
         except BaseException as error:
             bash.kill()
             bash.close()
