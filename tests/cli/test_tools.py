@@ -131,7 +131,7 @@ def test_every_problem_is_shown_with_a_hint_and_the_good_tools_are_listed(toolya
     assert 'hint: create it: {"bash_tools": [{"file": "tool.bash"}]}' in ran.err
     assert "missing.bash: no such file" in ran.err
     assert ': no plugin source here loads "path:x"' in ran.err
-    assert ": a plugin is a string or an object, not 17" in ran.err
+    assert ": 'plugins[5]' must be a string or an object, not 17" in ran.err
 
 
 def test_all_also_lists_what_did_not_load_and_why(toolyard: CommandLine):
@@ -142,7 +142,7 @@ def test_all_also_lists_what_did_not_load_and_why(toolyard: CommandLine):
     assert [(row["name"], row["state"], row["reason"].split(":")[0]) for row in ran.json] == [
         ("good", "on", ""),
         ("missing.bash", "off", "bash_file_missing"),
-        ("twice.bash", "off", "tool_name_taken"),
+        ("twice.bash", "off", "plugin_id_taken"),
     ]
     table = toolyard("tools", "--all").out.splitlines()
     assert [line.split()[2] for line in table] == ["on", "off", "off"]
