@@ -19,6 +19,7 @@ from toolyard.errors import ApplicationClosed
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
 from toolyard.plugins.loader import Loader
+from toolyard.plugins.standing import standings
 from toolyard.process.child import Children
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.process.limits import Limits
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.catalog import Catalog
+    from toolyard.plugins.standing import Standing
 
 __all__ = ["AgentApplication"]
 
@@ -117,6 +119,11 @@ class AgentApplication:
     def tools(self, agent: str | None = None) -> Sequence[Tool]:
         """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first."""
         return self._known().agent(agent).catalog.tools()
+
+    def plugins(self, agent: str | None = None) -> list[Standing]:
+        """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
+        loaded = self._known()
+        return list(standings(loaded.agent(agent).catalog, loaded.configuration.document))
 
     def origin(self, name: str, agent: str | None = None) -> str:
         """The file that a tool comes from."""

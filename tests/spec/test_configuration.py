@@ -472,3 +472,80 @@ async def test_C17_a_key_that_a_tool_asks_for_is_known_and_so_is_schema(yard):
     rest = {"$schema": "https://example.org/x.json", "agent": "a", "models": "b", "anything": 1}
     async with yard.app("bash:probe.bash", **rest) as app:
         assert app.get_config_errors() == []
+
+
+# C09
+
+
+async def test_C09_disabled_beats_enabled_and_all_levels_count(yard):
+    for name in "abcd":
+        yard.tool(name)
+    app = yard.app(
+        *(f"bash:{name}.bash" for name in "abcd"),
+        disabled_plugins=["a"],
+        enabled_plugins=["a", "b"],
+        providers={"p": {"disabled_plugins": ["b"]}},
+        agents={"one": {"provider": "p", "disabled_plugins": ["c"]}, "two": {}},
+    )
+    async with app:
+        assert [spec.name for spec in app.tool_specs("one")] == ["d"]
+        assert [spec.name for spec in app.tool_specs("two")] == ["b", "c", "d"]
+        assert (await app.call_tool("b", {}, agent="one")).failure == "unknown_tool"
+        assert (await app.call_tool("b", {}, agent="two")).ok
+        assert app.get_config_errors() == []
+
+
+async def test_C09_metadata_of_the_session_replaces_what_the_configuration_says(yard):
+    for name in "abc":
+        yard.tool(name)
+    plugins = [f"bash:{name}.bash" for name in "abc"]
+    config = yard.config(*plugins, disabled_plugins=["a"], force_enabled_plugins=["c"])
+    async with yard.open(config, session_metadata={"plugins": ["a"]}) as app:
+        assert [spec.name for spec in app.tool_specs()] == ["a", "c"], "force is over everything"
+        assert {found.plugin: found.reason for found in app.plugins()} == {
+            "a": "among the plugins of the session's metadata",
+            "b": "not among the plugins of the session's metadata",
+            "c": "listed in force_enabled_plugins",
+        }
+    async with yard.open(config, session_metadata={"title": "x"}) as app:
+        assert [spec.name for spec in app.tool_specs()] == ["b", "c"], "without `plugins` nothing is replaced"
+
+
+async def test_C09_force_is_over_everything_but_a_plugin_that_failed_to_load(yard):
+    yard.tool("good")
+    yard.file("bad.bash", "exit 1\n")
+    app = yard.app("bash:good.bash", "bash:bad.bash", disabled_plugins=["good"], force_enabled_plugins=["good", "bad"])
+    async with app:
+        assert [spec.name for spec in app.tool_specs()] == ["good"]
+        assert codes(app) == ["bash_schema_exit_status"]
+
+
+async def test_C09_every_decision_has_its_reason_and_its_place_even_through_a_mixin(yard):
+    yard.tool("a")
+    yard.tool("b")
+    config = write(
+        yard,
+        """{"plugin_policy": {"allow_bash_tools": true},
+ "plugins": ["bash:a.bash", "bash:b.bash"],
+ "mixins": {"quiet": {
+   "disabled_plugins": ["b"]}},
+ "agents": {"default": {"mixin_refs": ["quiet"]}}}""",
+    )
+    async with yard.open(config) as app:
+        on, off = app.plugins()
+    assert (on.plugin, on.on, on.reason, str(on.where)) == ("a", True, "on by default", f"{config}:2:14")
+    assert (off.plugin, off.on, off.reason) == ("b", False, "listed in disabled_plugins")
+    assert str(off.where) == f"{config}:4:25"
+    assert off.where.via == ("agents.default", "mixins.quiet")
+
+
+async def test_C09_an_id_that_no_plugin_has_is_a_warning_unless_it_may_belong_to_one_that_failed(yard):
+    yard.tool("search_text")
+    lists = {"disabled_plugins": ["serch_text"], "agents": {"one": {"enabled_plugins": ["other"]}, "two": {}}}
+    async with yard.app("bash:search_text.bash", **lists) as app:
+        first, second = app.get_config_errors()
+    assert {first["type"], second["type"]} == {"plugin_id_unknown"}
+    assert "'serch_text' is turned off here" in first["detail"]
+    assert "did you mean 'search_text'?" in first["hint"]
+    async with yard.app("bash:search_text.bash", "bash:missing.bash", **lists) as app:
+        assert codes(app) == ["bash_file_missing"]
