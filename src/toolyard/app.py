@@ -20,23 +20,25 @@ from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
-from toolyard.plugins.bash_source import stamp_of
-from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.loader import Loader
+from toolyard.plugins.standing import standings
 from toolyard.process.child import Children
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.process.limits import Limits
 from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
+from toolyard.runtime.loaded import AgentTools, Loaded
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.plugins.catalog import Catalog
+    from toolyard.plugins.standing import Standing
 
 __all__ = ["AgentApplication"]
 
@@ -54,6 +56,7 @@ class AgentApplication:
         permissions: PermissionPolicy | None = None,
         approver: Approver | None = None,
         session: str | None = None,
+        session_metadata: JsonObject | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         only: Literal["shell:command", "shell:session"] | None = None,
     ) -> None:
@@ -65,6 +68,7 @@ class AgentApplication:
         self._approver = approver
         self._only = only
         self._session = session or uuid.uuid4().hex
+        self._metadata = dict(session_metadata or {})
         self._cache = SchemaCache(Path(cache_dir or default_cache_dir()) / "bash-schemas.json")
         self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
@@ -97,63 +101,73 @@ class AgentApplication:
 
     def problems(self) -> list[ConfigProblem]:
         """Every problem known now, sorted."""
-        loaded = self._loaded or self._load_apart()
-        return sort_problems([*loaded.problems(), *self._said])
+        return sort_problems([*self._known().problems(), *self._said])
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
-        return (self._loaded or self._load_apart()).configuration.agents()
+        return self._known().configuration.agents()
 
     @overload
-    def tool_specs(self, agent: str = ..., *, format: None = ...) -> list[ToolSpec]: ...
+    def tool_specs(self, agent: str | None = ..., *, format: None = ...) -> list[ToolSpec]: ...
     @overload
-    def tool_specs(self, agent: str = ..., *, format: WireFormat) -> list[JsonObject]: ...
+    def tool_specs(self, agent: str | None = ..., *, format: WireFormat) -> list[JsonObject]: ...
     def tool_specs(
-        self, agent: str = "default", *, format: WireFormat | None = None
+        self, agent: str | None = None, *, format: WireFormat | None = None
     ) -> list[ToolSpec] | list[JsonObject]:
         """What an agent has, as specs or in a wire format."""
         specs = [tool.spec for tool in self.tools(agent)]
         return specs if format is None else list(export(specs, format).tools)
 
-    def tools(self, agent: str = "default") -> Sequence[Tool]:  # noqa: ARG002 - every agent has the same tools here
-        """The tools of an agent, in the order of the configuration."""
-        return (self._loaded or self._load_apart()).catalog.tools()
+    def tools(self, agent: str | None = None) -> Sequence[Tool]:
+        """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first."""
+        return self._known().agent(agent).catalog.tools()
 
-    def origin(self, name: str) -> str:
+    def plugins(self, agent: str | None = None) -> list[Standing]:
+        """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
+        loaded = self._known()
+        return list(standings(loaded.agent(agent).catalog, loaded.configuration.document))
+
+    def origin(self, name: str, agent: str | None = None) -> str:
         """The file that a tool comes from."""
-        return (self._loaded or self._load_apart()).catalog.file_of(name)
+        return self._known().agent(agent).catalog.file_of(name)
 
     async def call_tool(
         self,
         name: str,
         arguments: JsonObject | str,
         *,
-        agent: str = "default",
+        agent: str | None = None,
         call_id: str | None = None,
         on_event: Observer | None = None,
     ) -> ToolResult:
         """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
         loaded = await self._current()
         call = ToolCall(id=call_id or self._new_call_id(), name=name, arguments=arguments)
-        return await loaded.invoker.call(call, self._settings(loaded, agent), on_event)
+        tools = loaded.agent(agent)
+        return await tools.invoker.call(call, self._settings(loaded, agent, tools), on_event)
 
     async def call_tools(
         self,
         calls: Iterable[ToolCall],
         *,
-        agent: str = "default",
+        agent: str | None = None,
         on_event: Observer | None = None,
         cancelled: asyncio.Event | None = None,
     ) -> dict[str, ToolResult]:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
         loaded = await self._current()
-        return await loaded.invoker.call_all(calls, self._settings(loaded, agent), on_event, cancelled=cancelled)
+        tools = loaded.agent(agent)
+        settings = self._settings(loaded, agent, tools)
+        return await tools.invoker.call_all(calls, settings, on_event, cancelled=cancelled)
 
-    async def preview_tool(self, name: str, arguments: JsonObject | str, *, agent: str = "default") -> str | ToolResult:
+    async def preview_tool(
+        self, name: str, arguments: JsonObject | str, *, agent: str | None = None
+    ) -> str | ToolResult:
         """What a call would do, in a line; a result instead when the call could not even begin."""
         loaded = await self._current()
         call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments)
-        return await loaded.invoker.preview(call, self._settings(loaded, agent))
+        tools = loaded.agent(agent)
+        return await tools.invoker.preview(call, self._settings(loaded, agent, tools))
 
     async def reload(self) -> None:
         """Read the configuration again; one that cannot be read keeps the running one and is reported."""
@@ -162,7 +176,7 @@ class AgentApplication:
         before = self._loaded
         after = await self._load(before)
         if not after.configuration.readable and before.configuration.readable:
-            before.take_over_stamps(after)
+            before.keep_despite(after)
         else:
             self._loaded = after
             await before.aclose(except_for=after)
@@ -170,7 +184,7 @@ class AgentApplication:
     async def refresh(self) -> None:
         """Look at the configuration and every tool file again."""
         loaded = await self._current()
-        await loaded.catalog.refresh()
+        await loaded.refresh()
 
     async def _current(self) -> Loaded:
         if self._loaded is None:
@@ -186,15 +200,20 @@ class AgentApplication:
         workshop = self._workshop(configuration)
         if workshop and self._cache.is_empty and configuration.loads_bash_tools:
             workshop.children.start()  # every schema will have to be read: let it start while we look for them
-        loader = Loader(configuration.policy, workshop)
-        kept = before.catalog.sources() if before else ()
-        entries = configuration.value.get("plugins")
-        if self._only:
-            entries = shell_entries(entries, self._only)
-        catalog = Catalog(loader.sources(entries, configuration.document, kept))
-        await catalog.refresh()
+        loaded = Loaded(
+            configuration,
+            Loader(configuration.policy, workshop, before.sources() if before else ()),
+            self._invoker_maker(configuration),
+            session=self._session,
+            metadata=self._metadata,
+            only=shell_entries(configuration.value.get("plugins"), self._only) if self._only else None,
+        )
+        await loaded.refresh()
         self._cache.save()
-        return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog))
+        return loaded
+
+    def _known(self) -> Loaded:
+        return self._loaded or self._load_apart()
 
     def _load_apart(self) -> Loaded:
         """Load without an open application: in a loop and with processes of its own, ended before this returns."""
@@ -228,16 +247,22 @@ class AgentApplication:
         )
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
 
-    def _invoker(self, configuration: Configuration, catalog: Catalog) -> Invoker:
+    def _invoker_maker(self, configuration: Configuration) -> Callable[[Catalog], Invoker]:
+        """What makes the invoker of each agent, with all that they share."""
         self._audit.policy = configuration.audit
         secrets = process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value))
-        return Invoker(
-            tools=catalog,
-            audit=self._audit,
-            redactor=Redactor(secrets),
-            permissions=self._permissions,
-            approver=self._approver,
-        )
+        redactor = Redactor(secrets)
+
+        def make(catalog: Catalog) -> Invoker:
+            return Invoker(
+                tools=catalog,
+                audit=self._audit,
+                redactor=redactor,
+                permissions=self._permissions,
+                approver=self._approver,
+            )
+
+        return make
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"
@@ -247,12 +272,12 @@ class AgentApplication:
             )
         )
 
-    def _settings(self, loaded: Loaded, agent: str) -> CallSettings:
+    def _settings(self, loaded: Loaded, agent: str | None, tools: AgentTools) -> CallSettings:
         """The conditions of a call, made anew only when the working directory has changed."""
         here = os.getcwd()
-        known = loaded.settings.get(agent)
-        if known is None or known[0] != here:
-            output = loaded.configuration.output
+        if tools.settings is None or tools.settings[0] != here:
+            agent = agent or loaded.default_agent()
+            output = loaded.configuration.output_of(agent)
             settings = CallSettings(
                 session=self._session,
                 cwd=Path(here),
@@ -260,8 +285,8 @@ class AgentApplication:
                 output_limit=output.limit_bytes,
                 spill_folder=self._sessions_dir / "outputs" if output.spill else None,
             )
-            known = loaded.settings[agent] = (here, settings)
-        return known[1]
+            tools.settings = (here, settings)
+        return tools.settings[1]
 
     def _new_call_id(self) -> str:
         return f"call_{self._session}_{next(self._numbers)}"
@@ -273,52 +298,6 @@ class AgentApplication:
             builtin=builtin_names(self._config_path, Path.cwd()),
             process=os.environ,
         )
-
-
-class Loaded:
-    """A configuration with everything that came of it."""
-
-    def __init__(self, configuration: Configuration, loader: Loader, catalog: Catalog, invoker: Invoker) -> None:
-        self.configuration = configuration
-        self.catalog = catalog
-        self.invoker = invoker
-        self._loader = loader
-        self._broken_edit: tuple[ConfigProblem, ...] = ()
-        config = str(configuration.document.path)
-        self._stamps = {config: stamp_of(config), **loader.watched}
-        self.settings: dict[str, tuple[str, CallSettings]] = {}
-        """For each agent the settings of its calls, with the working directory they were made for."""
-
-    def problems(self) -> list[ConfigProblem]:
-        """What is wrong with the configuration and with what it names."""
-        return [*self.configuration.problems, *self._broken_edit, *self._loader.problems, *self.catalog.problems]
-
-    def is_stale(self) -> bool:
-        """Whether the configuration or a descriptor was written since."""
-        for path, stamp in self._stamps.items():  # noqa: SIM110 - asked at every call, and a generator costs more
-            if stamp_of(path) != stamp:
-                return True
-        return False
-
-    def take_over_stamps(self, broken: Loaded) -> None:
-        """An edit broke the configuration: go on with this one, and say so, until the next edit."""
-        self._stamps |= broken._stamps
-        self._broken_edit = tuple(
-            ConfigProblem(
-                code=problem.code,
-                message=f"{problem.message}; the last good configuration stays in use",
-                hint=problem.hint,
-                where=problem.where,
-            )
-            for problem in broken.configuration.problems
-        )
-
-    async def aclose(self, *, except_for: Loaded | None = None) -> None:
-        """Close the sources that nobody uses any more."""
-        kept = except_for.catalog.sources() if except_for else ()
-        for source in self.catalog.sources():
-            if source not in kept:
-                await source.aclose()
 
 
 def shell_entries(entries: Json, word: str) -> list[Json]:

@@ -5,6 +5,7 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
 
     ToolyardError
     ├── ApplicationClosed       a call on an application that is not open
+    ├── UnknownAgent            an agent that the configuration does not have
     ├── ShellError              a bash session was asked for what it cannot do
     └── ProcessError            a child process could not be run at all
         ├── CannotStart         the program is missing, not a program, or the argument list is too long
@@ -13,7 +14,15 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
 
 from __future__ import annotations
 
-__all__ = ["ApplicationClosed", "CannotStart", "KeeperLost", "ProcessError", "ShellError", "ToolyardError"]
+__all__ = [
+    "ApplicationClosed",
+    "CannotStart",
+    "KeeperLost",
+    "ProcessError",
+    "ShellError",
+    "ToolyardError",
+    "UnknownAgent",
+]
 
 
 class ToolyardError(Exception):
@@ -22,6 +31,10 @@ class ToolyardError(Exception):
 
 class ApplicationClosed(ToolyardError):
     """A call on an application that is not open."""
+
+
+class UnknownAgent(ToolyardError):
+    """An agent was named that the configuration does not have; the message names those it has."""
 
 
 class ShellError(ToolyardError):

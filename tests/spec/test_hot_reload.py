@@ -82,7 +82,7 @@ async def test_two_tools_of_one_name_the_first_wins_and_the_other_is_named(yard)
     async with yard.app("bash:a.bash", "bash:b.bash") as app:
         assert (await app.call_tool("same", {})).text == "a\n"
         (problem,) = app.get_config_errors()
-        assert (problem["type"], problem["severity"]) == ("tool_name_taken", "warning")
+        assert (problem["type"], problem["severity"]) == ("plugin_id_taken", "warning")
         assert "a.bash" in problem["detail"]
         assert problem["file"].endswith("b.bash")
 

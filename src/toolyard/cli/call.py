@@ -10,7 +10,7 @@ import click
 from toolyard.cli.live_output import LiveOutput
 from toolyard.cli.names import agent_option, tool_argument
 from toolyard.cli.opening import agent_of, open_application
-from toolyard.cli.render import is_terminal, show_json, show_note, show_problems, show_text
+from toolyard.cli.render import is_terminal, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
@@ -80,25 +80,29 @@ async def call_once(
 ) -> int:
     async with open_application(places, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
-        result = await app.call_tool(tool, arguments, agent=agent_of(app, agent), on_event=watcher.see)
+        agent = agent_of(app, agent)
+        result = await app.call_tool(tool, arguments, agent=agent, on_event=watcher.see)
         if as_json:
             show_json(watcher.record(tool, result))
         elif result.failure in OF_THE_TOOL:
             watcher.output.finish(result)
         else:
             show_note(result.text, "error")
+        explain_absence(app, agent, tool, result)
         explain(app, result)
         return exit_code_of(result)
 
 
 async def preview_once(places: Places, tool: str, arguments: str, agent: str | None) -> int:
     async with open_application(places) as app:
-        shown = await app.preview_tool(tool, arguments, agent=agent_of(app, agent))
+        agent = agent_of(app, agent)
+        shown = await app.preview_tool(tool, arguments, agent=agent)
         if isinstance(shown, str):
             show_preview(tool, shown)
             explain(app, None)
             return 0
         show_note(shown.text, "error")
+        explain_absence(app, agent, tool, shown)
         explain(app, shown)
         return exit_code_of(shown)
 
@@ -114,6 +118,14 @@ def explain(app: AgentApplication, result: ToolResult | None) -> None:
     """Say what is wrong with the configuration; also its warnings when a tool may be missing for one."""
     missing = result is not None and result.failure == "unknown_tool"
     show_problems(problem for problem in app.problems() if missing or problem.severity == "error")
+
+
+def explain_absence(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> None:
+    """A tool that is there but off is unknown to a model; a person is told why."""
+    for found in app.plugins(agent) if result.failure == "unknown_tool" else ():
+        if found.tool and found.tool.spec.name == tool and not found.on:
+            place = f" ({relative(str(found.where))})" if found.where else ""
+            show_note(f"'{tool}' of the plugin '{found.plugin}' is off: {found.reason}{place}", "warning")
 
 
 def exit_code_of(result: ToolResult) -> int:

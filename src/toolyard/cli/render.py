@@ -64,7 +64,7 @@ def show_problems(problems: Iterable[ConfigProblem]) -> None:
     for problem in problems:
         place = f"{relative(str(problem.where))}: " if problem.where else ""
         kind = "warning: " if problem.severity == "warning" else ""
-        show_note(f"{place}{kind}{problem.message}", problem.severity)
+        show_note(f"{place}{kind}{problem.sentence}", problem.severity)
         if problem.hint:
             show_note(f"  hint: {problem.hint}", "faint")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
@@ -13,53 +15,76 @@ from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import BashDirectory, BashFile, ShellCommand, ShellSession, parse_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
-    from toolyard.config.document import Document
+    from toolyard.config.document import Document, Pointer
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import Json
     from toolyard.kinds.bash_workshop import BashWorkshop
     from toolyard.plugins.source import Source
     from toolyard.plugins.spec import PluginSpec
 
-__all__ = ["Loader"]
+__all__ = ["Listed", "Loader"]
+
+SourceKey: TypeAlias = "str | ShellCommand | ShellSession"
+PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A source, and the entry of the configuration that named it."""
+
+    source: Source
+    pointer: Pointer
 
 
 class Loader:
-    """Turns plugin references into sources, keeping those that were there before a reload."""
+    """Turns plugin references into sources: one for each thing referred to, kept over a reload if nothing changed."""
 
-    def __init__(self, policy: PluginPolicy, workshop: BashWorkshop | None) -> None:
+    def __init__(self, policy: PluginPolicy, workshop: BashWorkshop | None, kept: Iterable[Source] = ()) -> None:
         self._policy = policy
         self._workshop = workshop
+        self._kept = {source.key: source for source in kept}
+        self._lists: dict[Pointer, list[Listed]] = {}
+        self.sources: dict[Hashable, Source] = {}
+        """All that came of the lists so far."""
         self.problems: list[ConfigProblem] = []
         self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
-    def sources(self, entries: Json, document: Document, kept: Iterable[Source] = ()) -> list[Source]:
-        """The sources of the document's `plugins`, in order, each once."""
-        before = {source.key: source for source in kept if source.conditions == self._workshop}
-        keys = dict.fromkeys(self._keys(entries, document))
-        if self._workshop is None:
-            return []
-        return [before.get(key) or make_source(key, self._workshop) for key in keys]
+    def read(self, entries: Json, pointer: Pointer, document: Document) -> list[Listed]:
+        """The sources of one list of plugins, in order; a list that many agents share is read once."""
+        if pointer not in self._lists:
+            keys = self._keys(entries, pointer, document)
+            self._lists[pointer] = [Listed(source=self._source(key), pointer=place) for key, place in keys]
+        return self._lists[pointer]
 
-    def _keys(self, entries: Json, document: Document) -> Iterable[str | ShellCommand | ShellSession]:
-        if not isinstance(entries, list):
-            if entries is not None:
-                self._add(
-                    "plugin_spec", "'plugins' must be a list", '"plugins": ["bash:./tools"]', document, ("plugins",)
-                )
-            return
-        for index, entry in enumerate(entries):
-            spec = parse_plugin(entry, ("plugins", index), document)
+    def _source(self, key: SourceKey) -> Source:
+        """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
+        if (found := self.sources.get(key)) is not None:
+            return found
+        made = make_source(key, self._workshop)
+        old = self._kept.get(key)
+        self.sources[key] = old if old is not None and old.conditions == made.conditions else made
+        return self.sources[key]
+
+    def _keys(self, entries: Json, pointer: Pointer, document: Document) -> Iterable[tuple[SourceKey, Pointer]]:
+        ids = plugin_ids(entries) if pointer[0] == "agents" else []
+        if ids:
+            self.problems.append(ids_problem(ids, pointer, document))
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if not isinstance(entry, str | dict) or any(place == index for place, _ in ids):
+                continue  # said already
+            spec = parse_plugin(entry, (*pointer, index), document)
             if isinstance(spec, ConfigProblem):
                 self.problems.append(spec)
             elif not self._may_load(spec, document):
                 continue
             elif isinstance(spec, ShellCommand | ShellSession):
-                yield spec
+                yield spec, spec.pointer
             else:
-                yield from self._bash_files(spec)
+                for file in self._bash_files(spec):
+                    yield file, spec.pointer
 
     def _may_load(self, spec: PluginSpec, document: Document) -> bool:
         """Nothing of a bash tool runs unless the configuration says so."""
@@ -93,5 +118,25 @@ class Loader:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
 
 
-def make_source(key: str | ShellCommand | ShellSession, workshop: BashWorkshop) -> Source:
+def make_source(key: SourceKey, workshop: BashWorkshop | None) -> Source:
+    if workshop is None:
+        raise ValueError("nothing may be loaded without bash")
     return BashToolSource(key, workshop) if isinstance(key, str) else ShellSource(key, workshop)
+
+
+def plugin_ids(entries: Json) -> list[tuple[int, str]]:
+    """The entries that can only be ids of plugins: what names a package has a dot, a colon or a slash."""
+    listed = entries if isinstance(entries, list) else ()
+    return [(place, id) for place, id in enumerate(listed) if isinstance(id, str) and PLUGIN_ID.fullmatch(id)]
+
+
+def ids_problem(ids: list[tuple[int, str]], pointer: Pointer, document: Document) -> ConfigProblem:
+    """Configurations of old listed the ids of an agent's plugins where packages are listed now."""
+    named = ", ".join(f"'{id}'" for _, id in ids)
+    return ConfigProblem(
+        code="plugins_are_ids",
+        message=f"{named}: an agent's 'plugins' says where plugins come from and no longer which ids are on",
+        hint="turn plugins off with 'disabled_plugins' and on with 'enabled_plugins'; choose the ids for one session "
+        "with 'plugins' in its metadata",
+        where=document.position((*pointer, ids[0][0])),
+    )
