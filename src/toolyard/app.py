@@ -18,6 +18,7 @@ from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.manifest_command import CommandConditions
 from toolyard.plugins.bash_source import stamp_of
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.loader import Loader
@@ -184,7 +185,7 @@ class AgentApplication:
         workshop = self._workshop(configuration)
         if workshop and self._cache.is_empty and configuration.loads_bash_tools:
             workshop.children.start()  # every schema will have to be read: let it start while we look for them
-        loader = Loader(configuration.policy, workshop)
+        loader = Loader(configuration.policy, workshop, self._commands(configuration))
         kept = before.catalog.sources() if before else ()
         entries = configuration.value.get("plugins")
         if self._only:
@@ -216,22 +217,22 @@ class AgentApplication:
         bash = find_bash()
         if bash is None or self._children is None:
             return None
-        policy, limits = configuration.policy, configuration.limits
+        policy = configuration.policy
         conditions = BashConditions(
             timeout=policy.bash_timeout_seconds,
             error_timeout=policy.bash_error_timeout_seconds,
             stream_stderr=policy.bash_stream_stderr,
             pass_env=tuple(policy.pass_env),
-            limits=Limits(
-                cpu_seconds=limits.cpu_seconds,
-                memory_bytes=limits.memory_bytes,
-                file_bytes=limits.file_bytes,
-                open_files=limits.open_files,
-                processes=limits.processes,
-                output_bytes=limits.output_bytes,
-            ),
+            limits=limits_of(configuration),
         )
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
+
+    def _commands(self, configuration: Configuration) -> CommandConditions:
+        """What the commands of manifests run under; they need no bash."""
+        if self._children is None:
+            raise ApplicationClosed("the application is not open")
+        timeout = configuration.policy.manifest_timeout_seconds
+        return CommandConditions(children=self._children, timeout=timeout, limits=limits_of(configuration))
 
     def _invoker(self, configuration: Configuration, catalog: Catalog) -> Invoker:
         self._audit.policy = configuration.audit
@@ -324,6 +325,19 @@ class Loaded:
         for source in self.catalog.sources():
             if source not in kept:
                 await source.aclose()
+
+
+def limits_of(configuration: Configuration) -> Limits:
+    """The configured limits, in the terms of those who set them."""
+    limits = configuration.limits
+    return Limits(
+        cpu_seconds=limits.cpu_seconds,
+        memory_bytes=limits.memory_bytes,
+        file_bytes=limits.file_bytes,
+        open_files=limits.open_files,
+        processes=limits.processes,
+        output_bytes=limits.output_bytes,
+    )
 
 
 def shell_entries(entries: Json, word: str) -> list[Json]:

@@ -68,7 +68,7 @@ def tool_rows(app: AgentApplication, agent: str, everything: bool) -> list[dict[
 
 def missing_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
     for problem in app.problems():
-        if problem.code.startswith(("bash_", "plugin_", "tool_name_taken")):
+        if problem.code.startswith(("bash_", "manifest_", "plugin_", "tool_name_taken")):
             name = relative(str(problem.where.file)) if problem.where else "-"
             yield row(name, "-", origin=str(problem.where or ""), reason=f"{problem.code}: {problem.message}")
 

@@ -55,6 +55,8 @@ def read_configuration(path: Path, names: Names) -> Configuration:
     document = read_document(path)
     if isinstance(document, ConfigProblem):
         return Configuration(document=Document(path, "{}", {}), value={}, problems=(document,), readable=False)
+    if is_manifest(document.value):
+        return Configuration(document=document, value={"plugins": [{"manifest": {"path": str(path)}}]})
     value, problems = expand_placeholders(document, names)
     if not isinstance(value, dict):
         wrong = ConfigProblem(
@@ -75,6 +77,11 @@ def read_configuration(path: Path, names: Names) -> Configuration:
         audit=audit,
         problems=(*found, *narrower_plugins(value, document)),
     )
+
+
+def is_manifest(value: Json) -> bool:
+    """Whether a file is a manifest of tools; by itself it stands for a configuration that loads nothing else."""
+    return isinstance(value, dict) and "tools" in value and "plugins" not in value
 
 
 def builtin_names(config_path: Path, working_dir: Path) -> Mapping[str, str]:

@@ -25,6 +25,8 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     bash_timeout_seconds: Seconds = 60
     bash_error_timeout_seconds: Seconds = 5
     bash_stream_stderr: bool = False
+    manifest_timeout_seconds: Seconds = 30
+    """For the commands of manifests that name no time of their own."""
     pass_env: list[str] = []
     """Names of variables that reach tools although they look like credentials."""
 

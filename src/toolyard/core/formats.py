@@ -154,6 +154,8 @@ def _schema(spec: ToolSpec, format: WireFormat) -> JsonObject:
     match spec.input:
         case TextInput():
             return _text_schema(spec.input)
+        case JsonInput(schema=given, verbatim=True) if _RULES[format].openai_schema:
+            return given
         case JsonInput(schema=given):
             schema = dict(given) if "type" in given else {"type": "object", **given}
             if _RULES[format].openai_schema:

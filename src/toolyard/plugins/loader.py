@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
+from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.shell_source import ShellSource
-from toolyard.plugins.spec import BashDirectory, BashFile, ShellCommand, ShellSession, parse_plugin
+from toolyard.plugins.spec import BashDirectory, BashFile, ManifestFile, ShellCommand, ShellSession, parse_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,31 +20,41 @@ if TYPE_CHECKING:
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import Json
     from toolyard.kinds.bash_workshop import BashWorkshop
+    from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.plugins.source import Source
     from toolyard.plugins.spec import PluginSpec
 
 __all__ = ["Loader"]
 
+SourceKey: TypeAlias = str | ShellCommand | ShellSession | ManifestFile
+"""What a source is known by after a reload; a bash tool file by its path."""
+
 
 class Loader:
     """Turns plugin references into sources, keeping those that were there before a reload."""
 
-    def __init__(self, policy: PluginPolicy, workshop: BashWorkshop | None) -> None:
+    def __init__(self, policy: PluginPolicy, workshop: BashWorkshop | None, commands: CommandConditions) -> None:
         self._policy = policy
         self._workshop = workshop
+        self._commands = commands
         self.problems: list[ConfigProblem] = []
         self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
     def sources(self, entries: Json, document: Document, kept: Iterable[Source] = ()) -> list[Source]:
         """The sources of the document's `plugins`, in order, each once."""
-        before = {source.key: source for source in kept if source.conditions == self._workshop}
+        before = {source.key: source for source in kept if source.conditions in (self._workshop, self._commands)}
         keys = dict.fromkeys(self._keys(entries, document))
-        if self._workshop is None:
-            return []
-        return [before.get(key) or make_source(key, self._workshop) for key in keys]
+        return [source for key in keys if (source := before.get(key) or self._make(key))]
 
-    def _keys(self, entries: Json, document: Document) -> Iterable[str | ShellCommand | ShellSession]:
+    def _make(self, key: SourceKey) -> Source | None:
+        if isinstance(key, ManifestFile):
+            return ManifestSource(key, self._commands)
+        if self._workshop is None:
+            return None  # which is a problem already
+        return BashToolSource(key, self._workshop) if isinstance(key, str) else ShellSource(key, self._workshop)
+
+    def _keys(self, entries: Json, document: Document) -> Iterable[SourceKey]:
         if not isinstance(entries, list):
             if entries is not None:
                 self._add(
@@ -56,7 +67,7 @@ class Loader:
                 self.problems.append(spec)
             elif not self._may_load(spec, document):
                 continue
-            elif isinstance(spec, ShellCommand | ShellSession):
+            elif isinstance(spec, ShellCommand | ShellSession | ManifestFile):
                 yield spec
             else:
                 yield from self._bash_files(spec)
@@ -72,7 +83,7 @@ class Loader:
                 spec.pointer,
             )
             return False
-        if self._workshop is None:
+        if self._workshop is None and not isinstance(spec, ManifestFile):
             hint = "install bash 4.4 or newer and put it on PATH"
             self._add("bash_missing", "there is no bash on PATH", hint, document, spec.pointer)
             return False
@@ -91,7 +102,3 @@ class Loader:
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
-
-
-def make_source(key: str | ShellCommand | ShellSession, workshop: BashWorkshop) -> Source:
-    return BashToolSource(key, workshop) if isinstance(key, str) else ShellSource(key, workshop)
