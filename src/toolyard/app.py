@@ -297,7 +297,9 @@ class Loaded:
 
     def problems(self) -> list[ConfigProblem]:
         """What is wrong with the configuration and with what it names."""
-        return [*self.configuration.problems, *self._broken_edit, *self._loader.problems, *self.catalog.problems]
+        told = [*self.configuration.problems, *self._loader.problems, *self.catalog.problems]
+        places = {problem.where for problem in told}  # a manifest that is the configuration itself tells it, too
+        return [*told, *(problem for problem in self._broken_edit if problem.where not in places)]
 
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""
