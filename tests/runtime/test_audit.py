@@ -16,6 +16,15 @@ def make(folder, *, on_failure="continue", said=None, clock=lambda: datetime(202
     return NdjsonAudit(folder, policy=AuditPolicy(on_failure=on_failure), on_failure=said.append, clock=clock)
 
 
+def test_half_a_character_is_written_as_its_escape(tmp_path):
+    audit = make(tmp_path)
+    audit.write({"tool": "a\ud800", "cwd": tmp_path, "argv": ("ü",)})
+    audit.close()
+    (file,) = tmp_path.iterdir()
+    record = json.loads(file.read_text())
+    assert (record["tool"], record["cwd"], record["argv"]) == ("a\ud800", str(tmp_path), ["ü"])
+
+
 def test_midnight_begins_a_new_file(tmp_path):
     times = iter([datetime(2026, 1, 2, 23, 59, 59, 999_999, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)])
     audit = make(tmp_path / "deep" / "audit", clock=lambda: next(times))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 MUST_START = "relative command[0] must start with ./tools/bin/"
 
 
-def read(*entries, folder="/yard") -> Manifest:
-    document = parse_document(os.path.join(folder, "tools.json"), json.dumps({"tools": entries}))
+def read(*entries) -> Manifest:
+    document = parse_document(Path("/yard/tools.json"), json.dumps({"tools": entries}))
     assert isinstance(document, Document)
     return read_manifest(document)
 
@@ -270,6 +270,24 @@ def test_M02_each_entry_is_judged_by_itself_but_for_its_name(entries):
         taken.add(name)
     assert [problem.message for problem in manifest.problems] == expected
     assert len(manifest.entries) == (0 if expected else len(entries))
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = ["name", "description", "schema", "command", "timeoutSec", "envPassthrough", "other"]
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(FIELDS), ANY_JSON) | ANY_JSON, max_size=3) | ANY_JSON)
+def test_M02_whatever_stands_in_a_manifest_gives_entries_or_problems(tools):
+    document = parse_document(Path("/yard/tools.json"), json.dumps({"tools": tools}))
+    assert isinstance(document, Document)
+    manifest = read_manifest(document)
+    assert manifest.is_sound or len(manifest.entries) == 0
+    if manifest.is_sound:
+        assert [entry.name for entry in manifest.entries] == [entry["name"] for entry in tools]
 
 
 @given(st.text())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Json, ToolSpec
 
-__all__ = ["Part", "Places", "spec_findings"]
+__all__ = ["Part", "Places", "properties_of", "spec_findings"]
 
 Part: TypeAlias = Literal["name", "description", "parameters", "required"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -57,7 +58,7 @@ class NdjsonAudit:
     def write(self, record: dict[str, Any]) -> None:
         """Append a record with its time; a failure is said once and by policy stops calls."""
         now = self._clock().isoformat(timespec="microseconds")
-        line = ENCODER.encode({"time": now, **record}) + b"\n"
+        line = encoded({"time": now, **record}) + b"\n"
         try:
             written = os.write(self._file_for(now[:10]), line)
             if written != len(line):
@@ -89,3 +90,11 @@ class NdjsonAudit:
             self._on_failure(message)
         if self.policy.on_failure == "stop":
             raise AuditUnavailable(message)
+
+
+def encoded(record: dict[str, Any]) -> bytes:
+    """A record as JSON; half a UTF-16 character, which a model may well write, fits into it only as an escape."""
+    try:
+        return ENCODER.encode(record)
+    except UnicodeEncodeError:
+        return json.dumps(record, default=str).encode("ascii")
