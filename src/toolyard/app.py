@@ -20,7 +20,8 @@ from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
-from toolyard.plugins.loader import Loader
+from toolyard.kinds.manifest_command import CommandConditions
+from toolyard.plugins.loader import Loader, Workshops
 from toolyard.plugins.standing import standings
 from toolyard.process.child import Children
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
@@ -197,12 +198,12 @@ class AgentApplication:
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        workshop = self._workshop(configuration)
-        if workshop and self._cache.is_empty and configuration.loads_bash_tools:
-            workshop.children.start()  # every schema will have to be read: let it start while we look for them
+        workshops = self._workshops(configuration)
+        if workshops.bash and self._cache.is_empty and configuration.loads_bash_tools:
+            workshops.bash.children.start()  # every schema will have to be read: let it start while we look for them
         loaded = Loaded(
             configuration,
-            Loader(configuration.policy, workshop, before.sources() if before else ()),
+            Loader(configuration.policy, workshops, before.sources() if before else ()),
             self._invoker_maker(configuration),
             session=self._session,
             metadata=self._metadata,
@@ -233,19 +234,30 @@ class AgentApplication:
             self._apart = thread.submit(asyncio.run, load()).result()
         return self._apart
 
-    def _workshop(self, configuration: Configuration) -> BashWorkshop | None:
+    def _bash_workshop(self, configuration: Configuration) -> BashWorkshop | None:
         bash = find_bash()
         if bash is None or self._children is None:
             return None
-        policy, limits = configuration.policy, configuration.limits
+        policy = configuration.policy
         conditions = BashConditions(
             timeout=policy.bash_timeout_seconds,
             error_timeout=policy.bash_error_timeout_seconds,
             stream_stderr=policy.bash_stream_stderr,
             pass_env=tuple(policy.pass_env),
-            limits=Limits(**structs.asdict(limits)),
+            limits=limits_of(configuration),
         )
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
+
+    def _workshops(self, configuration: Configuration) -> Workshops:
+        """Where the tools of each kind run; only those of bash need one."""
+        if self._children is None:
+            raise ApplicationClosed("the application is not open")
+        limits = limits_of(configuration)
+        timeout = configuration.policy.manifest_timeout_seconds
+        return Workshops(
+            bash=self._bash_workshop(configuration),
+            commands=CommandConditions(children=self._children, timeout=timeout, limits=limits),
+        )
 
     def _invoker_maker(self, configuration: Configuration) -> Callable[[Catalog], Invoker]:
         """What makes the invoker of each agent, with all that they share."""
@@ -298,6 +310,11 @@ class AgentApplication:
             builtin=builtin_names(self._config_path, Path.cwd()),
             process=os.environ,
         )
+
+
+def limits_of(configuration: Configuration) -> Limits:
+    """The configured limits, in the terms of those who set them."""
+    return Limits(**structs.asdict(configuration.limits))
 
 
 def shell_entries(entries: Json, word: str) -> list[Json]:

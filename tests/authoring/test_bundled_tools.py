@@ -11,7 +11,10 @@ from support import ROOT, CommandLine, need
 
 BUILTIN = Path(package.__file__).parent / "builtin_plugins"
 EXAMPLES = ROOT / "examples"
-FOLDERS = sorted(path.parent for place in (BUILTIN, EXAMPLES) for path in place.glob("*/agent_plugin.json"))
+DESCRIPTORS = ("*/agent_plugin.json", "*/tools.json")
+FOLDERS = sorted(
+    {path.parent for place in (BUILTIN, EXAMPLES) for pattern in DESCRIPTORS for path in place.glob(pattern)}
+)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -22,7 +25,8 @@ def test_a_bundled_tool_passes_its_strict_check_its_tests_and_shellcheck(toolyar
     assert [row for row in tested.json if not row["passed"]] == []
     assert (tested.code, tested.err) == (0, "")
     assert len(tested.json) >= 5
-    assert toolyard.run([need("shellcheck"), *folder.glob("*.bash")]).out == ""
+    if scripts := list(folder.glob("*.bash")):
+        assert toolyard.run([need("shellcheck"), *scripts]).out == ""
 
 
 def test_nothing_is_bundled_without_a_descriptor():
@@ -42,6 +46,18 @@ def test_an_example_gets_its_setting_from_the_configuration(toolyard: CommandLin
     toolyard.file("src/a.txt", "needle\n")
     ran = toolyard("--config", EXAMPLES / "toolyard.json", "call", "search_text", '{"pattern": "needle"}')
     assert ran.out == "./src/a.txt:1:needle\n"
+
+
+def test_an_example_of_a_manifest_runs_alone_and_gets_the_variable_that_it_names(toolyard: CommandLine):
+    ran = toolyard(
+        "--config",
+        EXAMPLES / "text-tools" / "tools.json",
+        "call",
+        "common_words",
+        '{"text": "the cat and the dog", "most": 1}',
+        env={"IGNORED_WORDS": "the and"},
+    )
+    assert (ran.code, ran.out, ran.err) == (0, '[{"word": "cat", "times": 1}]', "")
 
 
 def test_the_template_can_be_copied_and_called(toolyard: CommandLine):

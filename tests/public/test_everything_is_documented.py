@@ -15,6 +15,8 @@ from toolyard.config import settings
 from toolyard.core.events import Event
 from toolyard.core.tool import Failure
 from toolyard.kinds.bash_schema import SchemaFaultCode
+from toolyard.kinds.manifest_program import ProgramFaultCode
+from toolyard.plugins.manifest import ManifestFaultCode
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -40,6 +42,11 @@ def test_every_setting(key):
 @pytest.mark.parametrize("command", [*COMMANDS, "tool new", "tool check", "tool test"])
 def test_every_command(command):
     assert re.search(rf"^\| `{command} ", page("cli.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", [*get_args(ManifestFaultCode), *get_args(ProgramFaultCode)])
+def test_every_fault_of_a_manifest(code):
+    assert f"`{code}`" in page("manifests.md")
 
 
 @pytest.mark.parametrize("code", get_args(SchemaFaultCode))

@@ -214,6 +214,12 @@ async def test_a_bad_configuration_is_a_problem_with_its_place(yard, config, cod
         assert (await app.call_tool("x", {})).failure == "unknown_tool"
 
 
+async def test_a_name_that_is_no_text_is_an_unknown_tool(yard):
+    async with yard.app() as app:
+        assert (await app.call_tool("a\ud800", {}, call_id="\udc00")).failure == "unknown_tool"
+    assert [line["tool"] for line in yard.audit()] == ["a\ud800"]
+
+
 async def test_a_missing_configuration_is_a_problem_too(yard):
     (problem,) = yard.open(yard.folder / "none.json").get_config_errors()
     assert problem["type"] == "config_unreadable"

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.manifest_command import CommandConditions
 from toolyard.plugins.bash_source import BashToolSource
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
+from toolyard.plugins.manifest_source import ManifestSource
+from toolyard.plugins.spec import MANIFEST, ManifestFile
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
 from toolyard.runtime.invoke import Invoker
@@ -22,6 +25,8 @@ from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from toolyard.plugins.source import Source
 
 __all__ = ["Workbench", "open_workbench"]
 
@@ -32,7 +37,7 @@ SUFFIXES = (".bash", ".sh")
 class Workbench:
     """What lies on the bench."""
 
-    sources: Sequence[BashToolSource]
+    sources: Sequence[Source]
     catalog: Catalog
     invoker: Invoker
     problems: Sequence[ConfigProblem]
@@ -53,11 +58,14 @@ class NoAudit:
 async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Workbench]:
     """Read the tools of a file or a folder; ends every process on leaving."""
     children = Children()
-    files, problems = tool_files(path)
+    manifest = manifest_at(path)
+    files, problems = tool_files(path) if manifest is None or has_scripts(path) else ([], [])
     workshop = make_workshop(children, timeout)
-    if workshop is None:
-        files, problems = [], [no_bash()]
-    sources = [BashToolSource(str(file), workshop) for file in files if workshop]
+    if workshop is None and files:
+        problems = [no_bash()]
+    sources: list[Source] = [BashToolSource(str(file), workshop) for file in files if workshop]
+    if manifest:
+        sources.append(ManifestSource(manifest, CommandConditions(children=children)))
     catalog = Catalog(sources)
     try:
         await catalog.refresh()
@@ -83,6 +91,19 @@ def no_bash() -> ConfigProblem:
     return ConfigProblem(code="bash_missing", message="there is no bash on PATH", hint=hint)
 
 
+def manifest_at(path: Path) -> ManifestFile | None:
+    """The manifest meant by a path: a JSON file, or the one of a folder."""
+    path = Path(os.path.abspath(path))
+    file = path / MANIFEST if path.is_dir() else path
+    is_one = file.suffix == ".json" and file.name != DESCRIPTOR and file.exists()
+    return ManifestFile(path=str(file), pointer=()) if is_one else None
+
+
+def has_scripts(path: Path) -> bool:
+    """Whether a folder with a manifest has bash tools as well."""
+    return path.is_dir() and ((path / DESCRIPTOR).exists() or any(file.suffix in SUFFIXES for file in path.iterdir()))
+
+
 def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:
     """The tool files meant by a path: a file, a folder with a descriptor, or a folder of `*.bash` files."""
     path = Path(os.path.abspath(path))
@@ -103,7 +124,10 @@ def looks_like_script(file: Path) -> bool:
 
 
 def no_script(file: Path) -> ConfigProblem:
-    message, hint = "this is not a bash script", "name it *.bash, or begin it with #!/usr/bin/env bash"
+    message, hint = (
+        "this is not a bash script",
+        "name it *.bash, or begin it with #!/usr/bin/env bash; a manifest *.json",
+    )
     return ConfigProblem(code="tool_not_script", message=message, hint=hint, where=Position(file=file))
 
 

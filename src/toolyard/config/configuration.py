@@ -95,6 +95,9 @@ def read_configuration(path: Path, names: Names) -> Configuration:
 
 def resolve(document: Document, names: Names) -> Configuration:
     """Mixins first, then placeholders, so that a mixin that nobody uses complains of nothing."""
+    if is_manifest(document.value):
+        value: dict[str, Json] = {"plugins": [{"manifest": {"path": str(document.path)}}]}
+        return Configuration(document=document, value=value)
     if not isinstance(document.value, dict):
         wrong = ConfigProblem(
             code="config_type", message="a configuration is a JSON object", where=document.position(())
@@ -166,6 +169,11 @@ def unknown_providers(value: JsonObject, document: Document) -> Iterator[ConfigP
                 where=document.position(("agents", agent, "provider")),
                 severity="warning",
             )
+
+
+def is_manifest(value: Json) -> bool:
+    """Whether a file is a manifest of tools; by itself it stands for a configuration that loads nothing else."""
+    return isinstance(value, dict) and "tools" in value and "plugins" not in value
 
 
 def builtin_names(config_path: Path, working_dir: Path) -> Mapping[str, str]:

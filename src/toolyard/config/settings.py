@@ -50,6 +50,9 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     bash_timeout_seconds: Annotated[Seconds, Meta(description="Limit for schema, preview and run.")] = 60
     bash_error_timeout_seconds: Annotated[Seconds, Meta(description="Limit for error.")] = 5
     bash_stream_stderr: Annotated[bool, Meta(description="Whether standard error is streamed too.")] = False
+    manifest_timeout_seconds: Annotated[
+        Seconds, Meta(description="Limit for the commands of manifests that name no time of their own.")
+    ] = 30
     pass_env: Annotated[
         list[str], Meta(description="Variables that reach tools although they look like credentials.")
     ] = []

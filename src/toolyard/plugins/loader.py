@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
+from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.shell_source import ShellSource
-from toolyard.plugins.spec import BashDirectory, BashFile, ShellCommand, ShellSession, parse_plugin
+from toolyard.plugins.spec import BashDirectory, BashFile, ManifestFile, ShellCommand, ShellSession, parse_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -21,13 +22,22 @@ if TYPE_CHECKING:
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import Json
     from toolyard.kinds.bash_workshop import BashWorkshop
+    from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.plugins.source import Source
     from toolyard.plugins.spec import PluginSpec
 
-__all__ = ["Listed", "Loader"]
+__all__ = ["Listed", "Loader", "Workshops"]
 
-SourceKey: TypeAlias = "str | ShellCommand | ShellSession"
 PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshops:
+    """Where the tools of each kind run."""
+
+    bash: BashWorkshop | None
+    """None on a machine without a bash."""
+    commands: CommandConditions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +48,16 @@ class Listed:
     pointer: Pointer
 
 
+SourceKey: TypeAlias = str | ShellCommand | ShellSession | ManifestFile
+"""What a source is known by after a reload; a bash tool file by its path."""
+
+
 class Loader:
     """Turns plugin references into sources: one for each thing referred to, kept over a reload if nothing changed."""
 
-    def __init__(self, policy: PluginPolicy, workshop: BashWorkshop | None, kept: Iterable[Source] = ()) -> None:
+    def __init__(self, policy: PluginPolicy, workshops: Workshops, kept: Iterable[Source] = ()) -> None:
         self._policy = policy
-        self._workshop = workshop
+        self._workshops = workshops
         self._kept = {source.key: source for source in kept}
         self._lists: dict[Pointer, list[Listed]] = {}
         self.sources: dict[Hashable, Source] = {}
@@ -63,7 +77,7 @@ class Loader:
         """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
         if (found := self.sources.get(key)) is not None:
             return found
-        made = make_source(key, self._workshop)
+        made = make_source(key, self._workshops)
         old = self._kept.get(key)
         self.sources[key] = old if old is not None and old.conditions == made.conditions else made
         return self.sources[key]
@@ -80,7 +94,7 @@ class Loader:
                 self.problems.append(spec)
             elif not self._may_load(spec, document):
                 continue
-            elif isinstance(spec, ShellCommand | ShellSession):
+            elif isinstance(spec, ShellCommand | ShellSession | ManifestFile):
                 yield spec, spec.pointer
             else:
                 for file in self._bash_files(spec):
@@ -97,7 +111,7 @@ class Loader:
                 spec.pointer,
             )
             return False
-        if self._workshop is None:
+        if self._workshops.bash is None and not isinstance(spec, ManifestFile):
             hint = "install bash 4.4 or newer and put it on PATH"
             self._add("bash_missing", "there is no bash on PATH", hint, document, spec.pointer)
             return False
@@ -118,10 +132,12 @@ class Loader:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
 
 
-def make_source(key: SourceKey, workshop: BashWorkshop | None) -> Source:
-    if workshop is None:
-        raise ValueError("nothing may be loaded without bash")
-    return BashToolSource(key, workshop) if isinstance(key, str) else ShellSource(key, workshop)
+def make_source(key: SourceKey, workshops: Workshops) -> Source:
+    if isinstance(key, ManifestFile):
+        return ManifestSource(key, workshops.commands)
+    if workshops.bash is None:
+        raise ValueError("nothing of bash may be loaded without it")
+    return BashToolSource(key, workshops.bash) if isinstance(key, str) else ShellSource(key, workshops.bash)
 
 
 def plugin_ids(entries: Json) -> list[tuple[int, str]]:

@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 __all__ = [
+    "MANIFEST",
     "BashDirectory",
     "BashFile",
     "CommandOptions",
+    "ManifestFile",
     "PluginSpec",
     "SessionOptions",
     "ShellCommand",
     "ShellSession",
     "parse_plugin",
 ]
+
+MANIFEST = "tools.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +86,19 @@ class ShellSession:
     pointer: Pointer = field(compare=False)
 
 
-PluginSpec: TypeAlias = BashFile | BashDirectory | ShellCommand | ShellSession
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestFile:
+    """A `tools.json` manifest."""
+
+    path: str
+    pointer: Pointer = field(compare=False)
+
+
+PluginSpec: TypeAlias = BashFile | BashDirectory | ShellCommand | ShellSession | ManifestFile
 
 FORMS = (
-    '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "shell:session" or "shell:command"'
+    '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "manifest:PATH", '
+    '{"manifest": {"path": PATH}}, "shell:session" or "shell:command"'
 )
 
 
@@ -96,6 +109,12 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
             return bash_path(value.removeprefix("bash:"), pointer, document)
         case str() if value.startswith("path:"):
             return python_path(value.removeprefix("path:"), pointer, document)
+        case str() if value.startswith("manifest:"):
+            return manifest_file(value.removeprefix("manifest:"), pointer, document)
+        case {"manifest": {"path": str(path)}}:
+            return manifest_file(path, pointer, document)
+        case {"manifest": _}:
+            return manifest_file("", pointer, document)
         case "shell:command":
             return ShellCommand(options=CommandOptions(), pointer=pointer)
         case "shell:session":
@@ -139,6 +158,15 @@ def read_options(
         message = f"'{pointer[-1]}': {str(error).replace('`', '')}"
         known = ", ".join(kind.__struct_fields__)
         return problem("config_type", message, f"it takes {known}", pointer, document)
+
+
+def manifest_file(name: str, pointer: Pointer, document: Document) -> ManifestFile | ConfigProblem:
+    """A manifest, or the folder that it is in."""
+    if not name:
+        hint = f'for example "manifest:./{MANIFEST}" or {{"manifest": {{"path": "./{MANIFEST}"}}}}'
+        return problem("plugin_spec", "'manifest' names no path", hint, pointer, document)
+    path = absolute(name, document)
+    return ManifestFile(path=os.path.join(path, MANIFEST) if os.path.isdir(path) else path, pointer=pointer)
 
 
 def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:

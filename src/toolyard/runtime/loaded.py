@@ -99,14 +99,15 @@ class Loaded:
         catalogs = {agent: self.agent(agent).catalog for agent in self._listed}
         loading = [*self._loader.problems, *(problem for source in self.sources() for problem in source.problems)]
         ids = unknown_ids(self.configuration, catalogs) if self._is_whole and not loading else ()
-        return [
+        told = [
             *self.configuration.problems,
             *unknown,
-            *self._broken_edit,
             *loading,
             *(problem for catalog in catalogs.values() for problem in catalog.problems),
             *ids,
         ]
+        places = {problem.where for problem in told}  # a manifest that is the configuration itself tells it, too
+        return [*told, *(problem for problem in self._broken_edit if problem.where not in places)]
 
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""

@@ -154,6 +154,7 @@ class Passage:
             output_limit=settings.output_limit,
             emit=self._emit if self._observer else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
+            given=self.call.arguments,
         )
 
     async def _show_preview(self) -> None:

@@ -245,6 +245,11 @@ class BashSession:
             await self._end(bash, command)
             return await self._conclude(bash, command)
 
+    async def settled(self) -> None:
+        """Wait until a command whose call was cancelled has been ended."""
+        if self._recovery:
+            await asyncio.wait([self._recovery])
+
     async def restart(self) -> None:
         """A fresh shell with nothing of the old one: no state, no processes, no jobs."""
         async with self._lock:
