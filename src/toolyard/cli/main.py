@@ -23,6 +23,8 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
+    "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
+    "doctor": ("toolyard.cli.doctor:doctor", "Look whether everything is there that tools need."),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "audit": ("toolyard.cli.audit:audit", "Look into the audit log: show, verify."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.render import relative, show_json, show_note, show_problems, show_text
+from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
@@ -158,7 +158,3 @@ def outcome_record(outcome: CaseOutcome) -> dict[str, object]:
         "passed": outcome.passed,
         "differences": list(outcome.differences),
     }
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
