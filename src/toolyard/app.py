@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
+    from toolyard.kinds.content_cache import ContentCache
+    from toolyard.kinds.node_listing import NodeListing
     from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.plugins.node_source import NodeShop
 
 __all__ = ["AgentApplication"]
 
@@ -63,7 +66,9 @@ class AgentApplication:
         self._approver = approver
         self._only = only
         self._session = session or uuid.uuid4().hex
-        self._cache = SchemaCache(Path(cache_dir or default_cache_dir()) / "bash-schemas.json")
+        self._cache_dir = Path(cache_dir or default_cache_dir())
+        self._cache = SchemaCache(self._cache_dir / "bash-schemas.json")
+        self._node_cache: ContentCache[NodeListing] | None = None
         self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
         self._loaded: Loaded | None = None
@@ -184,7 +189,7 @@ class AgentApplication:
         workshop = self._workshop(configuration)
         if workshop and self._cache.is_empty and configuration.loads_bash_tools:
             workshop.children.start()  # every schema will have to be read: let it start while we look for them
-        loader = Loader(configuration.policy, workshop)
+        loader = Loader(configuration.policy, workshop, node=lambda: self._node_shop(configuration))
         kept = before.catalog.sources() if before else ()
         entries = configuration.value.get("plugins")
         if self._only:
@@ -192,6 +197,8 @@ class AgentApplication:
         catalog = Catalog(loader.sources(entries, configuration.document, kept))
         await catalog.refresh()
         self._cache.save()
+        if self._node_cache:
+            self._node_cache.save()
         return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog))
 
     def _load_apart(self) -> Loaded:
@@ -232,6 +239,15 @@ class AgentApplication:
             ),
         )
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
+
+    def _node_shop(self, configuration: Configuration) -> NodeShop | None:
+        """What Node tools need; None without a Node."""
+        if self._children is None:
+            return None
+        from toolyard.plugins.node_shop import make_node_shop, open_listing_cache
+
+        self._node_cache = self._node_cache or open_listing_cache(self._cache_dir)
+        return make_node_shop(configuration, self._children, self._node_cache, self._cache_dir)
 
     def _invoker(self, configuration: Configuration, catalog: Catalog) -> Invoker:
         self._audit.policy = configuration.audit

@@ -27,6 +27,12 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     bash_stream_stderr: bool = False
     pass_env: list[str] = []
     """Names of variables that reach tools although they look like credentials."""
+    node_timeout_seconds: Seconds = 60
+    node_install_deps: bool = True
+    node_build: bool = True
+    node_package_manager: Literal["npm", "pnpm", "yarn"] | None = None
+    node_allow_install_scripts: bool = True
+    node_build_command: str | None = None
 
 
 class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):

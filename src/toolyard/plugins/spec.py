@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = ["BashDirectory", "BashFile", "PluginSpec", "SessionOptions", "ShellCommand", "ShellSession", "parse_plugin"]
+__all__ = [
+    "BashDirectory",
+    "BashFile",
+    "NodeFile",
+    "NodeFolder",
+    "NodeGit",
+    "PluginSpec",
+    "SessionOptions",
+    "ShellCommand",
+    "ShellSession",
+    "parse_plugin",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +74,46 @@ class ShellSession:
     pointer: Pointer = field(compare=False)
 
 
-PluginSpec: TypeAlias = BashFile | BashDirectory | ShellCommand | ShellSession
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFile:
+    """One JavaScript module that stands alone."""
+
+    file: str
+    id: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFolder:
+    """A folder with a Node package."""
+
+    folder: str
+    id: str | None = None
+    """Only this one of its tools, or the name of the one that `entry` is."""
+    entry: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGit:
+    """A repository with a Node package."""
+
+    git: str
+    ref: str | None = None
+    subdirectory: str | None = None
+    id: str | None = None
+    entry: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+PluginSpec: TypeAlias = BashFile | BashDirectory | ShellCommand | ShellSession | NodeFile | NodeFolder | NodeGit
 
 FORMS = (
-    '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "shell:session" or "shell:command"'
+    '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "node:PATH", "node+git:URL#REF", '
+    '{"node_tool": {"path": FOLDER}}, "shell:session" or "shell:command"'
 )
 
 
@@ -83,6 +130,14 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
             return ShellSession(options=SessionOptions(), pointer=pointer)
         case {"shell_session": dict(options)}:
             return shell_session(options, pointer, document)
+        case str() if value.startswith(("node:", "node+git:")):
+            from toolyard.plugins.node_spec import parse_node_word
+
+            return parse_node_word(value, pointer, document)
+        case {"node_tool": options}:
+            from toolyard.plugins.node_spec import parse_node_tool
+
+            return parse_node_tool(options, pointer, document)
         case {"bash_tool": {"file": str(file)}}:
             return BashFile(file=absolute(file, document), pointer=pointer)
         case {"bash_tool": {"path": str(folder), **rest}}:
