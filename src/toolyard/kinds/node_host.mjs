@@ -35,34 +35,32 @@ class Call {
     this.#controller.abort(new DOMException(reason || "the call was cancelled", "AbortError"));
   }
 
-  /** Stream a value; resolves when there is room for more. */
+  /** Stream a value, at once; resolves when there is room for more. */
   write(value) {
     const bytes = value instanceof Uint8Array;
-    const text = bytes ? this.#decoder.decode(value, { stream: true }) : typeof value === "string" ? value : `${asText(value)}\n`;
-    return this.send(text);
+    this.send(bytes ? this.#decoder.decode(value, { stream: true }) : typeof value === "string" ? value : `${asText(value)}\n`);
+    return room();
   }
 
-  async send(text, meta) {
+  send(text, meta) {
     // The first half of a character waits for the second.
-    text = this.#half + text;
-    this.#half = /[\ud800-\udbff]$/.test(text) ? text.at(-1) : "";
-    await this.#sendWhole(this.#half ? text.slice(0, -1) : text, meta);
+    const whole = this.#half + text;
+    this.#half = /[\ud800-\udbff]$/.test(whole) ? whole.at(-1) : "";
+    this.#sendPieces(this.#half ? whole.slice(0, -1) : whole, meta);
   }
 
   finish(meta) {
     const rest = this.#half + this.#decoder.decode();
     this.#half = "";
-    return this.#sendWhole(rest, meta);
+    this.#sendPieces(rest, meta);
   }
 
-  async #sendWhole(text, meta) {
-    for (let start = 0; start < text.length; ) {
-      let end = Math.min(start + PIECE, text.length);
+  #sendPieces(text, meta) {
+    for (let start = 0, end; start < text.length; start = end) {
+      end = Math.min(start + PIECE, text.length);
       if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1])) end -= 1;
       const message = text.slice(start, end).toWellFormed();
       post({ method: "notifications/progress", params: { progressToken: this.token, progress: ++this.#parts, message, _meta: meta } });
-      await room();
-      start = end;
     }
   }
 }
@@ -124,18 +122,18 @@ async function run(name, params, call) {
     if (!call.signal.aborted) console.error(error);
     answer = { text: words(error), failed: true, thrown: true };
   }
-  await call.finish();
+  call.finish();
   return result(answer, call);
 }
 
 /** The answer, or without one what was streamed; a long one goes ahead in pieces. */
-async function result(answer, call) {
+function result(answer, call) {
   if (answer === undefined) return { content: [], isError: false };
   const { text, failed: isError, thrown } = answer;
   const _meta = thrown ? { "toolyard/thrown": true } : undefined;
   if (thrown || text.length <= PIECE) return { content: [{ type: "text", text: text.toWellFormed() }], isError, _meta };
-  await call.send(text, { "toolyard/answer": true });
-  await call.finish({ "toolyard/answer": true });
+  call.send(text, { "toolyard/answer": true });
+  call.finish({ "toolyard/answer": true });
   return { content: [], isError };
 }
 

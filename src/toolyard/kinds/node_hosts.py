@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["NodeHosts", "Reply", "TimedOut"]
 
 log = logging.getLogger("toolyard.node")
-SETTLE_PATIENCE = 1.0
+SETTLE_PATIENCE = 2.0
 """How long a tool may take to end by itself after its call was given up."""
-PONG_PATIENCE = 5.0
+PONG_PATIENCE = 10.0
 """How long a host with other calls under way may take to show that it still answers."""
 
 
@@ -36,12 +36,14 @@ Reply: TypeAlias = Answer | TimedOut
 class Host:
     """One process. All its calls have the same working directory, of which a process has one."""
 
-    __slots__ = ("busy", "cwd", "link", "retiring")
+    __slots__ = ("busy", "cwd", "given_up", "link", "retiring")
 
     def __init__(self, link: HostLink, cwd: str) -> None:
         self.link = link
         self.cwd = cwd
         self.busy = 0
+        self.given_up = 0
+        """How many of its calls nobody waits for any more."""
         self.retiring = False
         """Whether it ends when its calls have, and takes no more."""
 
@@ -121,14 +123,15 @@ class NodeHosts:
         Others in the same host go on as long as it still answers; it then takes no more calls, and ends with the last.
         """
         host.link.tell("notifications/cancelled", {"requestId": question.id, "reason": why})
-        pong = host.link.ask("ping", {}) if host.busy > 1 else None
-        if await question.answer(within=SETTLE_PATIENCE) is not None:
-            return
-        if pong and isinstance(await pong.answer(within=PONG_PATIENCE), Answered):
+        host.given_up += 1
+        try:
+            if await question.answer(within=SETTLE_PATIENCE) is not None:
+                return
             host.retiring = True
-        else:
-            host.retiring = True
-            await host.link.aclose(f"it was ended because {why}")
+            if host.busy == host.given_up or not await answers(host.link):
+                await host.link.aclose(f"it was ended because {why}")
+        finally:
+            host.given_up -= 1
 
     def _tidy(self, host: Host) -> None:
         """End a host that is not needed any more: one that retires, or one beside another that is free."""
@@ -138,3 +141,8 @@ class NodeHosts:
         if host.retiring or spare:
             host.retiring = True
             host.link.kill("it was not needed any more")
+
+
+async def answers(link: HostLink) -> bool:
+    """Whether the program still minds what it is told."""
+    return isinstance(await link.ask("ping", {}).answer(within=PONG_PATIENCE), Answered)
