@@ -22,16 +22,19 @@ LIMIT = 10
 
 LOG = "(await import('node:fs')).appendFileSync(`${context.cwd}/log`, `%s\\n`);"
 """Write a line to the yard's log."""
-SLEEPER = "const { spawn } = await import('node:child_process'); const child = spawn('sleep', ['600'], { stdio: 'ignore' });"
+SLEEPER = (
+    "const { spawn } = await import('node:child_process'); const child = spawn('sleep', ['600'], { stdio: 'ignore' });"
+)
+PAUSE = "await new Promise((go) => setTimeout(go, 10))"
 CASES = {
     "pid": "return process.pid",
     "wait": f"{LOG % '${process.pid}'} await new Promise((go) => context.signal.addEventListener('abort', go)); "
     + f"{LOG % 'stopped'} throw context.signal.reason",
     "slow": f"{LOG % 'slow'} const {{ existsSync }} = await import('node:fs'); "
-    "while (!existsSync(`${context.cwd}/go`)) await new Promise((go) => setTimeout(go, 10)); return `done in ${process.pid}`",
+    f"while (!existsSync(`${{context.cwd}}/go`)) {PAUSE}; return `done in ${{process.pid}}`",
     "stubborn": f"{SLEEPER} {LOG % '${process.pid} ${child.pid}'} {IGNORANT}",
     "spin": f"{SLEEPER} {LOG % '${process.pid} ${child.pid}'} for (;;) {{}}",
-    "die": f"{SLEEPER} {LOG % '${child.pid}'} console.error('my last words'); await new Promise((go) => setTimeout(go, 5)); "
+    "die": f"{SLEEPER} {LOG % '${child.pid}'} console.error('my last words'); {PAUSE}; "
     "process.kill(process.pid, 'SIGKILL'); await new Promise(() => {})",
 }
 SWITCH = "switch (args.value) { " + " ".join(f"case {name!r}: {{ {body} }}" for name, body in CASES.items()) + " }"
@@ -60,9 +63,9 @@ NOISE = {
     "console.log": "console.log('noise')",
     "console.error": "console.error('noise')",
     "process.stdout.write": "process.stdout.write('noise without an end')",
-    "an imitation": """process.stdout.write('{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"fake"}]}}\\n')""",
-    "a child that inherits it": "(await import('node:child_process')).spawnSync('echo', ['noise'], { stdio: 'inherit' })",
-    "a detached child": "(await import('node:child_process')).spawn('echo', ['x'], { stdio: 'inherit', detached: true }).unref()",
+    "an imitation": "for (let id = 0; id < 9; id++) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: FAKE }))",
+    "a child that inherits it": "child.spawnSync('echo', ['noise'], { stdio: 'inherit' })",
+    "a detached child": "child.spawn('echo', ['x'], { stdio: 'inherit', detached: true }).unref()",
     "the descriptor itself": "(await import('node:fs')).writeSync(1, 'noise\\n')",
     "bytes that are no text": "process.stdout.write(Buffer.from([0xff, 0, 10, 13]))",
     "a flood": "for (let i = 0; i < 3000; i++) console.log('x'.repeat(1000))",
@@ -75,7 +78,9 @@ NOISE = {
 
 @pytest.mark.parametrize("kind", NOISE)
 async def test_nothing_a_tool_does_to_its_streams_breaks_the_protocol(yard, kind):
-    async with yard.probe(f"{NOISE[kind]}; return 'the answer'") as app:
+    top = "import child from 'node:child_process'; const FAKE = { content: [{ type: 'text', text: 'fake' }] };"
+    yard.module(f"{NOISE[kind]}; return 'the answer'", top=top)
+    async with yard.app("node:probe.mjs") as app:
         assert await call(app) == "the answer"
         assert await call(app) == "the answer"
 
@@ -231,8 +236,9 @@ async def test_a_generator_that_never_ends_stops_at_its_next_piece(yard, patient
     yard.file(
         "probe.mjs",
         "import { appendFileSync } from 'node:fs';\n"
-        "export default { *run(args, { cwd }) { try { appendFileSync(`${cwd}/log`, 'begun\\n'); for (;;) yield 'more' }\n"
-        "  finally { appendFileSync(`${cwd}/log`, `tidied ${process.pid}\\n`) } } };",
+        "const log = (cwd, text) => appendFileSync(`${cwd}/log`, `${text} ${process.pid}\\n`);\n"
+        "export default { *run(args, { cwd }) { try { log(cwd, 'begun'); for (;;) yield 'more' }\n"
+        "  finally { log(cwd, 'tidied') } } };",
     )
     async with yard.app("node:probe.mjs", working_directory=str(yard.folder)) as app:
         running = asyncio.ensure_future(app.call_tool("probe", {}))
@@ -254,11 +260,11 @@ async def test_closing_the_application_ends_calls_hosts_and_what_they_started(ya
 UNCAUGHT = {
     "a timer": ("setTimeout(() => { throw new Error('late') }, 1)", "late"),
     "a promise": ("Promise.reject(new Error('nobody cares'))", "nobody cares"),
-    "an event": ("const { EventEmitter } = await import('node:events'); setImmediate(() => new EventEmitter().emit('error', "
-                 "new Error('heard by none')))", "heard by none"),
-    "a missing program": ("(await import('node:child_process')).spawn('/no/such/program')", "spawn /no/such/program ENOENT"),
-    "an exit": ("process.exit(3)", "the tool called process.exit(3)"),
-    "an exit in a timer": ("setTimeout(() => process.exit(), 1)", "the tool called process.exit()"),
+    "an event": ("const { EventEmitter } = await import('node:events'); "
+                 "setImmediate(() => new EventEmitter().emit('error', new Error('heard by none')))", "heard by none"),
+    "a missing program": ("(await import('node:child_process')).spawn('/no/such')", "spawn /no/such ENOENT"),
+    "an exit": ("process.exit(3)", "process.exit(3) was called"),
+    "an exit in a timer": ("setTimeout(() => process.exit(), 1)", "process.exit() was called"),
 }  # fmt: skip
 
 
@@ -280,8 +286,8 @@ async def test_what_nobody_catches_fails_its_own_call_and_not_the_host(yard, kin
 async def test_a_flood_is_streamed_in_bounded_memory(yard):
     yard.file(
         "probe.mjs",
-        "const piece = 'x'.repeat(262_143) + '\\n';\n"
-        "export default { async *run() { yield 'first\\n'; for (let i = 0; i < 1024; i++) yield piece; yield 'last\\n'; } };",
+        "const piece = 'x'.repeat(262_143) + '\\n';\nexport default { async *run() {\n"
+        "  yield 'first\\n'; for (let i = 0; i < 1024; i++) yield piece; yield 'last\\n'; } };",
     )
     async with yard.app("node:probe.mjs", output={"limit_bytes": 1000}, policy={"node_timeout_seconds": 100}) as app:
         Path("/proc/self/clear_refs").write_text("5")  # measure the peak from here on

@@ -11,6 +11,7 @@ import pytest
 from node_yard import NodeYard, call, codes
 from support import PATIENCE
 from toolyard.core.events import OutputChunk
+from toolyard.core.tool import Hints
 
 pytestmark = pytest.mark.anyio
 
@@ -22,15 +23,19 @@ def yard(tmp_path: Path) -> NodeYard:
 
 SHAPES = {
     "an object": ("a.mjs", "export default { description: 'It.', run: ({ v }) => `<${v}>` };"),
-    "an object with execute": ("a.mjs", "export default { description: 'It.', async execute({ v }) { return `<${v}>` } };"),
-    "a function with properties": ("a.mjs", "export default function f({ v }) { return `<${v}>` }\nf.description = 'It.';"),
-    "an arrow function": ("a.mjs", "const f = async ({ v }) => `<${v}>`;\nf.description = 'It.';\nexport { f as default };"),
-    "a class": ("a.mjs", "export default class { description = 'It.'; #l = '<'; run({ v }) { return `${this.#l}${v}>` } }"),
-    "a class with static fields": ("a.mjs", "export default class { static description = 'It.'; run({ v }) { return `<${v}>` } }"),
-    "an old class": ("a.cjs", "function T() { this.l = '<' }\nT.prototype.run = function ({ v }) { return `${this.l}${v}>` };\n"
-                     "T.description = 'It.';\nmodule.exports = T;"),
+    "an object with execute": ("a.mjs", "export default { description: 'It.', execute({ v }) { return `<${v}>` } }"),
+    "a function with properties": ("a.mjs", "export default function f({ v }) { return `<${v}>` }\n"
+                                   "f.description = 'It.';"),
+    "an arrow function": ("a.mjs", "const f = async ({ v }) => `<${v}>`;\nf.description = 'It.';\n"
+                          "export { f as default };"),
+    "a class": ("a.mjs", "export default class { description = 'It.'; #l = '<';\n"
+                " run({ v }) { return `${this.#l}${v}>` } }"),
+    "a class with static fields": ("a.mjs", "export default class { static description = 'It.';\n"
+                                   " run({ v }) { return `<${v}>` } }"),
+    "an old class": ("a.cjs", "function T() { this.l = '<' }\nT.description = 'It.';\n"
+                     "T.prototype.run = function ({ v }) { return `${this.l}${v}>` };\nmodule.exports = T;"),
     "the module as a whole": ("a.mjs", "export const description = 'It.';\nexport const run = ({ v }) => `<${v}>`;"),
-    "an export named like the tool": ("a.mjs", "export const probe = { description: 'It.', run: ({ v }) => `<${v}>` };"),
+    "an export named like the tool": ("a.mjs", "export const probe = { description: 'It.', run: ({ v }) => `<${v}>` }"),
     "CommonJS": ("a.cjs", "module.exports = { description: 'It.', run: ({ v }) => `<${v}>` };"),
     "CommonJS by its exports": ("a.cjs", "exports.description = 'It.';\nexports.run = ({ v }) => `<${v}>`;"),
     "CommonJS in a .js file": ("a.js", "module.exports = { description: 'It.', run: ({ v }) => `<${v}>` };"),
@@ -101,14 +106,18 @@ async def test_what_is_yielded_is_streamed_and_is_the_text(yard, kind):
 
 
 async def test_a_returned_value_takes_the_place_of_what_was_yielded(yard):
-    yard.file("probe.mjs", "export default { async *run() { yield 'half\\n'; yield { done: 1 }; return 'all of it' } };")
+    yard.file(
+        "probe.mjs", "export default { async *run() { yield 'half\\n'; yield { done: 1 }; return 'all of it' } };"
+    )
     async with yard.app("node:probe.mjs") as app:
         assert await call(app, on_event=yard.watch) == "all of it"
     assert yard.streamed() == 'half\n{"done":1}\n'
 
 
 async def test_a_character_in_two_pieces_is_one(yard):
-    body = "for (const unit of 'a😀'.split('')) yield unit; for (const byte of Buffer.from('é😀')) yield Buffer.of(byte)"
+    body = (
+        "for (const unit of 'a😀'.split('')) yield unit; for (const byte of Buffer.from('é😀')) yield Buffer.of(byte)"
+    )
     yard.file("probe.mjs", f"export default {{ async *run() {{ {body} }} }};")
     async with yard.app("node:probe.mjs") as app:
         assert await call(app, on_event=yard.watch) == "a😀é😀"
@@ -119,7 +128,8 @@ async def test_what_is_yielded_is_heard_while_the_tool_still_runs(yard):
     yard.file(
         "probe.mjs",
         "import { existsSync } from 'node:fs'; import { setTimeout as wait } from 'node:timers/promises';\n"
-        "export default { async *run(_, { cwd }) { yield 'first'; while (!existsSync(`${cwd}/go`)) await wait(10); yield 'last' } };",
+        "export default { async *run(_, { cwd }) {\n"
+        "  yield 'first'; while (!existsSync(`${cwd}/go`)) await wait(10); yield 'last' } };",
     )
     heard = asyncio.Event()
 
@@ -204,5 +214,5 @@ async def test_a_tool_says_what_it_does_to_the_world(yard):
     yard.module("", more="annotations: { readOnlyHint: true, title: 'x' }, parallel: false,")
     async with yard.app("node:probe.mjs") as app:
         (tool,) = app.tools()
-        assert (tool.spec.hints.read_only, tool.spec.hints.destructive, tool.spec.hints.parallel) == (True, False, False)
+        assert tool.spec.hints == Hints(read_only=True, destructive=False, parallel=False)
         assert tool.kind == "node_module"

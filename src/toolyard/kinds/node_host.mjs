@@ -15,6 +15,7 @@ const current = new AsyncLocalStorage();
 const calls = new Map();
 let root = process.cwd();
 let declared = new Map();
+let loading = 0;
 let breathed = performance.now();
 
 class Call {
@@ -96,7 +97,7 @@ async function listTools() {
   const faults = [];
   for (const each of declared.values()) {
     try {
-      tools.push((await findTool(root, each)).listing);
+      tools.push((await loadTool(each)).listing);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       faults.push({ id: each.id, code: error.code, message: error.message, hint: error.hint, ...error.place });
@@ -167,8 +168,17 @@ function contextOf({ _meta: about = {} }, call) {
 async function toolNamed(name) {
   const found = declared.get(name);
   if (!found) throw new Fault("node_unknown", `no tool is named '${name}'`);
-  // What a module sets going when it is loaded belongs to no call.
-  return current.exit(() => findTool(root, found));
+  return loadTool(found);
+}
+
+async function loadTool(found) {
+  loading += 1;
+  try {
+    // What a module sets going when it is loaded belongs to no call.
+    return await current.exit(() => findTool(root, found));
+  } finally {
+    loading -= 1;
+  }
 }
 
 async function take(line) {
@@ -216,12 +226,12 @@ process.on("uncaughtException", unexpected);
 process.on("unhandledRejection", unexpected);
 
 const exit = process.exit.bind(process);
-/** A tool that wants to end the process ends its own call; the others go on. */
+/** A tool that wants to end the process ends its own call, or does not load; the others go on. */
 process.exit = (code) => {
-  const call = current.getStore();
-  if (!call || !calls.has(call.id)) exit(code);
-  const error = new Error(`the tool called process.exit(${code ?? ""})`);
-  call.fail(error);
+  const call = calls.get(current.getStore()?.id);
+  if (!call && !loading) exit(code);
+  const error = new Error(`process.exit(${code ?? ""}) was called`);
+  call?.fail(error);
   throw error;
 };
 

@@ -1,6 +1,7 @@
 // From a module to a tool: which export it is, what it says of itself, and what its values are as text.
+import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { dirname, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 
@@ -27,7 +28,7 @@ async function load(file, declared) {
     return shape(exported, declared, file);
   } catch (error) {
     if (error instanceof Fault) throw error;
-    throw new Fault("node_shape", `the class of '${declared.id}' cannot be made: ${words(error)}`, { place: placeOf(error) });
+    throw new Fault("node_shape", `the class of '${declared.id}' cannot be made: ${words(error)}`, { place: placeOf(error) ?? { file } });
   }
 }
 
@@ -43,7 +44,8 @@ async function importModule(file) {
     const hint = /\.[cm]?tsx?$/.test(file) && error?.code === "ERR_UNKNOWN_FILE_EXTENSION"
       ? "this Node runs no TypeScript: make it a package with a build script, and name what that writes" : "";
     console.error(error);
-    throw new Fault("node_import", `the module does not load: ${words(error)}`, { hint, place: placeOf(error, file) });
+    const place = placeOf(error) ?? (error instanceof SyntaxError ? await syntaxPlace(file) : undefined) ?? { file };
+    throw new Fault("node_import", `the module does not load: ${words(error)}`, { hint, place });
   }
 }
 
@@ -125,12 +127,23 @@ export function words(error) {
   return cause && !own.includes(cause) ? `${own} (${cause})` : own;
 }
 
-/** Where a module is at fault: the first place outside Node itself that its error names. */
-function placeOf(error, file) {
-  const found = /((?:file:\/\/)?\/[^\n]*?):(\d+)(?::\d+)?\)?$/m.exec(String(error?.stack ?? "").replaceAll(/\(?node:.*$/gm, ""));
-  if (!found) return { file };
-  const name = found[1].startsWith("file:") ? fileURLToPath(found[1]) : found[1];
-  return name === fileURLToPath(import.meta.url) ? { file } : { file: name, line: Number(found[2]) };
+const PLACE = /((?:file:\/\/)?\/[^\n]*?):(\d+)(?::\d+)?\)?$/gm;
+const OURS = dirname(fileURLToPath(import.meta.url)) + sep;
+
+/** Where a module is at fault: the first place outside Node and this host that its error names. */
+function placeOf(error) {
+  for (const [, name, line] of String(error?.stack ?? "").replaceAll(/\(?node:.*$/gm, "").matchAll(PLACE)) {
+    const file = name.startsWith("file:") ? fileURLToPath(name) : name;
+    if (!file.startsWith(OURS)) return { file, line: Number(line) };
+  }
+  return undefined;
+}
+
+/** The errors of ES modules do not say where; a check of the file alone does. */
+function syntaxPlace(file) {
+  return new Promise((done) => {
+    execFile(process.execPath, ["--check", file], (_, __, said) => done(placeOf({ stack: said })));
+  });
 }
 
 /** What a tool returned, as `{ text, failed }`; undefined when it returned nothing. */

@@ -194,4 +194,7 @@ class NodeSource:
 
 
 def package_in(folder: str, reading: Reading) -> NodePackage:
-    return NodePackage(root=folder, tools=reading.facts.tools, fingerprint=reading.fingerprint)
+    """The package in its own folder, or in that of a copy, whose name says by what it was made ready."""
+    as_it_is = folder == reading.folder
+    content = reading.fingerprint if as_it_is else Path(folder).name
+    return NodePackage(root=folder, tools=reading.facts.tools, fingerprint=content)
