@@ -116,12 +116,12 @@ async def test_a_crash_is_told_and_the_next_call_gets_a_new_host(yard):
         waiting = start(app, "wait")
         await yard.until_logged()
         died = await app.call_tool("probe", {"value": "die"})
-        assert died.failure == "crash"
+        assert (died.failure, died.exit_code, died.signal) == ("exit_code", 137, 9)
         assert "it ended unexpectedly (signal 9)" in died.text
         assert "my last words" in died.text
         assert "The next call starts a new host" in died.text
         other = await waiting
-        assert (other.failure, "it ended unexpectedly (signal 9)" in other.text) == ("crash", True)
+        assert (other.failure, "it ended unexpectedly (signal 9)" in other.text) == ("exit_code", True)
         assert await call(app, arguments={"value": "pid"}) != first
         await yard.until_gone(yard.log()[1])
 
@@ -132,19 +132,22 @@ async def test_a_host_that_is_killed_from_outside_is_replaced(yard):
         waiting = start(app, "wait")
         await yard.until_logged()
         os.kill(int(first), signal.SIGKILL)
-        assert (await waiting).failure == "crash"
+        assert (await waiting).exit_code == 137
         second = await call(app, arguments={"value": "pid"})
         os.kill(int(second), signal.SIGKILL)
         await yard.until_gone(second)
         # Whether this call meets the dead host or a new one, it has one answer, and the one after it works.
-        assert (await app.call_tool("probe", {"value": "pid"})).failure in (None, "crash")
+        assert (await app.call_tool("probe", {"value": "pid"})).exit_code in (0, 137)
         assert await call(app, arguments={"value": "pid"}) not in (first, second)
 
 
-@pytest.mark.parametrize("ending", ["process.abort()", "process.reallyExit(5)", "process.kill(process.pid, 'SIGTERM')"])
-async def test_other_ways_to_die(yard, ending):
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [("process.abort()", 134), ("process.reallyExit(5)", 5), ("process.kill(process.pid, 'SIGTERM')", 143)],
+)
+async def test_other_ways_to_die(yard, ending, code):
     async with yard.probe(f"if (args.value) {{ {ending}; await new Promise(() => {{}}) }} return 'alive'") as app:
-        assert (await app.call_tool("probe", {"value": "now"})).failure == "crash"
+        assert (await app.call_tool("probe", {"value": "now"})).exit_code == code
         assert await call(app) == "alive"
 
 
@@ -152,7 +155,7 @@ async def test_a_host_without_memory_is_told_from_one_without_time(yard):
     body = "const held = []; for (;;) held.push(new Array(1e5).fill(args.value + held.length));"
     async with yard.probe(body, limits={"memory_bytes": 64 << 20}) as app:
         result = await app.call_tool("probe", {"value": "x"})
-        assert result.failure == "crash"
+        assert (result.failure, result.exit_code) == ("exit_code", 134)
         assert "heap out of memory" in result.text
 
 

@@ -45,6 +45,9 @@ class Lost:
     """The program ended before it answered."""
 
     reason: str
+    exit_code: int | None = None
+    """With which it ended by itself; None when it was ended, or never ran."""
+    signal: int | None = None
 
 
 Answer: TypeAlias = Answered | Refused | Lost
@@ -107,7 +110,7 @@ class HostLink:
         self._numbers += 1
         question = Question(self._numbers, on_progress)
         if self._companion.end is not None:
-            question.settle(Lost(reason=self._reason(self._companion.end)))
+            question.settle(self._lost(self._companion.end))
             return question
         self._questions[question.id] = question
         about = {**params.get("_meta", {}), "progressToken": question.id}
@@ -151,16 +154,17 @@ class HostLink:
             question.settle(answer)
 
     def _lose_all(self, end: CompanionEnd) -> None:
-        lost = Lost(reason=self._reason(end))
+        lost = self._lost(end)
         for id in list(self._questions):
             self._settle(id, lost)
 
-    def _reason(self, end: CompanionEnd) -> str:
+    def _lost(self, end: CompanionEnd) -> Lost:
         """Why it ended, with its last words when nobody asked it to."""
         if self._why_killed:
-            return self._why_killed
+            return Lost(reason=self._why_killed)
         said = self._said.decode("utf-8", "replace").strip()
-        return f"it ended unexpectedly ({end})" + (f"; it said last:\n{said}" if said else "")
+        reason = f"it ended unexpectedly ({end})" + (f"; it said last:\n{said}" if said else "")
+        return Lost(reason=reason, exit_code=end.exit_code, signal=end.signal)
 
     def _hear_log(self, data: bytes) -> None:
         """What it prints goes to the log, line by line; the last of it is kept in case it ends."""

@@ -14,7 +14,7 @@ from toolyard.kinds.node_hosts import TimedOut
 from toolyard.process.output import Captured, HeadTail
 
 if TYPE_CHECKING:
-    from toolyard.core.tool import CallContext, JsonObject
+    from toolyard.core.tool import CallContext, Failure, JsonObject
     from toolyard.kinds.node_hosts import NodeHosts, Reply
     from toolyard.kinds.node_listing import ListedTool
     from toolyard.kinds.node_workshop import DeclaredTool, NodeWorkshop
@@ -42,6 +42,11 @@ class NodeModuleTool:
             timeout=workshop.conditions.timeout,
             hints=Hints(read_only=listed.read_only, destructive=listed.destructive, parallel=listed.parallel),
         )
+
+    @property
+    def entry(self) -> str:
+        """The module's place in its package."""
+        return self._declared.entry
 
     @property
     def file(self) -> Path:
@@ -80,9 +85,8 @@ class NodeModuleTool:
                 return self._answered(result, output)
             case Refused(message=message):
                 return self._failed(f"could not be run: {message}", output, failure="crash")
-            case Lost(reason=reason):
-                words = f"was lost with its Node host: {reason}\nThe next call starts a new host."
-                return self._failed(words, output, failure="crash")
+            case Lost() as lost:
+                return self._lost(lost, output)
             case TimedOut():
                 limit = seconds(self._shop.conditions.timeout)
                 return self._failed(f"timed out after {limit}", output, failure="timeout")
@@ -111,6 +115,12 @@ class NodeModuleTool:
             bytes_out=captured.total_bytes,
             truncated=captured.truncated,
         )
+
+    def _lost(self, lost: Lost, output: Output) -> ToolResult:
+        """The host ended under the call: by itself, as any process may, or because of another call."""
+        words = f"was lost with its Node host: {lost.reason}\nThe next call starts a new host."
+        how: Failure = "crash" if lost.exit_code is None else "exit_code"
+        return self._failed(words, output, failure=how, exit_code=lost.exit_code, signal=lost.signal)
 
     def _failed(self, words: str, output: Output, **how: Any) -> ToolResult:
         """What went wrong, and what it had streamed by then."""

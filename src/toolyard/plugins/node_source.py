@@ -76,6 +76,15 @@ class NodeSource:
         """Each tool is a plugin of its own, on or off by itself."""
         return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool]) for tool in self._tools]
 
+    def tools(self) -> Sequence[NodeModuleTool]:
+        """The tools themselves."""
+        return self._tools
+
+    def own_file(self, tool: NodeModuleTool) -> Path:
+        """A tool's module in the author's own folder; the descriptor when it is only in a copy that was built."""
+        module = self.file.parent / tool.entry
+        return module if module.is_file() else self.file
+
     def is_current(self) -> bool:
         """Whether every file is still what was read."""
         if not self._look or self._spec is None:
