@@ -10,22 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from msgspec import structs
-
 from toolyard.config.configuration import Configuration, builtin_names, read_configuration
 from toolyard.config.placeholders import Names
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
 from toolyard.core.formats import export
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
-from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
-from toolyard.kinds.manifest_command import CommandConditions
-from toolyard.plugins.loader import Loader, Workshops
+from toolyard.plugins.loader import Loader
 from toolyard.plugins.standing import standings
+from toolyard.plugins.workshops import Caches, Workshops
 from toolyard.process.child import Children
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
-from toolyard.process.limits import Limits
 from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
 from toolyard.runtime.loaded import AgentTools, Loaded
@@ -70,7 +65,7 @@ class AgentApplication:
         self._only = only
         self._session = session or uuid.uuid4().hex
         self._metadata = dict(session_metadata or {})
-        self._cache = SchemaCache(Path(cache_dir or default_cache_dir()) / "bash-schemas.json")
+        self._caches = Caches(Path(cache_dir or default_cache_dir()))
         self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
         self._loaded: Loaded | None = None
@@ -198,9 +193,11 @@ class AgentApplication:
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        workshops = self._workshops(configuration)
-        if workshops.bash and self._cache.is_empty and configuration.loads_bash_tools:
-            workshops.bash.children.start()  # every schema will have to be read: let it start while we look for them
+        if self._children is None:
+            raise ApplicationClosed("the application is not open")
+        if self._caches.schemas.is_empty and configuration.loads_bash_tools:
+            self._children.start()  # every schema will have to be read: let it start while we look for them
+        workshops = Workshops(configuration, self._children, self._caches)
         loaded = Loaded(
             configuration,
             Loader(configuration.policy, workshops, before.sources() if before else ()),
@@ -210,7 +207,7 @@ class AgentApplication:
             only=shell_entries(configuration.value.get("plugins"), self._only) if self._only else None,
         )
         await loaded.refresh()
-        self._cache.save()
+        self._caches.save()
         return loaded
 
     def _known(self) -> Loaded:
@@ -233,31 +230,6 @@ class AgentApplication:
         with ThreadPoolExecutor(1) as thread:
             self._apart = thread.submit(asyncio.run, load()).result()
         return self._apart
-
-    def _bash_workshop(self, configuration: Configuration) -> BashWorkshop | None:
-        bash = find_bash()
-        if bash is None or self._children is None:
-            return None
-        policy = configuration.policy
-        conditions = BashConditions(
-            timeout=policy.bash_timeout_seconds,
-            error_timeout=policy.bash_error_timeout_seconds,
-            stream_stderr=policy.bash_stream_stderr,
-            pass_env=tuple(policy.pass_env),
-            limits=limits_of(configuration),
-        )
-        return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
-
-    def _workshops(self, configuration: Configuration) -> Workshops:
-        """Where the tools of each kind run; only those of bash need one."""
-        if self._children is None:
-            raise ApplicationClosed("the application is not open")
-        limits = limits_of(configuration)
-        timeout = configuration.policy.manifest_timeout_seconds
-        return Workshops(
-            bash=self._bash_workshop(configuration),
-            commands=CommandConditions(children=self._children, timeout=timeout, limits=limits),
-        )
 
     def _invoker_maker(self, configuration: Configuration) -> Callable[[Catalog], Invoker]:
         """What makes the invoker of each agent, with all that they share."""
@@ -310,11 +282,6 @@ class AgentApplication:
             builtin=builtin_names(self._config_path, Path.cwd()),
             process=os.environ,
         )
-
-
-def limits_of(configuration: Configuration) -> Limits:
-    """The configured limits, in the terms of those who set them."""
-    return Limits(**structs.asdict(configuration.limits))
 
 
 def shell_entries(entries: Json, word: str) -> list[Json]:

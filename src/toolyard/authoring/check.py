@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from toolyard.authoring.findings import Finding, error, from_problem, warning
 from toolyard.authoring.manifest_check import manifest_findings
+from toolyard.authoring.node_check import node_findings
 from toolyard.authoring.schema_check import schema_findings
 from toolyard.authoring.trial import trial_findings
 from toolyard.authoring.workbench import open_workbench
 from toolyard.kinds.bash_script import BashScriptTool
 from toolyard.plugins.bash_source import BashToolSource
 from toolyard.plugins.manifest_source import ManifestSource
+from toolyard.plugins.node_source import NodeSource
 from toolyard.plugins.script_text import ScriptText, read_script
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import ParentEnvironment
@@ -39,6 +41,8 @@ async def check_tools(path: Path, *, timeout: float = TRIAL_SECONDS) -> list[Fin
         for source in bench.sources:
             if isinstance(source, ManifestSource):
                 findings += manifest_findings(source)
+            elif isinstance(source, NodeSource):
+                findings += await node_findings(source)
             elif isinstance(source, BashToolSource):
                 findings += without_consequences(await check_source(source, timeout))
     return sorted(findings, key=lambda finding: (str(finding.file), finding.line, finding.severity, finding.message))

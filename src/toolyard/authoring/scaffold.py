@@ -12,7 +12,11 @@ from typing import Protocol, cast
 __all__ = ["KINDS", "CannotCreate", "NewFile", "create_tool"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-KINDS = {"bash": "toolyard.authoring.new_bash", "manifest": "toolyard.authoring.new_manifest"}
+KINDS = {
+    "bash": "toolyard.authoring.new_bash",
+    "manifest": "toolyard.authoring.new_manifest",
+    "node": "toolyard.authoring.new_node",
+}
 """The kinds of tools that can be started, each with the module that knows its files."""
 
 

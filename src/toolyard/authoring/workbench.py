@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.authoring.node_bench import node_at, node_source
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
@@ -58,14 +59,20 @@ class NoAudit:
 async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Workbench]:
     """Read the tools of a file or a folder; ends every process on leaving."""
     children = Children()
-    manifest = manifest_at(path)
-    files, problems = tool_files(path) if manifest is None or has_scripts(path) else ([], [])
+    manifest, node = manifest_at(path), node_at(path)
+    files, problems = tool_files(path) if not (manifest or node) or has_scripts(path) else ([], [])
     workshop = make_workshop(children, timeout)
     if workshop is None and files:
         problems = [no_bash()]
     sources: list[Source] = [BashToolSource(str(file), workshop) for file in files if workshop]
     if manifest:
         sources.append(ManifestSource(manifest, CommandConditions(children=children)))
+    if node:
+        found = node_source(node, children, timeout)
+        if isinstance(found, ConfigProblem):
+            problems = [*problems, found]
+        else:
+            sources.append(found)
     catalog = Catalog(sources)
     try:
         await catalog.refresh()
@@ -124,10 +131,8 @@ def looks_like_script(file: Path) -> bool:
 
 
 def no_script(file: Path) -> ConfigProblem:
-    message, hint = (
-        "this is not a bash script",
-        "name it *.bash, or begin it with #!/usr/bin/env bash; a manifest *.json",
-    )
+    message = "this is not a bash script"
+    hint = "name it *.bash, or begin it with #!/usr/bin/env bash; a manifest *.json, a module *.mjs"
     return ConfigProblem(code="tool_not_script", message=message, hint=hint, where=Position(file=file))
 
 

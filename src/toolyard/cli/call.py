@@ -78,6 +78,9 @@ def approver_for(answer: bool | None) -> Approver | None:
 async def call_once(
     places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver | None
 ) -> int:
+    from toolyard.cli.tool_log import show_tool_log
+
+    show_tool_log()
     async with open_application(places, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
         agent = agent_of(app, agent)

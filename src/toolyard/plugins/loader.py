@@ -6,14 +6,24 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.shell_source import ShellSource
-from toolyard.plugins.spec import BashDirectory, BashFile, ManifestFile, ShellCommand, ShellSession, parse_plugin
+from toolyard.plugins.spec import (
+    BashDirectory,
+    BashFile,
+    ManifestFile,
+    NodeFile,
+    NodeFolder,
+    NodeGit,
+    ShellCommand,
+    ShellSession,
+    parse_plugin,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -21,23 +31,13 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import Json
-    from toolyard.kinds.bash_workshop import BashWorkshop
-    from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.plugins.source import Source
     from toolyard.plugins.spec import PluginSpec
+    from toolyard.plugins.workshops import Workshops
 
-__all__ = ["Listed", "Loader", "Workshops"]
+__all__ = ["Listed", "Loader"]
 
 PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workshops:
-    """Where the tools of each kind run."""
-
-    bash: BashWorkshop | None
-    """None on a machine without a bash."""
-    commands: CommandConditions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +48,10 @@ class Listed:
     pointer: Pointer
 
 
-SourceKey: TypeAlias = str | ShellCommand | ShellSession | ManifestFile
+SourceKey: TypeAlias = str | ShellCommand | ShellSession | ManifestFile | NodeFile | NodeFolder | NodeGit
 """What a source is known by after a reload; a bash tool file by its path."""
+
+Shop = TypeVar("Shop")
 
 
 class Loader:
@@ -77,7 +79,7 @@ class Loader:
         """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
         if (found := self.sources.get(key)) is not None:
             return found
-        made = make_source(key, self._workshops)
+        made = self._make_source(key)
         old = self._kept.get(key)
         self.sources[key] = old if old is not None and old.conditions == made.conditions else made
         return self.sources[key]
@@ -94,11 +96,11 @@ class Loader:
                 self.problems.append(spec)
             elif not self._may_load(spec, document):
                 continue
-            elif isinstance(spec, ShellCommand | ShellSession | ManifestFile):
-                yield spec, spec.pointer
-            else:
+            elif isinstance(spec, BashFile | BashDirectory):
                 for file in self._bash_files(spec):
                     yield file, spec.pointer
+            else:
+                yield spec, spec.pointer
 
     def _may_load(self, spec: PluginSpec, document: Document) -> bool:
         """Nothing of a bash tool runs unless the configuration says so."""
@@ -111,9 +113,22 @@ class Loader:
                 spec.pointer,
             )
             return False
+        if isinstance(spec, NodeFile | NodeFolder | NodeGit):
+            return self._may_load_node(spec, document)
         if self._workshops.bash is None and not isinstance(spec, ManifestFile):
             hint = "install bash 4.4 or newer and put it on PATH"
             self._add("bash_missing", "there is no bash on PATH", hint, document, spec.pointer)
+            return False
+        return True
+
+    def _may_load_node(self, spec: NodeFile | NodeFolder | NodeGit, document: Document) -> bool:
+        if self._workshops.node is None:
+            hint = "install Node 20 or newer and put it on PATH"
+            self._add("node_missing", "there is no Node on PATH", hint, document, spec.pointer)
+            return False
+        if isinstance(spec, NodeGit):
+            message, hint = "Node packages are not loaded from repositories yet", 'clone it, and write "node:PATH"'
+            self._add("plugin_unsupported", message, hint, document, spec.pointer)
             return False
         return True
 
@@ -128,16 +143,25 @@ class Loader:
                 self.problems += problems
                 return [os.path.abspath(file) for file in files]  # links stay as written
 
+    def _make_source(self, key: SourceKey) -> Source:
+        if isinstance(key, ManifestFile):
+            return ManifestSource(key, self._workshops.commands)
+        if isinstance(key, NodeFile | NodeFolder | NodeGit):
+            from toolyard.plugins.node_source import NodeSource
+
+            return NodeSource(key, checked(self._workshops.node))
+        workshop = checked(self._workshops.bash)
+        return BashToolSource(key, workshop) if isinstance(key, str) else ShellSource(key, workshop)
+
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
 
 
-def make_source(key: SourceKey, workshops: Workshops) -> Source:
-    if isinstance(key, ManifestFile):
-        return ManifestSource(key, workshops.commands)
-    if workshops.bash is None:
-        raise ValueError("nothing of bash may be loaded without it")
-    return BashToolSource(key, workshops.bash) if isinstance(key, str) else ShellSource(key, workshops.bash)
+def checked(shop: Shop | None) -> Shop:
+    """What is there, since nothing is loaded otherwise."""
+    if shop is None:
+        raise RuntimeError("a plugin was let in whose program is missing")
+    return shop
 
 
 def plugin_ids(entries: Json) -> list[tuple[int, str]]:

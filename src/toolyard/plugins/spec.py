@@ -22,6 +22,9 @@ __all__ = [
     "BashFile",
     "CommandOptions",
     "ManifestFile",
+    "NodeFile",
+    "NodeFolder",
+    "NodeGit",
     "PluginSpec",
     "SessionOptions",
     "ShellCommand",
@@ -94,11 +97,49 @@ class ManifestFile:
     pointer: Pointer = field(compare=False)
 
 
-PluginSpec: TypeAlias = BashFile | BashDirectory | ShellCommand | ShellSession | ManifestFile
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFile:
+    """One JavaScript module that stands alone."""
+
+    file: str
+    id: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFolder:
+    """A folder with a Node package."""
+
+    folder: str
+    id: str | None = None
+    """Only this one of its tools, or the name of the one that `entry` is."""
+    entry: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGit:
+    """A repository with a Node package."""
+
+    git: str
+    ref: str | None = None
+    subdirectory: str | None = None
+    id: str | None = None
+    entry: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+PluginSpec: TypeAlias = (
+    BashFile | BashDirectory | ShellCommand | ShellSession | ManifestFile | NodeFile | NodeFolder | NodeGit
+)
 
 FORMS = (
     '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "manifest:PATH", '
-    '{"manifest": {"path": PATH}}, "shell:session" or "shell:command"'
+    '{"manifest": {"path": PATH}}, "node:PATH", "node+git:URL#REF", {"node_tool": {"path": FOLDER}}, '
+    '"shell:session" or "shell:command"'
 )
 
 
@@ -125,6 +166,14 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
         case {"shell_session": dict(options)}:
             found = read_options(SessionOptions, options, (*pointer, "shell_session"), document)
             return found if isinstance(found, ConfigProblem) else ShellSession(options=found, pointer=pointer)
+        case str() if value.startswith(("node:", "node+git:")):
+            from toolyard.plugins.node_spec import parse_node_word
+
+            return parse_node_word(value, pointer, document)
+        case {"node_tool": options}:
+            from toolyard.plugins.node_spec import parse_node_tool
+
+            return parse_node_tool(options, pointer, document)
         case {"bash_tool": {"file": str(file)}}:
             return BashFile(file=absolute(file, document), pointer=pointer)
         case {"bash_tool": {"path": str(folder), **rest}}:

@@ -1,0 +1,86 @@
+"""Where the tools of each kind run: what all sources of one kind share, made when the first of them needs it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from toolyard.kinds.bash_schema_cache import SchemaCache
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.process.limits import Limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolyard.config.configuration import Configuration
+    from toolyard.kinds.content_cache import ContentCache
+    from toolyard.kinds.manifest_command import CommandConditions
+    from toolyard.kinds.node_listing import NodeListing
+    from toolyard.plugins.node_source import NodeShop
+    from toolyard.process.child import Children
+
+__all__ = ["Caches", "Workshops"]
+
+
+class Caches:
+    """What is known of tools from before, in the user's cache folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.schemas = SchemaCache(folder / "bash-schemas.json")
+
+    @cached_property
+    def node(self) -> ContentCache[NodeListing]:
+        """What Node tools said of themselves."""
+        from toolyard.plugins.node_shop import open_listing_cache
+
+        return open_listing_cache(self.folder)
+
+    def save(self) -> None:
+        """Write down what is new."""
+        self.schemas.save()
+        if "node" in self.__dict__:
+            self.node.save()
+
+
+class Workshops:
+    """The workshops of a configuration; those of equal configurations are equal."""
+
+    def __init__(self, configuration: Configuration, children: Children, caches: Caches) -> None:
+        self._configuration = configuration
+        self._children = children
+        self._caches = caches
+        self._limits = Limits(**structs.asdict(configuration.limits))
+
+    @cached_property
+    def bash(self) -> BashWorkshop | None:
+        """None on a machine without a bash."""
+        bash = find_bash()
+        if bash is None:
+            return None
+        policy = self._configuration.policy
+        conditions = BashConditions(
+            timeout=policy.bash_timeout_seconds,
+            error_timeout=policy.bash_error_timeout_seconds,
+            stream_stderr=policy.bash_stream_stderr,
+            pass_env=tuple(policy.pass_env),
+            limits=self._limits,
+        )
+        return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._caches.schemas)
+
+    @cached_property
+    def commands(self) -> CommandConditions:
+        """For the commands of manifests, which need no bash."""
+        from toolyard.kinds.manifest_command import CommandConditions
+
+        timeout = self._configuration.policy.manifest_timeout_seconds
+        return CommandConditions(children=self._children, timeout=timeout, limits=self._limits)
+
+    @cached_property
+    def node(self) -> NodeShop | None:
+        """None on a machine without a Node."""
+        from toolyard.plugins.node_shop import make_node_shop
+
+        return make_node_shop(self._configuration, self._children, self._caches.node, self._caches.folder)
