@@ -108,6 +108,11 @@ class Loaded:
             *ids,
         ]
 
+    def state(self) -> object:
+        """Something that is equal as long as nothing changed for anybody."""
+        tools = [tool for source in self.sources() for plugin in source.plugins() for tool in plugin.tools]
+        return (self.configuration.value, tools, [*self.problems()])
+
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""
         for path, stamp in self._stamps.items():  # noqa: SIM110 - asked at every call, and a generator costs more
