@@ -27,7 +27,7 @@ from toolyard.runtime.loaded import AgentTools, Loaded
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from toolyard.core.events import Observer
@@ -166,7 +166,23 @@ class AgentApplication:
         return await tools.invoker.preview(call, self._settings(loaded, agent, tools))
 
     async def reload(self) -> None:
-        """Read the configuration again; one that cannot be read keeps the running one and is reported."""
+        """Read the configuration again: what is unchanged keeps its state, and an unreadable one changes nothing."""
+        async with self._reloading:
+            await self._reload()
+
+    def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
+        """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""
+        return self._watch(self._known().state(), seconds)
+
+    async def _watch(self, seen: object, seconds: float) -> AsyncIterator[None]:
+        while True:
+            await asyncio.sleep(seconds)
+            await self.refresh()
+            if (now := (await self._current()).state()) != seen:
+                seen = now
+                yield
+
+    async def _reload(self) -> None:
         if self._loaded is None:
             raise ApplicationClosed("the application is not open")
         before = self._loaded
@@ -188,7 +204,7 @@ class AgentApplication:
         if self._loaded.is_stale():
             async with self._reloading:
                 if self._loaded and self._loaded.is_stale():
-                    await self.reload()
+                    await self._reload()
         return self._loaded
 
     async def _load(self, before: Loaded | None = None) -> Loaded:

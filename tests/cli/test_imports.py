@@ -40,6 +40,7 @@ def imported(toolyard: CommandLine, *words: str) -> set[str]:
         (["call", "--help"], OPENING | {"toolyard.cli.call", "toolyard.cli.live_output"}),
         (["exec", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "exec", "live_output")}),
         (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "live_output", "shell")}),
+        (["init", "--help"], START | {"toolyard.cli.init", "toolyard.cli.render"}),
         (["config", "--help"], OPENING | {"toolyard.cli.config"}),
         (["config", "show", "--help"], OPENING | {"toolyard.cli.config"}),
         (["doctor", "--help"], START | {f"toolyard.cli.{name}" for name in ("doctor", "opening", "render", "running")}),

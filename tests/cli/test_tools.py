@@ -212,3 +212,17 @@ def test_on_a_terminal_rows_are_cut_to_its_width_and_in_a_pipe_they_are_whole(to
     assert terminal.text.endswith("…\n")
     assert len(terminal.text.splitlines()) == 1
     assert len(toolyard("tools").out) > 250
+
+
+def test_watching_lists_the_tools_again_when_they_change_and_ctrl_c_ends_it(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("before"))
+    toolyard.config("bash:probe.bash")
+    with Terminal(toolyard, toolyard.path, "tools", "--watch") as terminal:
+        assert terminal.read_until("watching").startswith("before ")
+        new = toolyard.file("new.bash", script("after"))
+        new.rename(toolyard.folder / "probe.bash")  # at once, so that no half is seen
+        assert "before" not in terminal.read_until("after +bash_script").partition("something changed")[2]
+        toolyard.file("new.json", "{").rename(toolyard.folder / "toolyard.json")
+        terminal.read_until("the last good configuration stays in use")
+        terminal.type("\x03")
+        assert terminal.finish() == 130

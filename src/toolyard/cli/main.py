@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Places", "main", "run"]
 
 COMMANDS = {
+    "init": ("toolyard.cli.init:init", "Write a first configuration for a folder."),
     "tools": ("toolyard.cli.tools:tools", "List the tools of an agent."),
     "call": ("toolyard.cli.call:call", "Call a tool."),
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Interrupted",
     "ReaderLeft",
+    "ask",
     "count",
     "is_terminal",
     "relative",
@@ -81,6 +82,15 @@ def show_bug() -> None:
     """We broke a promise: say so, with all that a report needs."""
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
+
+
+def ask(question: str) -> bool:
+    """A person's answer; nothing but a plain no is one."""
+    write(sys.stderr, f"{question} [Y/n] ")
+    answer = sys.stdin.readline()
+    if not answer:
+        raise click.Abort
+    return not answer.strip().lower().startswith("n")
 
 
 def count(number: int, noun: str) -> str:

@@ -32,25 +32,36 @@ FORMATS = ["table", "json", "openai", "responses", "anthropic", "mcp"]
 @agent_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", help="A table, or a wire format.")
 @click.option("--all", "everything", is_flag=True, help="Every plugin and tool, on or off, and why.")
+@click.option("--watch", is_flag=True, help="List them again whenever they change, until interrupted.")
 @click.pass_obj
-def tools(places: Places, agent: str | None, form: str, everything: bool) -> int:
+def tools(places: Places, agent: str | None, form: str, everything: bool, watch: bool) -> int:
     """List the tools of an agent."""
-    return run_to_end(list_tools(places, agent, form, everything))
+    return run_to_end(list_tools(places, agent, form, everything, watch))
 
 
-async def list_tools(places: Places, agent: str | None, form: str, everything: bool) -> int:
+async def list_tools(places: Places, agent: str | None, form: str, everything: bool, watch: bool) -> int:
     async with open_application(places) as app:
-        agent = agent_of(app, agent)
-        match form:
-            case "table":
-                show_table(app, agent, everything)
-            case "json":
-                show_json(all_rows(app, agent) if everything else tool_rows(app, agent))
-            case _:
-                show_wire_format(app, agent, cast("WireFormat", form))
-        problems = app.problems()
-        show_problems(problems)
-        return 2 if any(problem.severity == "error" for problem in problems) else 0
+        changes = app.watch() if watch else None
+        code = show_tools(app, agent_of(app, agent), form, everything)
+        if changes:
+            show_note("watching; Ctrl-C ends it", "faint")
+            async for _ in changes:
+                show_note("\nsomething changed", "faint")
+                show_tools(app, agent_of(app, agent), form, everything)
+        return code
+
+
+def show_tools(app: AgentApplication, agent: str, form: str, everything: bool) -> int:
+    match form:
+        case "table":
+            show_table(app, agent, everything)
+        case "json":
+            show_json(all_rows(app, agent) if everything else tool_rows(app, agent))
+        case _:
+            show_wire_format(app, agent, cast("WireFormat", form))
+    problems = app.problems()
+    show_problems(problems)
+    return 2 if any(problem.severity == "error" for problem in problems) else 0
 
 
 def show_table(app: AgentApplication, agent: str, everything: bool) -> None:

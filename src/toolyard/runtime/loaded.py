@@ -109,6 +109,11 @@ class Loaded:
         places = {problem.where for problem in told}  # a manifest that is the configuration itself tells it, too
         return [*told, *(problem for problem in self._broken_edit if problem.where not in places)]
 
+    def state(self) -> object:
+        """Something that is equal as long as nothing changed for anybody."""
+        tools = [tool for source in self.sources() for plugin in source.plugins() for tool in plugin.tools]
+        return (self.configuration.value, tools, [*self.problems()])
+
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""
         for path, stamp in self._stamps.items():  # noqa: SIM110 - asked at every call, and a generator costs more
