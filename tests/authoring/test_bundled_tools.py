@@ -11,18 +11,24 @@ from support import ROOT, CommandLine, need
 
 BUILTIN = Path(package.__file__).parent / "builtin_plugins"
 EXAMPLES = ROOT / "examples"
-FOLDERS = sorted(path.parent for place in (BUILTIN, EXAMPLES) for path in place.glob("*/agent_plugin.json"))
+DESCRIPTORS = ("*/agent_plugin.json", "*/package.json")
+FOLDERS = sorted(
+    {path.parent for place in (BUILTIN, EXAMPLES) for pattern in DESCRIPTORS for path in place.glob(pattern)}
+)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_bundled_tool_passes_its_strict_check_its_tests_and_shellcheck(toolyard: CommandLine, folder: Path):
+    if (folder / "package.json").exists():
+        need("node")
     checked = toolyard("tool", "check", folder, "--strict")
     assert (checked.code, checked.out) == (0, "")
     tested = toolyard("tool", "test", folder, "--json")
     assert [row for row in tested.json if not row["passed"]] == []
     assert (tested.code, tested.err) == (0, "")
     assert len(tested.json) >= 5
-    assert toolyard.run([need("shellcheck"), *folder.glob("*.bash")]).out == ""
+    if scripts := list(folder.glob("*.bash")):
+        assert toolyard.run([need("shellcheck"), *scripts]).out == ""
 
 
 def test_nothing_is_bundled_without_a_descriptor():
@@ -31,10 +37,18 @@ def test_nothing_is_bundled_without_a_descriptor():
 
 
 def test_the_examples_load_and_are_all_there(toolyard: CommandLine):
+    need("node")
     ran = toolyard("--config", EXAMPLES / "toolyard.json", "tools", "--format", "json")
     assert (ran.code, ran.err) == (0, "")
     listed = {Path(row["origin"]).parent for row in ran.json}
     assert listed == {folder for folder in FOLDERS if folder.parent == EXAMPLES}
+
+
+def test_an_example_of_a_node_package_streams_what_it_finds(toolyard: CommandLine):
+    need("node")
+    toolyard.file("a.md", "# One\n## Two\n")
+    ran = toolyard("--config", EXAMPLES / "toolyard.json", "call", "markdown_outline", '{"file": "a.md", "depth": 1}')
+    assert (ran.code, ran.out, ran.err) == (0, "- One (1)\n", "")
 
 
 def test_an_example_gets_its_setting_from_the_configuration(toolyard: CommandLine):
