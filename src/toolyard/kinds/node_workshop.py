@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.process.child import NO_LIMITS
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.limits import Limits
@@ -42,7 +41,7 @@ class NodeConditions:
 
     timeout: float = 60
     pass_env: Sequence[str] = ()
-    limits: Limits = NO_LIMITS
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
