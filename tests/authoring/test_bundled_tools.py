@@ -11,7 +11,7 @@ from support import ROOT, CommandLine, need
 
 BUILTIN = Path(package.__file__).parent / "builtin_plugins"
 EXAMPLES = ROOT / "examples"
-DESCRIPTORS = ("*/agent_plugin.json", "*/tools.json")
+DESCRIPTORS = ("*/agent_plugin.json", "*/tools.json", "*/package.json")
 FOLDERS = sorted(
     {path.parent for place in (BUILTIN, EXAMPLES) for pattern in DESCRIPTORS for path in place.glob(pattern)}
 )
@@ -19,6 +19,8 @@ FOLDERS = sorted(
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_bundled_tool_passes_its_strict_check_its_tests_and_shellcheck(toolyard: CommandLine, folder: Path):
+    if (folder / "package.json").exists():
+        need("node")
     checked = toolyard("tool", "check", folder, "--strict")
     assert (checked.code, checked.out) == (0, "")
     tested = toolyard("tool", "test", folder, "--json")
@@ -35,10 +37,18 @@ def test_nothing_is_bundled_without_a_descriptor():
 
 
 def test_the_examples_load_and_are_all_there(toolyard: CommandLine):
+    need("node")
     ran = toolyard("--config", EXAMPLES / "toolyard.json", "tools", "--format", "json")
     assert (ran.code, ran.err) == (0, "")
     listed = {Path(row["origin"]).parent for row in ran.json}
     assert listed == {folder for folder in FOLDERS if folder.parent == EXAMPLES}
+
+
+def test_an_example_of_a_node_package_streams_what_it_finds(toolyard: CommandLine):
+    need("node")
+    toolyard.file("a.md", "# One\n## Two\n")
+    ran = toolyard("--config", EXAMPLES / "toolyard.json", "call", "markdown_outline", '{"file": "a.md", "depth": 1}')
+    assert (ran.code, ran.out, ran.err) == (0, "- One (1)\n", "")
 
 
 def test_an_example_gets_its_setting_from_the_configuration(toolyard: CommandLine):

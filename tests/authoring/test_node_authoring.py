@@ -57,8 +57,7 @@ SPEAKING = "description: 'A probe.', "
         (f"export default {{ {SPEAKING} run() {{}} }};", []),
         ("export default {\n run() {} };", [("index.js", 1, "no_description")]),
         (
-            f"export default {{ {SPEAKING}\n parameters: {{ type: 'object', properties: {{\n  a: {{}} }} }}, "
-            "run() {} };",
+            f"export default {{ {SPEAKING}\n parameters: {{ properties: {{\n  a: {{}} }} }}, run() {{}} }};",
             [("index.js", 3, "no_description")],
         ),
         (

@@ -17,7 +17,7 @@ from support import PATIENCE, TOOLYARD, Signpost, is_alive, need
 from toolyard.config.document import Document
 from toolyard.config.problems import ConfigProblem
 from toolyard.core.events import OutputChunk
-from toolyard.plugins.node_manager import NodePolicy, build_steps, choose_manager
+from toolyard.plugins.node_manager import Manager, NodePolicy, build_steps, choose_manager, needs_manager
 from toolyard.plugins.node_package import facts_of
 
 pytestmark = pytest.mark.anyio
@@ -248,17 +248,17 @@ BOTH = {"dependencies": {"a": "*"}, "devDependencies": {"b": "*"}, "scripts": {"
          ["yarn install --non-interactive --production=false --frozen-lockfile", "yarn run build"]),
         ({**BOTH, "packageManager": "yarn@4.0.0"}, ("yarn.lock",), {"allow_install_scripts": False},
          ["yarn install --immutable --mode=skip-build", "yarn run build"]),
+        ({**BOTH, "packageManager": "yarn@4.0.0"}, (), {"build": False}, ["yarn install --no-immutable"]),
         (BOTH, (), {"install_deps": False, "build_command": "make all"}, ["sh -c make all"]),
         ({"scripts": {"build": " "}}, (), {}, []),
     ],
 )  # fmt: skip
-def test_the_commands_follow_from_package_and_policy(tmp_path, monkeypatch, fields, files, policy, commands):
-    for name in ("npm", "pnpm", "yarn"):
-        program = tmp_path / name
-        program.touch(mode=0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    steps = build_steps(facts(**fields), NodePolicy(cache="", **policy), files)
-    assert not isinstance(steps, ConfigProblem)
+def test_the_commands_follow_from_package_and_policy(fields, files, policy, commands):
+    package, decided = facts(**fields), NodePolicy(cache="", **policy)
+    name = str(choose_manager(package, decided, files))
+    version = "4.0.0" if "packageManager" in fields else "1.22.0"
+    manager = Manager(name=name, program=(f"/bin/{name}",), version=version)
+    steps = build_steps(package, decided, files, manager if needs_manager(package, decided) else None)
     assert [step.command for step in steps] == commands
 
 

@@ -51,6 +51,21 @@ def test_every_fault_of_a_schema(code):
     assert f"`{code}`" in page("bash-tools.md")
 
 
+def test_every_problem_of_a_node_package():
+    modules = [path for folder in ("kinds", "plugins") for path in (ROOT / "src/toolyard" / folder).glob("node_*")]
+    named = re.findall(r'["\'](node_[a-z_]+)["\']', "".join(path.read_text() for path in modules))
+    codes = set(named) - {
+        "node_unknown",
+        "node_tool",
+        "node_module",
+        "node_modules",
+        *settings.PluginPolicy.__struct_fields__,
+    }
+    assert len(codes) >= 12
+    for code in codes:
+        assert f"`{code}`" in page("node-tools.md")
+
+
 @pytest.mark.parametrize(
     "method", [name for name, _ in inspect.getmembers(AgentApplication, inspect.isfunction) if name[0] != "_"]
 )

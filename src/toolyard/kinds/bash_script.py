@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,6 @@ from toolyard.errors import CannotStart
 from toolyard.kinds.bash_arguments import CannotPass, PassedArguments, as_word, checked, pass_arguments
 from toolyard.kinds.bash_comments import CommentTool, parse_comments
 from toolyard.kinds.bash_comments_program import COMMENT_ENVIRONMENT, program_argv
-from toolyard.kinds.call_text import one_line, seconds, shown
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = ["BashScriptTool"]
 
 Subcommand: TypeAlias = Literal["preview", "run", "error"]
 TIMED_OUT = 124
+PREVIEW_LENGTH = 200
 
 
 class BashScriptTool:
@@ -64,7 +65,7 @@ class BashScriptTool:
     async def preview(self, plan: Plan, context: CallContext) -> str:
         """The first line that `preview` prints; empty when it fails."""
         if self._comments:
-            return shown(self.spec.name, plan.arguments)
+            return one_line(f"{self.spec.name} {' '.join(shown(plan.arguments))}")
         outcome = await self.try_subcommand("preview", plan, context)
         failed = outcome is None or outcome.exit_code != 0 or outcome.timed_out
         return "" if failed or outcome is None else one_line(outcome.stdout.text)
@@ -214,6 +215,16 @@ def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObj
     return checked(program_argv(bash, Path(path), tool, arguments))
 
 
+def shown(arguments: JsonObject) -> list[str]:
+    return [f"{name}={shlex.quote(as_word(value))}" for name, value in arguments.items()]
+
+
+def one_line(text: str) -> str:
+    """The first line, short enough for a list."""
+    first = text.strip("\n").split("\n", 1)[0].rstrip()
+    return first if len(first) <= PREVIEW_LENGTH else first[: PREVIEW_LENGTH - 1] + "…"
+
+
 def upper_snake(key: str) -> str:
     """`smtpUser`, `smtp-user` and `smtp_user` are all SMTP_USER."""
     return re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)).upper()
@@ -222,6 +233,10 @@ def upper_snake(key: str) -> str:
 def fits_variable(value: Json) -> bool:
     """Whether a variable can hold it: not with a NUL, nor with half a character."""
     return not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value) is None
+
+
+def seconds(number: float) -> str:
+    return "1 second" if number == 1 else f"{number:g} seconds"
 
 
 def limit_hit(signal: int) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_arguments import encode_json
-from toolyard.kinds.bash_script import TIMED_OUT, limit_hit
-from toolyard.kinds.call_text import shown
+from toolyard.kinds.bash_script import TIMED_OUT, limit_hit, one_line, shown
 from toolyard.kinds.manifest_answers import LONGEST_ERROR, TIMED_OUT_TEXT, error_text, failure_text, success_text
 from toolyard.kinds.manifest_program import Program, explain_start, program_fault
 from toolyard.kinds.shell_command import LONGEST_TIMEOUT, working_directory
@@ -83,7 +82,7 @@ class ManifestCommandTool:
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         """The name and the arguments; a manifest's command has no other way to say what it will do."""
-        return shown(self.spec.name, plan.arguments)
+        return one_line(" ".join([self.spec.name, *shown(plan.arguments)]))
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it; what it printed is the answer, what it complained of the error."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
-from toolyard.kinds.call_text import one_line, seconds, shown
+from toolyard.kinds.bash_script import one_line, seconds, shown
 from toolyard.kinds.host_link import Answered, Lost, Refused
 from toolyard.kinds.node_hosts import TimedOut
 from toolyard.process.output import Captured, HeadTail
@@ -66,7 +66,7 @@ class NodeModuleTool:
     async def preview(self, plan: Plan, context: CallContext) -> str:
         """The first line of what the module's own `preview` gives; without one, the call itself."""
         if not self.listed.preview:
-            return shown(self.spec.name, plan.arguments)
+            return one_line(" ".join((self.spec.name, *shown(plan.arguments))))
         try:
             reply = await self._ask("tools/preview", plan, context)
         except ProcessError:

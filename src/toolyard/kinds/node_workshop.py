@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.environment import ParentEnvironment
-from toolyard.process.limits import NO_LIMITS, Limits
+from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ class NodeConditions:
 
     timeout: float = 60
     pass_env: Sequence[str] = ()
-    limits: Limits = NO_LIMITS
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_arguments import LONGEST_WORD, as_word
-from toolyard.kinds.call_text import one_line
+from toolyard.kinds.bash_script import one_line
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import NON_INTERACTIVE, as_bytes
 

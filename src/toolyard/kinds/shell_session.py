@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
-from toolyard.kinds.call_text import one_line
+from toolyard.kinds.bash_script import one_line
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.limits import Limits
 from toolyard.shell.screen_text import as_seen

@@ -15,14 +15,14 @@ from toolyard.config.problems import ConfigProblem, Position
 from toolyard.errors import ProcessError
 from toolyard.plugins.build_once import build_once
 from toolyard.plugins.folder_content import copy_folder, links_outside
-from toolyard.plugins.node_manager import build_steps, needs_build, needs_install
+from toolyard.plugins.node_manager import build_steps, find_manager, needs_build, needs_install, needs_manager
 from toolyard.process.child import ChildRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.kinds.node_workshop import NodeWorkshop
-    from toolyard.plugins.node_manager import NodePolicy, Step
+    from toolyard.plugins.node_manager import Manager, NodePolicy, Step
     from toolyard.plugins.node_package import PackageFacts
     from toolyard.plugins.node_reading import Reading
 
@@ -59,9 +59,10 @@ async def make_ready(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -
     target = ready_folder(reading, policy, shop)
     if outside := links_outside(reading.folder, reading.look):
         return [leads_outside(reading, name) for name in outside]
-    steps = build_steps(reading.facts, policy, reading.look)
-    if isinstance(steps, ConfigProblem):
-        return [steps]
+    manager = await manager_for(reading, policy, shop) if needs_manager(reading.facts, policy) else None
+    if isinstance(manager, ConfigProblem):
+        return [manager]
+    steps = build_steps(reading.facts, policy, reading.look, manager)
 
     async def make(folder: Path) -> Sequence[ConfigProblem]:
         await asyncio.to_thread(copy_folder, reading.folder, reading.look, str(folder))
@@ -77,6 +78,26 @@ async def make_ready(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -
     except OSError as error:
         return [unwritable(error, target.parent)]
     return problems or target
+
+
+async def manager_for(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -> Manager | ConfigProblem:
+    """The package manager; a yarn is asked which one it is."""
+    manager = find_manager(reading.facts, policy, reading.look)
+    if isinstance(manager, ConfigProblem) or manager.name != "yarn":
+        return manager
+    try:
+        outcome = await shop.children.run(
+            ChildRequest(
+                argv=[*manager.program, "--version"],
+                cwd=reading.folder,
+                env=shop.environment.current(),
+                extra_env=QUIET,
+                timeout=STEP_SECONDS,
+            )
+        )
+    except ProcessError:
+        return manager
+    return dataclasses.replace(manager, version=outcome.stdout.text.strip())
 
 
 def link_installed(source: Path, copy: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -15,11 +14,20 @@ if TYPE_CHECKING:
 
     from toolyard.plugins.node_package import PackageFacts
 
-__all__ = ["NodePolicy", "Step", "build_steps", "choose_manager", "needs_build", "needs_install"]
+__all__ = [
+    "Manager",
+    "NodePolicy",
+    "Step",
+    "build_steps",
+    "choose_manager",
+    "find_manager",
+    "needs_build",
+    "needs_install",
+    "needs_manager",
+]
 
 LOCK_FILES = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"))
 NPM_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
-SECOND_YARN = re.compile(r"yarn@[~^>=v]*(?:[2-9]|\d\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +41,16 @@ class NodePolicy:
     package_manager: Literal["npm", "pnpm", "yarn"] | None = None
     allow_install_scripts: bool = True
     build_command: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manager:
+    """A package manager, and how it is started."""
+
+    name: str
+    program: tuple[str, ...]
+    version: str = ""
+    """Of yarn, whose first version takes other words than all later ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,60 +94,55 @@ def choose_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[st
     return next((manager for lock, manager in LOCK_FILES if lock in files), "npm")
 
 
-def build_steps(facts: PackageFacts, policy: NodePolicy, files: Collection[str]) -> list[Step] | ConfigProblem:
-    """The commands, in order."""
-    manager = choose_manager(facts, policy, files)
-    if isinstance(manager, ConfigProblem):
-        return manager
-    steps: list[Step] = []
-    install, build = needs_install(facts, policy), needs_build(facts, policy)
-    program: list[str] = []
-    if install or policy.build_command is None:
-        found = find_manager(manager)
-        if found is None:
-            return missing_manager(manager, facts)
-        program = found
-    if install:
-        words = install_words(manager, facts, files, dev=build, scripts=policy.allow_install_scripts)
-        steps.append(Step(code="node_install", argv=[*program, *words]))
-    if build and policy.build_command is not None:
-        steps.append(Step(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", policy.build_command]))
-    elif build:
-        steps.append(Step(code="node_build", argv=[*program, "run", "build"]))
-    return steps
-
-
-def install_words(manager: str, facts: PackageFacts, files: Collection[str], *, dev: bool, scripts: bool) -> list[str]:
-    """An install that keeps to the lock file where there is one, and asks nothing."""
-    if manager == "npm":
-        locked = any(lock in files for lock in NPM_LOCKS)
-        dev_words = ["--include=dev"] if dev else ["--omit=dev"]
-        words = ["ci" if locked else "install", "--no-audit", "--no-fund", *dev_words]
-        return words if scripts else [*words, "--ignore-scripts"]
-    if manager == "pnpm":
-        words = ["install", "--frozen-lockfile" if "pnpm-lock.yaml" in files else "--no-frozen-lockfile"]
-        words += ["--prod=false"] if dev else ["--prod"]
-        return words if scripts else [*words, "--ignore-scripts"]
-    if SECOND_YARN.match(facts.package_manager or "") or ".yarnrc.yml" in files:
-        words = ["install", "--immutable" if "yarn.lock" in files else "--no-immutable"]
-        return words if scripts else [*words, "--mode=skip-build"]
-    words = ["install", "--non-interactive", f"--production={'false' if dev else 'true'}"]
-    words += ["--frozen-lockfile"] if "yarn.lock" in files else []
-    return words if scripts else [*words, "--ignore-scripts"]
-
-
-def find_manager(name: str) -> list[str] | None:
+def find_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[str]) -> Manager | ConfigProblem:
     """The program on PATH; where there is only corepack, that gets the others."""
+    name = choose_manager(facts, policy, files)
+    if isinstance(name, ConfigProblem):
+        return name
     if path := shutil.which(name):
-        return [os.path.abspath(path)]
+        return Manager(name=name, program=(os.path.abspath(path),))
     corepack = shutil.which("corepack")
-    return [os.path.abspath(corepack), name] if corepack and name != "npm" else None
-
-
-def missing_manager(name: str, facts: PackageFacts) -> ConfigProblem:
+    if corepack and name != "npm":
+        return Manager(name=name, program=(os.path.abspath(corepack), name))
     return ConfigProblem(
         code="node_package_manager",
         message=f"the package is made ready with {name}, which is not on PATH",
         hint=f'install {name}, or set another: "plugin_policy": {{"node_package_manager": "npm"}}',
         where=facts.document.position(("packageManager",)),
     )
+
+
+def needs_manager(facts: PackageFacts, policy: NodePolicy) -> bool:
+    """Whether a package manager has anything to do."""
+    return needs_install(facts, policy) or (needs_build(facts, policy) and policy.build_command is None)
+
+
+def build_steps(facts: PackageFacts, policy: NodePolicy, files: Collection[str], manager: Manager | None) -> list[Step]:
+    """The commands, in order."""
+    steps: list[Step] = []
+    install, build = needs_install(facts, policy), needs_build(facts, policy)
+    if install and manager:
+        words = install_words(manager, files, dev=build, scripts=policy.allow_install_scripts)
+        steps.append(Step(code="node_install", argv=[*manager.program, *words]))
+    if build and policy.build_command is not None:
+        steps.append(Step(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", policy.build_command]))
+    elif build and manager:
+        steps.append(Step(code="node_build", argv=[*manager.program, "run", "build"]))
+    return steps
+
+
+def install_words(manager: Manager, files: Collection[str], *, dev: bool, scripts: bool) -> list[str]:
+    """An install that keeps to the lock file where there is one, and asks nothing."""
+    no_scripts = [] if scripts else ["--ignore-scripts"]
+    if manager.name == "npm":
+        locked = any(lock in files for lock in NPM_LOCKS)
+        which = "--include=dev" if dev else "--omit=dev"
+        return ["ci" if locked else "install", "--no-audit", "--no-fund", which, *no_scripts]
+    if manager.name == "pnpm":
+        frozen = "--frozen-lockfile" if "pnpm-lock.yaml" in files else "--no-frozen-lockfile"
+        return ["install", frozen, "--prod=false" if dev else "--prod", *no_scripts]
+    if not manager.version.startswith("1."):
+        locked_words = ["--immutable"] if "yarn.lock" in files else ["--no-immutable"]
+        return ["install", *locked_words, *([] if scripts else ["--mode=skip-build"])]
+    words = ["install", "--non-interactive", f"--production={'false' if dev else 'true'}", *no_scripts]
+    return [*words, "--frozen-lockfile"] if "yarn.lock" in files else words

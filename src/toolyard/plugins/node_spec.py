@@ -43,7 +43,7 @@ def parse_node_word(word: str, pointer: Pointer, document: Document) -> NodeSpec
         return problem("plugin_spec", f"'{kind}:' names nothing", f'for example "{kind}:./my-tools"', pointer, document)
     if kind == "node+git":
         git, mark, ref = name.rpartition("#")
-        return NodeGit(git=address(git if mark else name, document), ref=ref or None, pointer=pointer)
+        return NodeGit(git=address(git if mark else name, document), ref=(ref if mark else "") or None, pointer=pointer)
     path = absolute(name, document)
     return NodeFolder(folder=path, pointer=pointer) if os.path.isdir(path) else NodeFile(file=path, pointer=pointer)
 

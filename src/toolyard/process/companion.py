@@ -19,14 +19,13 @@ from toolyard.process.child import (
 )
 from toolyard.process.environment import as_bytes
 from toolyard.process.keeper_link import close_all
-from toolyard.process.limits import NO_LIMITS
+from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.process.keeper_link import KeeperLink, Spawned
-    from toolyard.process.limits import Limits
 
 __all__ = ["Companion", "CompanionEnd", "CompanionRequest", "to_the_end"]
 
@@ -45,7 +44,7 @@ class CompanionRequest:
     cwd: str | Path
     env: Mapping[bytes, bytes]
     extra_env: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = NO_LIMITS
+    limits: Limits = field(default_factory=Limits)
     private: bool = False
     """Whether lines travel by the descriptors 3 (in) and 4 (out), so that nothing it or its children print is in them.
 
