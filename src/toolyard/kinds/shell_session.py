@@ -218,6 +218,9 @@ class BashJobTool:
             if arguments.get("id") == FOREGROUND:
                 return await self._in_foreground(session, arguments)
             return await self._with_jobs(session, arguments)
+        except asyncio.CancelledError:
+            await session.settled()
+            raise
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")
 
