@@ -19,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def take_time_for_examples() -> None:
-    """No example of a property has a deadline of its own: on a loaded machine any may take long, and the first imports."""
+    """No example of a property has a deadline: on a loaded machine any may take long, and the first one imports."""
     from hypothesis import HealthCheck, settings
 
     settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
