@@ -457,7 +457,7 @@ async def test_M02_a_manifest_that_is_removed_takes_its_tools_with_it(yard):
 
 async def test_M01_manifests_need_no_bash(yard, monkeypatch):
     yard.manifest(named(command=[need("cat")]))
-    monkeypatch.setattr("toolyard.app.find_bash", lambda: None)
+    monkeypatch.setenv("PATH", str(yard.folder / "empty"))
     async with yard.app("manifest:tools.json", "shell:command") as app:
         assert (await app.call_tool("probe", '{"a": 1}')).text == '{"a": 1}'
         assert [problem["type"] for problem in app.get_config_errors()] == ["bash_missing"]
