@@ -24,6 +24,15 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         config.stash[STANDARD_ERROR] = os.dup(2)
+    take_time_for_examples()
+
+
+def take_time_for_examples() -> None:
+    """No example of a property has a deadline: on a loaded machine any may take long, and the first one imports."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("unhurried")
 
 
 @pytest.hookimpl(trylast=True)
