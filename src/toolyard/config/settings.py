@@ -27,6 +27,16 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     bash_stream_stderr: bool = False
     pass_env: list[str] = []
     """Names of variables that reach tools although they look like credentials."""
+    allow_remote: bool = False
+    """Whether repositories, and what building them needs, may come from other machines."""
+    allowed_git_hosts: list[str] = []
+    install_deps: bool = False
+    pip_args: list[str] = []
+    pip_cache_dir: str | None = None
+    install_timeout_seconds: Seconds = 600
+    install_max_bytes: Count = 268_435_456
+    python_timeout_seconds: Seconds = 60
+    python_import_timeout_seconds: Seconds = 60
 
 
 class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
