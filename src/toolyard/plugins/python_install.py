@@ -66,16 +66,18 @@ def has_packaging(folder: str | Path) -> bool:
 
 
 def find_installer(*, for_pip_args: bool) -> Installer | Refusal:
-    """uv, or pip, or the pip that comes with Python; arguments that are meant for pip prefer pip."""
-    uv = uv_installer()
-    if uv and not (for_pip_args and importlib.util.find_spec("pip")):
-        return uv
+    """uv, or else pip; the other way round where there are arguments, which are meant for pip."""
+    uv, pip = uv_installer(), pip_installer()
+    hint = "install uv, or pip: python -m ensurepip"
+    none = Refusal(code="plugin_installer_missing", message="there is neither uv nor pip", hint=hint)
+    return (pip or uv or none) if for_pip_args else (uv or pip or none)
+
+
+def pip_installer() -> Installer | None:
     if importlib.util.find_spec("pip"):
         return Installer(name="pip", argv=(sys.executable, "-m", "pip", "install"))
-    if wheel := bundled_pip():
-        return Installer(name="pip", argv=(), wheel=wheel)
-    hint = "install uv, or pip: python -m ensurepip"
-    return Refusal(code="plugin_installer_missing", message="there is neither uv nor pip", hint=hint)
+    wheel = bundled_pip()
+    return Installer(name="pip", argv=(), wheel=wheel) if wheel else None
 
 
 def uv_installer() -> Installer | None:
