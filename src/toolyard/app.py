@@ -21,6 +21,7 @@ from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
 from toolyard.plugins.bash_source import stamp_of
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.loader import Loader
+from toolyard.plugins.python_workshop import PythonWorkshop
 from toolyard.process.child import Children
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.process.limits import Limits
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, PermissionPolicy
 
 __all__ = ["AgentApplication"]
+
+BUNDLED = Path(__file__).resolve().parent / "builtin_plugins"
 
 
 class AgentApplication:
@@ -63,7 +66,8 @@ class AgentApplication:
         self._approver = approver
         self._only = only
         self._session = session or uuid.uuid4().hex
-        self._cache = SchemaCache(Path(cache_dir or default_cache_dir()) / "bash-schemas.json")
+        self._cache_dir = Path(cache_dir or default_cache_dir())
+        self._cache = SchemaCache(self._cache_dir / "bash-schemas.json")
         self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
         self._loaded: Loaded | None = None
@@ -184,12 +188,13 @@ class AgentApplication:
         workshop = self._workshop(configuration)
         if workshop and self._cache.is_empty and configuration.loads_bash_tools:
             workshop.children.start()  # every schema will have to be read: let it start while we look for them
-        loader = Loader(configuration.policy, workshop)
+        loader = Loader(configuration.policy, workshop, self._python_workshop(configuration))
         kept = before.catalog.sources() if before else ()
         entries = configuration.value.get("plugins")
         if self._only:
             entries = shell_entries(entries, self._only)
-        catalog = Catalog(loader.sources(entries, configuration.document, kept))
+        config = configuration.for_agent("default")
+        catalog = Catalog(loader.sources(entries, configuration.document, kept, config))
         await catalog.refresh()
         self._cache.save()
         return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog))
@@ -232,6 +237,18 @@ class AgentApplication:
             ),
         )
         return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._cache)
+
+    def _python_workshop(self, configuration: Configuration) -> PythonWorkshop | None:
+        named = configuration.value.get("plugin_cache_dir")
+        folder = Path(configuration.document.folder, os.path.expanduser(named)) if isinstance(named, str) else None
+        if self._children is None:
+            return None
+        return PythonWorkshop(
+            children=self._children,
+            policy=configuration.policy,
+            cache_dir=folder or self._cache_dir / "plugins",
+            bundled=BUNDLED,
+        )
 
     def _invoker(self, configuration: Configuration, catalog: Catalog) -> Invoker:
         self._audit.policy = configuration.audit

@@ -6,7 +6,6 @@ import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import unquote, urlsplit
 
 from toolyard.plugins.refusal import Refusal
 
@@ -68,6 +67,8 @@ def read_git_reference(url: str, ref: str | None, folder: str) -> GitReference |
 
 
 def read_url(url: str, scheme: str, ref: str | None) -> GitReference | Refusal:
+    from urllib.parse import unquote, urlsplit
+
     if re.search(r"[\\\s]", url):
         return bad_url(url, "it has blanks or backslashes")
     try:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
+from toolyard.plugins.repository_sources import RepositorySources
+from toolyard.plugins.repository_spec import BashRepository, PythonClass, PythonRepository
 from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import BashDirectory, BashFile, ShellCommand, ShellSession, parse_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from toolyard.config.document import Document
     from toolyard.config.settings import PluginPolicy
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import Json, JsonObject
     from toolyard.kinds.bash_workshop import BashWorkshop
+    from toolyard.plugins.python_workshop import PythonWorkshop
+    from toolyard.plugins.repository_spec import RepositorySpec
     from toolyard.plugins.source import Source
     from toolyard.plugins.spec import PluginSpec
 
@@ -28,22 +32,34 @@ __all__ = ["Loader"]
 class Loader:
     """Turns plugin references into sources, keeping those that were there before a reload."""
 
-    def __init__(self, policy: PluginPolicy, workshop: BashWorkshop | None) -> None:
+    def __init__(
+        self, policy: PluginPolicy, workshop: BashWorkshop | None, python: PythonWorkshop | None = None
+    ) -> None:
         self._policy = policy
         self._workshop = workshop
+        self._python = python
         self.problems: list[ConfigProblem] = []
         self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
-    def sources(self, entries: Json, document: Document, kept: Iterable[Source] = ()) -> list[Source]:
-        """The sources of the document's `plugins`, in order, each once."""
-        before = {source.key: source for source in kept if source.conditions == self._workshop}
+    def sources(
+        self, entries: Json, document: Document, kept: Iterable[Source] = (), config: JsonObject | None = None
+    ) -> list[Source]:
+        """The sources of the document's `plugins`, in order, each once; `config` is what plugins are made for."""
+        before = list(kept)
+        known = {source.key: source for source in before if source.conditions == self._workshop}
         keys = dict.fromkeys(self._keys(entries, document))
-        if self._workshop is None:
-            return []
-        return [before.get(key) or make_source(key, self._workshop) for key in keys]
+        fetched = RepositorySources(self._python, self._workshop, document, config or {}, before)
+        return [
+            source
+            for key in keys
+            if (source := fetched.source(key) if is_repository(key) else self._plain_source(key, known))
+        ]
 
-    def _keys(self, entries: Json, document: Document) -> Iterable[str | ShellCommand | ShellSession]:
+    def _plain_source(self, key: Any, known: dict[Hashable, Source]) -> Source | None:
+        return known.get(key) or (make_source(key, self._workshop) if self._workshop else None)
+
+    def _keys(self, entries: Json, document: Document) -> Iterable[str | ShellCommand | ShellSession | RepositorySpec]:
         if not isinstance(entries, list):
             if entries is not None:
                 self._add(
@@ -56,14 +72,16 @@ class Loader:
                 self.problems.append(spec)
             elif not self._may_load(spec, document):
                 continue
-            elif isinstance(spec, ShellCommand | ShellSession):
+            elif isinstance(spec, ShellCommand | ShellSession | BashRepository | PythonClass | PythonRepository):
                 yield spec
             else:
                 yield from self._bash_files(spec)
 
     def _may_load(self, spec: PluginSpec, document: Document) -> bool:
         """Nothing of a bash tool runs unless the configuration says so."""
-        if not self._policy.allow_bash_tools and isinstance(spec, BashFile | BashDirectory):
+        if isinstance(spec, PythonClass | PythonRepository):
+            return True
+        if not self._policy.allow_bash_tools and isinstance(spec, BashFile | BashDirectory | BashRepository):
             self._add(
                 "bash_tools_not_allowed",
                 "bash tools are not allowed by this configuration",
@@ -91,6 +109,10 @@ class Loader:
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
+
+
+def is_repository(key: object) -> TypeGuard[RepositorySpec]:
+    return isinstance(key, BashRepository | PythonClass | PythonRepository)
 
 
 def make_source(key: str | ShellCommand | ShellSession, workshop: BashWorkshop) -> Source:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import re
 import shutil
 import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -149,6 +147,8 @@ def build_requirements(project: Path) -> list[str]:
 
 
 def is_installed(name: str) -> bool:
+    import importlib.metadata
+
     try:
         importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -157,6 +157,8 @@ def is_installed(name: str) -> bool:
 
 
 def read_pyproject(folder: str | Path) -> dict[str, Any]:
+    import tomllib
+
     try:
         with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
             return tomllib.load(file)

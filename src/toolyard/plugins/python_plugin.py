@@ -40,8 +40,6 @@ class Adopted:
 
     plugins: Sequence[Plugin] = ()
     problems: Sequence[ConfigProblem] = ()
-    classes: Sequence[ToolClass] = ()
-    """Those of the plugins whose tools depend on the configuration."""
 
 
 class FunctionPlugin:
@@ -92,7 +90,6 @@ async def adopt_module(entry: str, module: ModuleType, author: Author, **given: 
     return Adopted(
         plugins=[plugin for each in found for plugin in each.plugins],
         problems=[problem for each in found for problem in each.problems],
-        classes=[tool_class for each in found for tool_class in each.classes],
     )
 
 
@@ -146,10 +143,9 @@ async def adopt_instance(
     enabled = getattr(instance, "default_enabled", True) is not False
     if kind != "tool":
         return Adopted(plugins=[Plugin(id=plugin_id, kind=kind, tools=(), default_enabled=enabled, instance=instance)])
-    tool_class = ToolClass(instance, author, timeout=timeout)
-    tools, problems = await tool_class.tools(config, entry, where)
+    tools, problems = await ToolClass(instance, author, timeout=timeout).tools(config, entry, where)
     plugin = Plugin(id=plugin_id, kind="python", tools=tools, default_enabled=enabled, instance=instance)
-    return Adopted(plugins=[plugin] if not problems else [], problems=problems, classes=[tool_class])
+    return Adopted(plugins=[plugin] if not problems else [], problems=problems)
 
 
 def kind_of(plugin: Any, wanted: Sequence[str] = ()) -> PluginKind | None:
