@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.runtime.features import Contribution, Features
 
 __all__ = ["AgentApplication"]
 
@@ -156,6 +157,24 @@ class AgentApplication:
         loaded = await self._current()
         call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments)
         return await loaded.invoker.preview(call, self._settings(loaded, agent))
+
+    async def system_message(self, agent: str = "default") -> Contribution:
+        """The system message that the agent's plugins make for a request, in `text`."""
+        loaded = await self._current()
+        return await self._features(loaded, agent).system_message(loaded.configuration.for_agent(agent))
+
+    async def request_options(self, agent: str = "default") -> Contribution:
+        """The options that the agent's plugins give to a request, in `options`."""
+        loaded = await self._current()
+        return await self._features(loaded, agent).request_options(loaded.configuration.for_agent(agent))
+
+    async def ui_elements(
+        self, agent: str = "default", *, tags: Sequence[str] = (), models: Sequence[str] = ()
+    ) -> Contribution:
+        """The controls that the agent's plugins offer to a person, in `elements`."""
+        loaded = await self._current()
+        features = self._features(loaded, agent, tags=tags, models=models)
+        return await features.ui_elements(loaded.configuration.for_agent(agent))
 
     async def reload(self) -> None:
         """Read the configuration again; one that cannot be read keeps the running one and is reported."""
@@ -284,6 +303,20 @@ class AgentApplication:
             )
             known = loaded.settings[agent] = (here, settings)
         return known[1]
+
+    def _features(
+        self, loaded: Loaded, agent: str, *, tags: Sequence[str] = (), models: Sequence[str] = ()
+    ) -> Features:
+        from toolyard.plugins.contract import FeatureContext
+        from toolyard.runtime.features import Features
+
+        document = loaded.configuration.document
+        context = FeatureContext(
+            agent=agent, cwd=Path.cwd(), config_dir=Path(document.folder), tags=tuple(tags), models=tuple(models)
+        )
+        plugins = [plugin for source in loaded.catalog.sources() for plugin in source.plugins()]
+        limit = loaded.configuration.policy.python_timeout_seconds
+        return Features(plugins, context, document.path, limit=limit)
 
     def _new_call_id(self) -> str:
         return f"call_{self._session}_{next(self._numbers)}"
