@@ -212,8 +212,7 @@ class AgentApplication:
         entries = configuration.value.get("plugins")
         if self._only:
             entries = shell_entries(entries, self._only)
-        config = configuration.for_agent("default")
-        catalog = Catalog(loader.sources(entries, configuration.document, kept, config))
+        catalog = Catalog(loader.sources(entries, configuration.document, kept))
         await catalog.refresh()
         self._cache.save()
         return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog))
@@ -267,6 +266,8 @@ class AgentApplication:
             policy=configuration.policy,
             cache_dir=folder or self._cache_dir / "plugins",
             bundled=BUNDLED,
+            document=configuration.document,
+            config=configuration.for_agent("default"),
         )
 
     def _invoker(self, configuration: Configuration, catalog: Catalog) -> Invoker:

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from support import CommandLine, need
-from toolyard.authoring.scaffold import MODES
+from toolyard.authoring.new_bash import MODES
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.authoring.python_bench import python_source_at
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
@@ -23,6 +24,8 @@ from toolyard.runtime.redaction import Redactor
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from toolyard.plugins.source import Source
+
 __all__ = ["Workbench", "open_workbench"]
 
 SUFFIXES = (".bash", ".sh")
@@ -32,7 +35,7 @@ SUFFIXES = (".bash", ".sh")
 class Workbench:
     """What lies on the bench."""
 
-    sources: Sequence[BashToolSource]
+    sources: Sequence[Source]
     catalog: Catalog
     invoker: Invoker
     problems: Sequence[ConfigProblem]
@@ -53,11 +56,14 @@ class NoAudit:
 async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Workbench]:
     """Read the tools of a file or a folder; ends every process on leaving."""
     children = Children()
-    files, problems = tool_files(path)
+    python = python_source_at(path, children, timeout=timeout)
+    files, problems = ([], []) if python else tool_files(path)
     workshop = make_workshop(children, timeout)
-    if workshop is None:
+    if workshop is None and files:
         files, problems = [], [no_bash()]
-    sources = [BashToolSource(str(file), workshop) for file in files if workshop]
+    sources: list[Source] = [BashToolSource(str(file), workshop) for file in files if workshop]
+    if python:
+        sources.append(python)
     catalog = Catalog(sources)
     try:
         await catalog.refresh()

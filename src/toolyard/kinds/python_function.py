@@ -56,8 +56,12 @@ class PythonTool:
 
     kind = "python"
 
-    def __init__(self, *, spec: ToolSpec, callee: PythonCallee, roots: Sequence[str] = ()) -> None:
+    def __init__(
+        self, *, spec: ToolSpec, callee: PythonCallee, code: Callable[..., Any], roots: Sequence[str] = ()
+    ) -> None:
         self.spec = spec
+        self.code = code
+        """What the author wrote."""
         self._callee = callee
         self._roots = tuple(roots)
         """The folders of the author's own files, for tracebacks."""
@@ -183,7 +187,7 @@ def function_tool(
         hints=hints or Hints(),
     )
     callee = (TextCallee if text else FunctionCallee)(function, signature, preview=preview)
-    return PythonTool(spec=spec, callee=callee, roots=roots)
+    return PythonTool(spec=spec, callee=callee, code=function, roots=roots)
 
 
 def working_directory(context: CallContext) -> Path:

@@ -14,10 +14,9 @@ from toolyard.plugins.refusal import Refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.config.document import Document
     from toolyard.config.problems import ConfigProblem
     from toolyard.kinds.bash_workshop import BashWorkshop
-    from toolyard.plugins.acquire import Acquirer
+    from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.plugins.repository_spec import BashRepository
     from toolyard.plugins.source import Plugin
 
@@ -27,12 +26,11 @@ __all__ = ["FetchedBashSource"]
 class FetchedBashSource:
     """One repository; its files in the cache do not change, so that it is looked at again only on a reload."""
 
-    def __init__(self, spec: BashRepository, workshop: BashWorkshop, acquirer: Acquirer, document: Document) -> None:
+    def __init__(self, spec: BashRepository, workshop: BashWorkshop, shop: PythonWorkshop) -> None:
         self.key = spec
         self.file = Path(spec.git.shown)
         self._workshop = workshop
-        self._acquirer = acquirer
-        self._document = document
+        self._shop = shop
         self._own_problems: list[ConfigProblem] = []
         self._files: dict[str, BashToolSource] = {}
         self._look_again = True
@@ -41,16 +39,16 @@ class FetchedBashSource:
     @property
     def conditions(self) -> object:
         """Where the tools come from and run."""
-        return (self._workshop, self._acquirer.policy)
+        return (self._workshop, self._shop)
 
     @property
     def problems(self) -> Sequence[ConfigProblem]:
         """What is wrong with the repository or with any of its files."""
         return [*self._own_problems, *(problem for source in self._files.values() for problem in source.problems)]
 
-    def again(self, spec: BashRepository, document: Document) -> FetchedBashSource:
-        """The same source under a configuration that was read again."""
-        self.key, self._document, self._look_again = spec, document, True
+    def again(self, newer: FetchedBashSource) -> FetchedBashSource:
+        """This source, in the place of the one that was made for a configuration that was read again."""
+        self.key, self._shop, self._look_again = newer.key, newer._shop, True
         return self
 
     def plugins(self) -> Sequence[Plugin]:
@@ -90,8 +88,8 @@ class FetchedBashSource:
 
     async def _fetch(self) -> tuple[list[Path] | None, list[ConfigProblem]]:
         """The tool files of the repository; None when it could not be had."""
-        where = self._document.position(self.key.pointer)
-        fetched = await self._acquirer.fetch(self.key.git)
+        where = self._shop.document.position(self.key.pointer)
+        fetched = await self._shop.acquirer.fetch(self.key.git)
         if isinstance(fetched, Refusal):
             return None, [fetched.at(where)]
         folder = inner_folder(fetched.folder, self.key.subdirectory)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
-from toolyard.plugins.repository_sources import RepositorySources
+from toolyard.plugins.repository_sources import repository_source
 from toolyard.plugins.repository_spec import BashRepository, PythonClass, PythonRepository
 from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import BashDirectory, BashFile, ShellCommand, ShellSession, parse_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Iterable
 
     from toolyard.config.document import Document
     from toolyard.config.settings import PluginPolicy
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import Json
     from toolyard.kinds.bash_workshop import BashWorkshop
     from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.plugins.repository_spec import RepositorySpec
@@ -42,22 +42,19 @@ class Loader:
         self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
-    def sources(
-        self, entries: Json, document: Document, kept: Iterable[Source] = (), config: JsonObject | None = None
-    ) -> list[Source]:
-        """The sources of the document's `plugins`, in order, each once; `config` is what plugins are made for."""
-        before = list(kept)
-        known = {source.key: source for source in before if source.conditions == self._workshop}
+    def sources(self, entries: Json, document: Document, kept: Iterable[Source] = ()) -> list[Source]:
+        """The sources of the document's `plugins`, in order, each once."""
+        before = {source.key: source for source in kept}
         keys = dict.fromkeys(self._keys(entries, document))
-        fetched = RepositorySources(self._python, self._workshop, document, config or {}, before)
-        return [
-            source
-            for key in keys
-            if (source := fetched.source(key) if is_repository(key) else self._plain_source(key, known))
-        ]
+        made = (self._source(key, before.get(key)) for key in keys)
+        return [source for source in made if source]
 
-    def _plain_source(self, key: Any, known: dict[Hashable, Source]) -> Source | None:
-        return known.get(key) or (make_source(key, self._workshop) if self._workshop else None)
+    def _source(self, key: str | ShellCommand | ShellSession | RepositorySpec, before: Source | None) -> Source | None:
+        if isinstance(key, BashRepository | PythonClass | PythonRepository):
+            return repository_source(key, self._python, self._workshop, before) if self._python else None
+        if before and before.conditions == self._workshop:
+            return before
+        return make_source(key, self._workshop) if self._workshop else None
 
     def _keys(self, entries: Json, document: Document) -> Iterable[str | ShellCommand | ShellSession | RepositorySpec]:
         if not isinstance(entries, list):
@@ -109,10 +106,6 @@ class Loader:
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
-
-
-def is_repository(key: object) -> TypeGuard[RepositorySpec]:
-    return isinstance(key, BashRepository | PythonClass | PythonRepository)
 
 
 def make_source(key: str | ShellCommand | ShellSession, workshop: BashWorkshop) -> Source:

@@ -37,6 +37,8 @@ class Located:
     """The author's own folders, of which the roots may be copies."""
     followed: tuple[str, ...] = ()
     """Folders and files whose change changes the plugins."""
+    file: Path | None = None
+    """What to name as the origin: the descriptor, or the file itself."""
     in_place: bool = False
     """Whether the roots themselves may change; otherwise a change gives other roots."""
     notes: Sequence[ConfigProblem] = ()
@@ -106,6 +108,7 @@ def locate_file(path: str, entry: str | None, where: Position) -> Located | list
         roots=(folder,),
         originals=(folder,),
         followed=(path,),
+        file=Path(path),
         in_place=True,
     )
 
@@ -137,6 +140,7 @@ async def locate_folder(
             kinds=project.kinds,
             originals=(project.folder,),
             followed=(project.folder,),
+            file=Path(project.descriptor),
             in_place=True,
         )
     return await install(project, shop, where, [], name=os.path.basename(path))
@@ -155,6 +159,7 @@ async def install(
         kinds=project.kinds,
         originals=(project.folder, os.path.join(project.folder, "src"), *project.beside),
         followed=tuple(dict.fromkeys((project.folder, project.descriptor, *project.beside))),
+        file=Path(project.descriptor),
         notes=[*notes, *(note.at(where) for note in installed.notes)],
     )
 
@@ -183,7 +188,7 @@ def read_project(top: str, spec: PythonRepository, where: Position, *, inside: b
         entries=[(spec.entry, where)] if spec.entry else descriptor.entries,
         kinds=descriptor.kinds,
         beside=tuple(beside),
-        descriptor=os.path.join(place, DESCRIPTOR),
+        descriptor=os.path.join(place, DESCRIPTOR) if descriptor.entries else folder,
     )
 
 

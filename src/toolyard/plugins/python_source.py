@@ -21,7 +21,6 @@ from toolyard.plugins.tree_stamp import tree_stamp
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from toolyard.config.document import Document
     from toolyard.config.problems import ConfigProblem
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.python_workshop import PythonWorkshop
@@ -55,15 +54,12 @@ class Registered:
 class PythonSource:
     """One reference to Python plugins."""
 
-    def __init__(
-        self, spec: PythonClass | PythonRepository, shop: PythonWorkshop, document: Document, config: JsonObject
-    ) -> None:
+    def __init__(self, spec: PythonClass | PythonRepository, shop: PythonWorkshop) -> None:
         self.key = spec
         self.shop = shop
         self.problems: list[ConfigProblem] = []
-        self._document = document
-        self._config = config
         self._now: Registered | None = None
+        self._file: Path | None = None
         self._followed: tuple[str, ...] = ()
         self._seen: tuple[int, JsonObject] | None = None
         """The state of the files, and the configuration, when they were last looked at; None to look again."""
@@ -78,16 +74,16 @@ class PythonSource:
     def file(self) -> Path:
         """What to name as the origin."""
         match self.key:
-            case PythonRepository(origin=GitReference(shown=shown)):
-                return Path(shown)
-            case PythonRepository(origin=path):
-                return Path(str(path))
             case PythonClass(name=name):
                 return self._now.code.author.file if self._now else Path(name)
+            case PythonRepository(origin=GitReference(shown=shown)):
+                return self._file or Path(shown)
+            case PythonRepository(origin=path):
+                return self._file or Path(str(path))
 
-    def again(self, spec: PythonClass | PythonRepository, document: Document, config: JsonObject) -> PythonSource:
-        """The same source under a configuration that was read again."""
-        self.key, self._document, self._config, self._seen = spec, document, config, None
+    def again(self, newer: PythonSource) -> PythonSource:
+        """This source, in the place of the one that was made for a configuration that was read again."""
+        self.key, self.shop, self._seen = newer.key, newer.shop, None
         return self
 
     def plugins(self) -> Sequence[Plugin]:
@@ -96,7 +92,7 @@ class PythonSource:
 
     def is_current(self) -> bool:
         """Whether nothing has changed that the plugins are made of."""
-        return self._seen is not None and self._seen == (tree_stamp(self._followed), self._config)
+        return self._seen is not None and self._seen == (tree_stamp(self._followed), self.shop.config)
 
     def load_known(self) -> bool:
         """Importing runs code, so nothing is known before."""
@@ -115,15 +111,15 @@ class PythonSource:
         async with self._loading:
             if self.is_current():
                 return
-            where = self._document.position(self.key.pointer)
-            located = await locate(self.key, self.shop, self._document.folder, where)
+            where = self.shop.document.position(self.key.pointer)
+            located = await locate(self.key, self.shop, self.shop.document.folder, where)
             if isinstance(located, list):
                 self._followed = self._followed or self._own_path()
                 self._fail(located)
             else:
-                self._followed = located.followed
+                self._followed, self._file = located.followed, located.file
                 await self._take(located)
-            self._seen = (tree_stamp(self._followed), self._config)
+            self._seen = (tree_stamp(self._followed), self.shop.config)
 
     async def aclose(self) -> None:
         """Let the plugins release what they hold, and forget their modules."""
@@ -136,7 +132,7 @@ class PythonSource:
         entries = tuple(entry for entry, _ in located.entries)
         version = (located.roots, entries, tree_stamp(located.followed) if located.in_place else None)
         before = self._now
-        if before and before.code.version == version and before.config == self._config:
+        if before and before.code.version == version and before.config == self.shop.config:
             self.problems = [*located.notes, *self._shown(before.code.problems, located)]
             return
         code = before.code if before and before.code.version == version else await self._import(located, version)
@@ -165,10 +161,12 @@ class PythonSource:
         problems: list[ConfigProblem] = []
         timeout = self.shop.policy.python_timeout_seconds
         for entry, target in code.targets:
-            adopted = await adopt(entry, target, code.author, config=self._config, timeout=timeout, kinds=located.kinds)
+            adopted = await adopt(
+                entry, target, code.author, config=self.shop.config, timeout=timeout, kinds=located.kinds
+            )
             plugins += adopted.plugins
             problems += adopted.problems
-        return Registered(code=code, config=self._config, plugins=plugins), problems
+        return Registered(code=code, config=self.shop.config, plugins=plugins), problems
 
     def _fail(self, problems: Sequence[ConfigProblem]) -> None:
         """Say what is wrong; a version that worked stays in use, and that is said too."""

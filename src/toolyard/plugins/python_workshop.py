@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from toolyard.config.document import Document
     from toolyard.config.settings import PluginPolicy
+    from toolyard.core.tool import JsonObject
     from toolyard.plugins.acquire import Acquirer
     from toolyard.process.child import Children
 
@@ -24,6 +26,10 @@ class PythonWorkshop:
     cache_dir: Path
     bundled: Path
     """The folder of the plugins that come with us, which are used where they are."""
+    document: Document = field(compare=False)
+    """The configuration as it is written, for the places of problems."""
+    config: JsonObject = field(compare=False)
+    """The values that plugins are made for."""
     _acquirer: Acquirer | None = field(default=None, init=False, compare=False, repr=False)
 
     @property

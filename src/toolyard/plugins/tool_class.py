@@ -72,7 +72,8 @@ class ToolClass:
             if isinstance(spec, SchemaMistake):
                 problems.append(mistake(f"tool {index} of '{entry}': {spec}", where))
             else:
-                tools.append(PythonTool(spec=spec, callee=MethodCallee(self, spec), roots=self.author.roots))
+                callee, code = MethodCallee(self, spec), self.instance.execute_tool
+                tools.append(PythonTool(spec=spec, callee=callee, code=code, roots=self.author.roots))
         return tools, problems
 
     async def state_for(self, config: JsonObject) -> State | Raised | OutOfTime:
