@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.standing import Standing
+    from toolyard.runtime.features import Contribution, Features
 
 __all__ = ["AgentApplication"]
 
@@ -165,6 +166,27 @@ class AgentApplication:
         tools = loaded.agent(agent)
         return await tools.invoker.preview(call, self._settings(loaded, agent, tools))
 
+    async def system_message(self, agent: str | None = None) -> Contribution:
+        """The system message that the agent's plugins make for a request, in `text`."""
+        loaded = await self._current()
+        agent = agent or loaded.default_agent()
+        return await self._features(loaded, agent).system_message(loaded.configuration.for_agent(agent))
+
+    async def request_options(self, agent: str | None = None) -> Contribution:
+        """The options that the agent's plugins give to a request, in `options`."""
+        loaded = await self._current()
+        agent = agent or loaded.default_agent()
+        return await self._features(loaded, agent).request_options(loaded.configuration.for_agent(agent))
+
+    async def ui_elements(
+        self, agent: str | None = None, *, tags: Sequence[str] = (), models: Sequence[str] = ()
+    ) -> Contribution:
+        """The controls that the agent's plugins offer to a person, in `elements`."""
+        loaded = await self._current()
+        agent = agent or loaded.default_agent()
+        features = self._features(loaded, agent, tags=tags, models=models)
+        return await features.ui_elements(loaded.configuration.for_agent(agent))
+
     async def reload(self) -> None:
         """Read the configuration again: what is unchanged keeps its state, and an unreadable one changes nothing."""
         async with self._reloading:
@@ -216,7 +238,7 @@ class AgentApplication:
         workshops = Workshops(configuration, self._children, self._caches)
         loaded = Loaded(
             configuration,
-            Loader(configuration.policy, workshops, before.sources() if before else ()),
+            Loader(configuration.policy, workshops, before.kept() if before else {}),
             self._invoker_maker(configuration),
             session=self._session,
             metadata=self._metadata,
@@ -287,6 +309,21 @@ class AgentApplication:
             )
             tools.settings = (here, settings)
         return tools.settings[1]
+
+    def _features(
+        self, loaded: Loaded, agent: str, *, tags: Sequence[str] = (), models: Sequence[str] = ()
+    ) -> Features:
+        from toolyard.plugins.contract import FeatureContext
+        from toolyard.runtime.features import Features
+
+        document = loaded.configuration.document
+        context = FeatureContext(
+            agent=agent, cwd=Path.cwd(), config_dir=Path(document.folder), tags=tuple(tags), models=tuple(models)
+        )
+        catalog = loaded.agent(agent).catalog
+        plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
+        limit = loaded.configuration.policy.python_timeout_seconds
+        return Features(plugins, context, document.path, limit=limit)
 
     def _new_call_id(self) -> str:
         return f"call_{self._session}_{next(self._numbers)}"

@@ -15,9 +15,17 @@ DESCRIPTORS = ("*/agent_plugin.json", "*/tools.json", "*/package.json")
 FOLDERS = sorted(
     {path.parent for place in (BUILTIN, EXAMPLES) for pattern in DESCRIPTORS for path in place.glob(pattern)}
 )
+FEATURES = [folder for folder in FOLDERS if folder.name.startswith("feature-")]
+"""Plugins without tools, and so without cases of tools."""
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FEATURES, ids=lambda folder: folder.name)
+def test_a_bundled_feature_passes_its_strict_check(toolyard: CommandLine, folder: Path):
+    checked = toolyard("tool", "check", folder, "--strict")
+    assert (checked.code, checked.out) == (0, "")
+
+
+@pytest.mark.parametrize("folder", [f for f in FOLDERS if f not in FEATURES], ids=lambda folder: folder.name)
 def test_a_bundled_tool_passes_its_strict_check_its_tests_and_shellcheck(toolyard: CommandLine, folder: Path):
     if (folder / "package.json").exists():
         need("node")

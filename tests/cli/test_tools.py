@@ -130,7 +130,7 @@ def test_every_problem_is_shown_with_a_hint_and_the_good_tools_are_listed(toolya
     assert "bad.bash:" in ran.err
     assert 'hint: create it: {"bash_tools": [{"file": "tool.bash"}]}' in ran.err
     assert "missing.bash: no such file" in ran.err
-    assert ': no plugin source here loads "path:x"' in ran.err
+    assert f"there is no folder {toolyard.folder / 'x'}" in ran.err
     assert ": 'plugins[5]' must be a string or an object, not 17" in ran.err
 
 

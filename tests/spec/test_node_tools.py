@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from node_yard import NodeYard, call, codes
+from repositories import commit, git, repository
 from support import CommandLine, is_alive, need
 from toolyard.config.document import Document
 from toolyard.config.settings import PluginPolicy
@@ -127,10 +128,19 @@ async def test_C14_a_wrong_spelling_is_a_problem_at_its_place(yard, value):
         assert problem["hint"]
 
 
-async def test_C14_a_repository_is_refused_in_words_until_it_can_be_fetched(yard):
-    async with yard.app("node+git:./repo#v1") as app:
+async def test_C14_a_package_of_a_repository_is_fetched_by_policy(yard):
+    package = {"name": "p", "version": "1.0.0", "agent": {"tools": [{"id": "again", "entry": "index.mjs"}]}}
+    files = {"inner/package.json": json.dumps(package), "inner/index.mjs": TOOLS}
+    repo = repository(yard.folder / "repo", files)
+    git(repo, "tag", "v1")
+    commit(repo, {"inner/index.mjs": "nonsense("})
+    tagged = {"node_tool": {"git": "./repo", "ref": "v1", "subdirectory": "inner"}}
+    async with yard.app(tagged, plugin_cache_dir="cache") as app:
+        assert app.get_config_errors() == []
+        assert await call(app, "again", {"text": "ab"}) == "ab"
+    async with yard.app("node+git:https://example.invalid/x.git#v1", plugin_cache_dir="cache") as app:
         (problem,) = app.get_config_errors()
-        assert (problem["type"], "node:PATH" in problem["hint"]) == ("plugin_unsupported", True)
+        assert (problem["line"], "allow_remote" in problem["hint"]) == (3, True)
 
 
 async def test_C14_typescript_is_built_by_the_packages_own_script(yard):

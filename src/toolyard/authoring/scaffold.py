@@ -16,6 +16,7 @@ KINDS = {
     "bash": "toolyard.authoring.new_bash",
     "manifest": "toolyard.authoring.new_manifest",
     "node": "toolyard.authoring.new_node",
+    "python": "toolyard.authoring.new_python",
 }
 """The kinds of tools that can be started, each with the module that knows its files."""
 

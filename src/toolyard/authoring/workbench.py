@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.authoring.node_bench import node_at, node_source
+from toolyard.authoring.python_bench import python_source_at
+from toolyard.config.document import read_document
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
@@ -60,7 +62,8 @@ async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Wo
     """Read the tools of a file or a folder; ends every process on leaving."""
     children = Children()
     manifest, node = manifest_at(path), node_at(path)
-    files, problems = tool_files(path) if not (manifest or node) or has_scripts(path) else ([], [])
+    python = python_source_at(path, children, timeout=timeout)
+    files, problems = tool_files(path) if not (manifest or node or python) or has_scripts(path) else ([], [])
     workshop = make_workshop(children, timeout)
     if workshop is None and files:
         problems = [no_bash()]
@@ -73,6 +76,8 @@ async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Wo
             problems = [*problems, found]
         else:
             sources.append(found)
+    if python:
+        sources.append(python)
     catalog = Catalog(sources)
     try:
         await catalog.refresh()
@@ -107,8 +112,13 @@ def manifest_at(path: Path) -> ManifestFile | None:
 
 
 def has_scripts(path: Path) -> bool:
-    """Whether a folder with a manifest has bash tools as well."""
-    return path.is_dir() and ((path / DESCRIPTOR).exists() or any(file.suffix in SUFFIXES for file in path.iterdir()))
+    """Whether a folder with tools of another kind has bash tools as well."""
+    if not path.is_dir():
+        return False
+    descriptor = read_document(path / DESCRIPTOR)
+    if isinstance(descriptor, ConfigProblem):
+        return any(file.suffix in SUFFIXES for file in path.iterdir())
+    return isinstance(descriptor.value, dict) and "bash_tools" in descriptor.value
 
 
 def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:

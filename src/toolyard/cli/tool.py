@@ -34,10 +34,10 @@ def tool() -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
-    type=click.Choice(["bash", "manifest", "node"]),
+    type=click.Choice(["bash", "manifest", "node", "python"]),
     default="bash",
     show_default=True,
-    help="A bash script, a command of a tools.json manifest, or a Node package.",
+    help="A bash script, a command of a tools.json manifest, a Node package, or a Python function.",
 )
 @click.option(
     "--mode",
@@ -68,8 +68,8 @@ def new(path: Path, kind: str, mode: str | None) -> int:
 def check(path: Path, strict: bool, as_json: bool) -> int:
     """Report every fault of the tool in PATH, a file or a folder, as file:line: problem.
 
-    Runs a bash file's `schema`, `preview` and `error`, loads a Node module and tries its `preview`, never `run`; of a
-    manifest it runs nothing. Exit status: 0 sound, 1 at fault.
+    Runs a bash file's `schema`, `preview` and `error`, loads a Node module and tries its `preview`, imports a Python
+    plugin, and never a tool's `run`; of a manifest it runs nothing. Exit status: 0 sound, 1 at fault.
     """
     return run_to_end(check_once(path, strict, as_json))
 

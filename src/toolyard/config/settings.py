@@ -27,7 +27,9 @@ Count = Annotated[int, Meta(ge=1)]
 class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """`plugin_policy`: what plugins may be and do."""
 
-    allow_remote: Annotated[bool, Meta(description="Whether git repositories on other machines may be loaded.")] = False
+    allow_remote: Annotated[
+        bool, Meta(description="Whether repositories, and what building them needs, may come from other machines.")
+    ] = False
     allowed_git_hosts: Annotated[
         list[str], Meta(description="With allow_remote, the only hosts to load from; any host when there are none.")
     ] = []
@@ -36,6 +38,12 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     pip_cache_dir: Annotated[
         str | None, Meta(description="The installer's download cache; by default 'pip' beside plugin_cache_dir.")
     ] = None
+    install_timeout_seconds: Annotated[Seconds, Meta(description="Limit for each run of git or the installer.")] = 600
+    install_max_bytes: Annotated[Count, Meta(description="The most that a repository may hold.")] = 268_435_456
+    python_timeout_seconds: Annotated[
+        Seconds, Meta(description="Limit for a call of a Python tool that names none.")
+    ] = 60
+    python_import_timeout_seconds: Annotated[Seconds, Meta(description="Limit for importing a Python plugin.")] = 60
     node_timeout_seconds: Annotated[Seconds, Meta(description="Limit for each call of a Node tool.")] = 60
     node_install_deps: Annotated[bool, Meta(description="Whether a Node plugin's packages are installed.")] = True
     node_build: Annotated[bool, Meta(description="Whether a Node plugin's build script is run.")] = True

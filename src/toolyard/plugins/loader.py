@@ -6,12 +6,13 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.plugins.manifest_source import ManifestSource
+from toolyard.plugins.repository_spec import BashRepository, PythonClass, PythonRepository
 from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import (
     BashDirectory,
@@ -26,11 +27,12 @@ from toolyard.plugins.spec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Mapping
 
     from toolyard.config.document import Document, Pointer
     from toolyard.config.settings import PluginPolicy
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import Json, JsonObject
+    from toolyard.plugins.repository_spec import RepositorySpec
     from toolyard.plugins.source import Source
     from toolyard.plugins.spec import PluginSpec
     from toolyard.plugins.workshops import Workshops
@@ -48,7 +50,9 @@ class Listed:
     pointer: Pointer
 
 
-SourceKey: TypeAlias = str | ShellCommand | ShellSession | ManifestFile | NodeFile | NodeFolder | NodeGit
+SourceKey: TypeAlias = (
+    "str | ShellCommand | ShellSession | ManifestFile | NodeFile | NodeFolder | NodeGit | RepositorySpec"
+)
 """What a source is known by after a reload; a bash tool file by its path."""
 
 Shop = TypeVar("Shop")
@@ -57,32 +61,50 @@ Shop = TypeVar("Shop")
 class Loader:
     """Turns plugin references into sources: one for each thing referred to, kept over a reload if nothing changed."""
 
-    def __init__(self, policy: PluginPolicy, workshops: Workshops, kept: Iterable[Source] = ()) -> None:
+    def __init__(self, policy: PluginPolicy, workshops: Workshops, kept: Mapping[Hashable, Source]) -> None:
         self._policy = policy
         self._workshops = workshops
-        self._kept = {source.key: source for source in kept}
-        self._lists: dict[Pointer, list[Listed]] = {}
+        self._kept = kept
+        self._lists: dict[Pointer, list[tuple[SourceKey, Pointer]]] = {}
+        self._configs: list[tuple[str, JsonObject]] = []
         self.sources: dict[Hashable, Source] = {}
         """All that came of the lists so far."""
         self.problems: list[ConfigProblem] = []
         self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
-    def read(self, entries: Json, pointer: Pointer, document: Document) -> list[Listed]:
-        """The sources of one list of plugins, in order; a list that many agents share is read once."""
-        if pointer not in self._lists:
-            keys = self._keys(entries, pointer, document)
-            self._lists[pointer] = [Listed(source=self._source(key), pointer=place) for key, place in keys]
-        return self._lists[pointer]
+    def read(
+        self, entries: Json, pointer: Pointer, document: Document, *, agent: str, config: JsonObject
+    ) -> list[Listed]:
+        """The sources of one list of plugins for an agent, in order; a list that many agents share is read once.
 
-    def _source(self, key: SourceKey) -> Source:
+        What several agents refer to is one source, but for Python plugins, which are made for a configuration: agents
+        share them only if theirs are equal.
+        """
+        if pointer not in self._lists:
+            self._lists[pointer] = list(self._keys(entries, pointer, document))
+        return [Listed(source=self._source(key, agent, config), pointer=place) for key, place in self._lists[pointer]]
+
+    def _source(self, key: SourceKey, agent: str, config: JsonObject) -> Source:
         """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
-        if (found := self.sources.get(key)) is not None:
-            return found
-        made = self._make_source(key)
-        old = self._kept.get(key)
-        self.sources[key] = old if old is not None and old.conditions == made.conditions else made
-        return self.sources[key]
+        if isinstance(key, PythonClass | PythonRepository):
+            known: Hashable = (key, self._first_with(agent, config))
+        else:
+            known = key
+        if (found := self.sources.get(known)) is None:
+            made = self._make_source(key, config)
+            old = self._kept.get(known)
+            found = renewed(old, made) if old is not None and old.conditions == made.conditions else made
+            self.sources[known] = found
+        return found
+
+    def _first_with(self, agent: str, config: JsonObject) -> str:
+        """The first agent that has the same configuration."""
+        for name, other in self._configs:
+            if other == config:
+                return name
+        self._configs.append((agent, config))
+        return agent
 
     def _keys(self, entries: Json, pointer: Pointer, document: Document) -> Iterable[tuple[SourceKey, Pointer]]:
         ids = plugin_ids(entries) if pointer[0] == "agents" else []
@@ -104,7 +126,9 @@ class Loader:
 
     def _may_load(self, spec: PluginSpec, document: Document) -> bool:
         """Nothing of a bash tool runs unless the configuration says so."""
-        if not self._policy.allow_bash_tools and isinstance(spec, BashFile | BashDirectory):
+        if isinstance(spec, PythonClass | PythonRepository):
+            return True
+        if not self._policy.allow_bash_tools and isinstance(spec, BashFile | BashDirectory | BashRepository):
             self._add(
                 "bash_tools_not_allowed",
                 "bash tools are not allowed by this configuration",
@@ -126,10 +150,6 @@ class Loader:
             hint = "install Node 20 or newer and put it on PATH"
             self._add("node_missing", "there is no Node on PATH", hint, document, spec.pointer)
             return False
-        if isinstance(spec, NodeGit):
-            message, hint = "Node packages are not loaded from repositories yet", 'clone it, and write "node:PATH"'
-            self._add("plugin_unsupported", message, hint, document, spec.pointer)
-            return False
         return True
 
     def _bash_files(self, spec: BashFile | BashDirectory) -> Iterable[str]:
@@ -143,18 +163,35 @@ class Loader:
                 self.problems += problems
                 return [os.path.abspath(file) for file in files]  # links stay as written
 
-    def _make_source(self, key: SourceKey) -> Source:
-        if isinstance(key, ManifestFile):
-            return ManifestSource(key, self._workshops.commands)
-        if isinstance(key, NodeFile | NodeFolder | NodeGit):
-            from toolyard.plugins.node_source import NodeSource
+    def _make_source(self, key: SourceKey, config: JsonObject) -> Source:
+        shops = self._workshops
+        match key:
+            case ManifestFile():
+                return ManifestSource(key, shops.commands)
+            case NodeFile() | NodeFolder() | NodeGit():
+                from toolyard.plugins.node_source import NodeSource
 
-            return NodeSource(key, checked(self._workshops.node))
-        workshop = checked(self._workshops.bash)
-        return BashToolSource(key, workshop) if isinstance(key, str) else ShellSource(key, workshop)
+                return NodeSource(key, checked(shops.node), shops.fetch_for(key.pointer))
+            case PythonClass() | PythonRepository():
+                from toolyard.plugins.python_source import PythonSource
+
+                return PythonSource(key, shops.python_for(config))
+            case BashRepository():
+                from toolyard.plugins.fetched_source import FetchedBashSource
+
+                return FetchedBashSource(key, checked(shops.bash), shops.python_for(config))
+            case str():
+                return BashToolSource(key, checked(shops.bash))
+        return ShellSource(key, checked(shops.bash))
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
+
+
+def renewed(old: Any, made: Source) -> Source:
+    """The source from before a reload, told of the new configuration if it cares."""
+    kept: Source = old.again(made) if hasattr(old, "again") else old
+    return kept
 
 
 def checked(shop: Shop | None) -> Shop:

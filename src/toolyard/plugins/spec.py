@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import ResourceLimits
+from toolyard.plugins.repository_spec import RepositorySpec, parse_repository
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
@@ -133,10 +133,19 @@ class NodeGit:
 
 
 PluginSpec: TypeAlias = (
-    BashFile | BashDirectory | ShellCommand | ShellSession | ManifestFile | NodeFile | NodeFolder | NodeGit
+    BashFile
+    | BashDirectory
+    | ShellCommand
+    | ShellSession
+    | ManifestFile
+    | NodeFile
+    | NodeFolder
+    | NodeGit
+    | RepositorySpec
 )
 
 FORMS = (
+    '"package.module.Class", "path:FOLDER", "git+URL#REF", {"path": FOLDER, "entry": CLASS}, '
     '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "manifest:PATH", '
     '{"manifest": {"path": PATH}}, "node:PATH", "node+git:URL#REF", {"node_tool": {"path": FOLDER}}, '
     '"shell:session" or "shell:command"'
@@ -145,11 +154,11 @@ FORMS = (
 
 def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
     """One entry of `plugins`; relative paths start at the configuration file's folder."""
+    if repository := parse_repository(value, pointer, document):
+        return repository
     match value:
         case str() if value.startswith("bash:"):
             return bash_path(value.removeprefix("bash:"), pointer, document)
-        case str() if value.startswith("path:"):
-            return python_path(value.removeprefix("path:"), pointer, document)
         case str() if value.startswith("manifest:"):
             return manifest_file(value.removeprefix("manifest:"), pointer, document)
         case {"manifest": {"path": str(path)}}:
@@ -182,7 +191,7 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
         case {"bash_tool": _}:
             return problem(
                 "plugin_spec",
-                "'bash_tool' needs 'file' or 'path', a string",
+                "'bash_tool' needs 'file', 'path' or 'git', a string",
                 'for example {"bash_tool": {"file": "./tools/my_tool.bash"}}',
                 pointer,
                 document,
@@ -224,27 +233,6 @@ def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | C
         return problem("plugin_spec", "'bash:' names no path", 'for example "bash:./tools"', pointer, document)
     path = absolute(name, document)
     return BashDirectory(folder=path, pointer=pointer) if os.path.isdir(path) else BashFile(file=path, pointer=pointer)
-
-
-def python_path(name: str, pointer: Pointer, document: Document) -> ConfigProblem:
-    """`path:` is for Python plugins; a bash repository has its own spelling."""
-    if is_bash_repository(Path(absolute(name, document))):
-        return problem(
-            "plugin_path_is_bash",
-            f"'{name}' is a repository of bash tools, which 'path:' does not load",
-            f'write "bash:{name}"',
-            pointer,
-            document,
-        )
-    return problem("plugin_unsupported", f'no plugin source here loads "path:{name}"', FORMS, pointer, document)
-
-
-def is_bash_repository(path: Path) -> bool:
-    from toolyard.config.document import read_document
-
-    descriptor = read_document(path / "agent_plugin.json")
-    value = None if isinstance(descriptor, ConfigProblem) else descriptor.value
-    return path.suffix in (".bash", ".sh") or (isinstance(value, dict) and "bash_tools" in value)
 
 
 def absolute(name: str, document: Document) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -12,16 +14,20 @@ from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolyard.config.configuration import Configuration
+    from toolyard.config.document import Pointer
+    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.tool import JsonObject
     from toolyard.kinds.content_cache import ContentCache
     from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.kinds.node_listing import NodeListing
-    from toolyard.plugins.node_source import NodeShop
+    from toolyard.plugins.node_source import Fetch, NodeShop
+    from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.process.child import Children
 
 __all__ = ["Caches", "Workshops"]
+
+BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
 
 
 class Caches:
@@ -84,3 +90,34 @@ class Workshops:
         from toolyard.plugins.node_shop import make_node_shop
 
         return make_node_shop(self._configuration, self._children, self._caches.node, self._caches.folder)
+
+    @cached_property
+    def python(self) -> PythonWorkshop:
+        """For plugins that are fetched, installed or imported; made for no agent in particular."""
+        from toolyard.plugins.node_shop import plugin_cache
+        from toolyard.plugins.python_workshop import PythonWorkshop
+
+        return PythonWorkshop(
+            children=self._children,
+            policy=self._configuration.policy,
+            cache_dir=Path(plugin_cache(self._configuration, self._caches.folder)),
+            bundled=BUNDLED,
+            document=self._configuration.document,
+            config={},
+        )
+
+    def python_for(self, config: JsonObject) -> PythonWorkshop:
+        """The same for the plugins of an agent."""
+        return replace(self.python, config=config)
+
+    def fetch_for(self, pointer: Pointer) -> Fetch:
+        """How a Node package is fetched that a place in the configuration names."""
+
+        async def fetch(git: str, ref: str | None, subdirectory: str | None) -> Path | ConfigProblem:
+            from toolyard.plugins.acquire import fetch_folder
+
+            document = self._configuration.document
+            found = await fetch_folder(self.python.acquirer, git, ref, subdirectory, base=document.folder)
+            return found if isinstance(found, Path) else found.at(document.position(pointer))
+
+        return fetch

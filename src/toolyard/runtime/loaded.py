@@ -13,7 +13,7 @@ from toolyard.plugins.enablement import decide, read_circumstances, read_rules
 from toolyard.plugins.named_ids import unknown_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
     from toolyard.config.problems import ConfigProblem
@@ -87,6 +87,10 @@ class Loaded:
         """The sources of all agents, each once."""
         return self._loader.sources.values()
 
+    def kept(self) -> Mapping[Hashable, Source]:
+        """The same by what they are known by after a reload."""
+        return self._loader.sources
+
     async def refresh(self) -> None:
         """Look at every source again."""
         await refresh_side_by_side(list(self.sources()))
@@ -139,12 +143,14 @@ class Loaded:
     def _read_plugins(self, agent: str, only: Sequence[Json] | None) -> list[Listed]:
         """The sources of an agent: those of the top level, then of its provider, then its own, each once."""
         configuration = self.configuration
+        read = partial(
+            self._loader.read, document=configuration.document, agent=agent, config=configuration.for_agent(agent)
+        )
         if only is not None:
-            return self._loader.read(only, ("plugins",), configuration.document)
+            return read(only, ("plugins",))
         found: dict[int, Listed] = {}
         for layer in configuration.layers(agent):
-            pointer = (*layer.pointer, "plugins")
-            for listed in self._loader.read(layer.value.get("plugins"), pointer, configuration.document):
+            for listed in read(layer.value.get("plugins"), (*layer.pointer, "plugins")):
                 found.setdefault(id(listed.source), listed)
         return list(found.values())
 
