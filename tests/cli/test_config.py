@@ -197,3 +197,15 @@ def test_check_also_loads_what_is_named(toolyard: CommandLine):
     ran = toolyard("config", "check")
     assert ran.code == 2
     assert "bad.bash:" in ran.out
+
+
+def test_a_workspace_is_where_values_are_meant_from_and_not_where_the_configuration_is(toolyard: CommandLine):
+    toolyard.file("elsewhere/toolyard.json", "not this one")
+    toolyard.config(here="${env:WORKING_DIR}", there="${env:CONFIG_DIR}")
+    inside = ["--config", "toolyard.json", "--sessions", "kept", "--workspace", "elsewhere"]
+    shown = toolyard(*inside, "config", "show", "--json").json
+    assert (shown["here"], shown["there"]) == (str(toolyard.folder / "elsewhere"), str(toolyard.folder))
+    assert toolyard(*inside, "config", "check").code == 0
+    rows = {row["check"]: row for row in toolyard(*inside, "doctor", "--json").json}
+    assert rows["configuration"]["detail"] == f"{toolyard.folder}/toolyard.json: no problems"
+    assert rows["sessions"]["detail"].startswith(str(toolyard.folder / "kept"))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from toolyard.config.configuration import Configuration, resolve
 from toolyard.config.document import Document, parse_document
+from toolyard.config.explain import explain
 from toolyard.config.layers import STRUCTURE
-from toolyard.config.origins import below
+from toolyard.config.origins import MISSING, below, dotted
 from toolyard.config.placeholders import Names
 
 NAMES = Names(config_env={}, overrides={}, builtin={}, process={"X": "x"})
@@ -170,6 +171,31 @@ def test_every_value_is_known_to_be_where_it_was_written(config):
             assert line[where.column - 1 :].startswith(str(value))
             written = config[pointer[0]][pointer[1]]
             assert bool(where.via) == (below(written, pointer[2:]) != value), "a way only for what came by one"
+
+
+@settings(max_examples=200, deadline=None)
+@given(CONFIGS.map(numbered))
+def test_the_layer_that_won_has_the_value_and_every_layer_that_has_it_is_named(config):
+    found = configured(config)
+    for agent in config["agents"]:
+        for pointer, value in leaves(found.for_agent(agent)):
+            if isinstance(value, int):
+                explained = explain(found, dotted(("agents", agent, *pointer)), agent)
+                assert [one.value for one in explained.contributions if one.verdict == "won"] == [value]
+                assert explained.value == value
+                named = {one.layer for one in explained.contributions}
+                assert named == {layer.name for layer in found.layers(agent) if says(config, layer, pointer)}
+
+
+def says(config, layer, pointer) -> bool:
+    """Whether a layer itself, or any mixin that it builds on, has a value at a place."""
+    nodes, waiting = [], [(below(config, layer.pointer), None)]
+    for node, name in waiting:  # grows while we go over it
+        nodes.append(node)
+        refs = model_refs(config, node, name) if layer.pointer else []
+        limit = config.get("mixin_policy", {}).get("max_depth", 16)
+        waiting += [(config["mixins"][ref], ref) for ref in refs if name or model_depth(config, ref) <= limit]
+    return any(below(node, pointer) is not MISSING for node in nodes)
 
 
 @settings(max_examples=200, deadline=None)

@@ -62,7 +62,7 @@ def check(config) -> list[str]:
     document = parse_document(Path("c.json"), json.dumps(config))
     found = resolve(document, NAMES)
     unknown = [one.problem.message for one in found.unknown if not one.key]
-    return [problem.message for problem in found.problems if problem.code == "config_type"] + unknown
+    return [problem.message for problem in found.problems if problem.code in ("config_type", "plugin_spec")] + unknown
 
 
 @settings(max_examples=500, deadline=None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.names import agent_option
-from toolyard.cli.opening import config_path, known_agent, open_application, read_config
+from toolyard.cli.opening import known_agent, open_application, read_config, settle
 from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
@@ -97,13 +97,14 @@ def schema() -> int:
 
 
 async def check_once(places: Places, strict: bool, as_json: bool) -> int:
+    places = settle(places)
     async with open_application(places) as app:
         problems = app.problems()
         if as_json:
             show_json([problem.as_mapping() for problem in problems])
         else:
             show_problems(problems, on_stdout=True)
-            show_summary(problems, str(config_path(places)))
+            show_summary(problems, str(places.config))
         return exit_code(problems, strict=strict)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.opening import open_application, read_config, sessions_dir
+from toolyard.cli.opening import open_application, read_config, sessions_dir, settle
 from toolyard.cli.render import show_json, show_text
 from toolyard.cli.running import run_to_end
 
@@ -36,14 +36,13 @@ def doctor(places: Places, as_json: bool) -> int:
 async def examine(places: Places, as_json: bool) -> int:
     from toolyard.cli.doctor_checks import check_configuration, check_folders, check_programs, check_provider_keys
 
-    sessions = sessions_dir(places).absolute()
-    app = open_application(places)
+    places = settle(places)
     configuration, _ = read_config(places)
-    async with app:
+    async with open_application(places) as app:
         rows = [
             *await check_programs(),
             *check_configuration(app.problems(), configuration),
-            *check_folders(configuration, sessions),
+            *check_folders(configuration, sessions_dir(places)),
             *check_provider_keys(configuration),
         ]
     if as_json:

@@ -17,15 +17,7 @@ if TYPE_CHECKING:
     from toolyard.config.placeholders import Names
     from toolyard.permissions.verdict import Approver
 
-__all__ = [
-    "agent_of",
-    "config_path",
-    "enter_workspace",
-    "known_agent",
-    "open_application",
-    "read_config",
-    "sessions_dir",
-]
+__all__ = ["agent_of", "config_path", "known_agent", "open_application", "read_config", "sessions_dir", "settle"]
 
 DEFAULT_CONFIG = Path(__file__).parent.parent / "default_config.json"
 
@@ -39,9 +31,17 @@ def open_application(
     """An application, not yet entered. Paths that were typed are meant from where they were typed."""
     from toolyard.app import AgentApplication
 
+    settled = settle(places)
+    return AgentApplication(str(settled.config), str(settled.sessions), approver=approver, only=only)
+
+
+def settle(places: Places) -> Places:
+    """The same places, absolute and seen from inside the workspace, so that they stay the same however often used."""
+    from toolyard.cli.main import Places
+
     config, sessions = config_path(places).absolute(), sessions_dir(places).absolute()
     enter_workspace(places)
-    return AgentApplication(config, sessions, approver=approver, only=only)
+    return Places(config=str(config), sessions=str(sessions), workspace=None)
 
 
 def read_config(places: Places) -> tuple[Configuration, Names]:
@@ -49,8 +49,7 @@ def read_config(places: Places) -> tuple[Configuration, Names]:
     from toolyard.config.configuration import builtin_names, read_configuration
     from toolyard.config.placeholders import Names
 
-    path = config_path(places).absolute()
-    enter_workspace(places)
+    path = Path(str(settle(places).config))
     names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
     return read_configuration(path, names), names
 

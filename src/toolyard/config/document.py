@@ -41,6 +41,7 @@ class Document:
     folder: str = field(init=False)
     """The folder that relative paths start at."""
     _tree: Node | None = field(default=None, repr=False)
+    _lines: list[str] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.folder = os.path.dirname(os.path.abspath(self.path))
@@ -60,7 +61,7 @@ class Document:
         if of_key and node.parent and node.parent.type == "pair":
             node = node.parent
         row, column = node.start_point
-        line_start = self.text.split("\n")[row].encode("utf-8")[:column]
+        line_start = self._lines[row].encode("utf-8")[:column]
         return Position(file=self.path, line=row + 1, column=len(line_start.decode("utf-8", "replace")) + 1, via=via)
 
     def _root(self) -> Node:
@@ -71,6 +72,7 @@ class Document:
             parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_json.language()))
             root = parser.parse(self.text.encode("utf-8")).root_node
             self._tree = root.named_children[0] if root.named_children else root
+            self._lines = self.text.split("\n")
         return self._tree
 
 
@@ -170,8 +172,7 @@ def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> Config
 def child_at(node: Node, step: str | int) -> Node | None:
     """The value below a node for a key or an index."""
     if isinstance(step, int):
-        values = [child for child in node.named_children if child.type != "comment"]
-        return values[step] if node.type == "array" and 0 <= step < len(values) else None
+        return node.named_child(step) if node.type == "array" and 0 <= step < node.named_child_count else None
     if node.type != "object":
         return None
     # The last of several equal keys is the one that counts.

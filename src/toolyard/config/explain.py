@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from toolyard.config.effective import ADDING, added_up
-from toolyard.config.layers import STRUCTURE, Layer
+from toolyard.config.layers import STRUCTURE, Layer, mapping
 from toolyard.config.origins import MISSING, Origin, below, dotted
 from toolyard.config.settings import SECTIONS
 
@@ -48,7 +48,7 @@ class Explanation:
 
 def explain(configuration: Configuration, key: str, agent: str) -> Explanation:
     """Explain a key of an agent, of `agents.NAME` or `providers.NAME`, or of the file as a whole."""
-    pointer = pointer_of(key, configuration.value)
+    pointer = pointer_of(key, as_agents_see_it(configuration, agent))
     match pointer:
         case ("agents", str(name), _, *_):
             return explain_layers(configuration, pointer[2:], name, dotted(pointer))
@@ -116,6 +116,13 @@ def with_default(pointer: Pointer) -> tuple[Contribution, ...]:
             if default is not MISSING:
                 return (Contribution(layer="default", value=default, origin=None, verdict="won"),)
     return ()
+
+
+def as_agents_see_it(configuration: Configuration, agent: str) -> dict[str, Json]:
+    """The file with every agent's values whole, by which a key is read."""
+    agents = mapping(configuration.value.get("agents"))
+    whole = {name: {**mapping(own), **configuration.for_agent(name)} for name, own in agents.items()}
+    return {**configuration.value, **configuration.for_agent(agent), "agents": whole}
 
 
 def pointer_of(key: str, value: Json) -> Pointer:

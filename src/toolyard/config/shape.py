@@ -21,10 +21,17 @@ __all__ = ["faults", "shape_problems"]
 
 def shape_problems(value: Json, kind: type, document: Document) -> list[ConfigProblem]:
     """A problem for each value that is not what its key takes."""
-    return [
-        ConfigProblem(code="config_type", message=f"'{dotted(pointer)}' {message}", where=document.position(pointer))
-        for pointer, message in faults(value, inspect.type_info(kind), ())
-    ]
+    return [problem(pointer, message, document) for pointer, message in faults(value, inspect.type_info(kind), ())]
+
+
+def problem(pointer: Pointer, message: str, document: Document) -> ConfigProblem:
+    is_plugin = "plugins" in pointer[-2:]
+    return ConfigProblem(
+        code="plugin_spec" if is_plugin else "config_type",
+        message=f"'{dotted(pointer)}' {message}",
+        hint='for example "plugins": ["bash:./tools"]' if is_plugin else "",
+        where=document.position(pointer),
+    )
 
 
 def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
-from toolyard.plugins.enablement import decide, has_hooks
+from toolyard.plugins.enablement import asks_each_time, decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -135,7 +135,7 @@ class Catalog:
         if self._arranged_at != self._changes.count:
             self._arranged_at = self._changes.count
             self._arrange()
-            self._asks = any(has_hooks(found.plugin) for found in self._plugins.values())
+            self._asks = any(asks_each_time(found.plugin) for found in self._plugins.values())
         elif not self._asks:
             return
         self._decisions = self._decide([found.plugin for found in self._plugins.values()])

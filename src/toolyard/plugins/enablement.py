@@ -17,8 +17,8 @@ __all__ = [
     "Circumstances",
     "Decision",
     "EnablementRules",
+    "asks_each_time",
     "decide",
-    "has_hooks",
     "ids_of",
     "read_circumstances",
     "read_rules",
@@ -135,6 +135,11 @@ def by_rules(plugin: Plugin, rules: EnablementRules) -> Decision:
 def has_hooks(plugin: Plugin) -> bool:
     """Whether a plugin has a say of its own, or tags for others that have."""
     return plugin.instance is not None and any(hasattr(plugin.instance, hook) for hook in HOOKS)
+
+
+def asks_each_time(plugin: Plugin) -> bool:
+    """Whether the answer may change from call to call; tags are those that a plugin was loaded with."""
+    return hasattr(plugin.instance, "is_enabled")
 
 
 def by_itself(plugin: Plugin, tags: frozenset[str], circumstances: Circumstances) -> Decision | None:
