@@ -90,6 +90,9 @@ async def test_what_a_tool_prints_goes_to_the_log(yard, caplog):
         async with yard.probe("console.log('to the log: %s', 'ünï'); return 'x'") as app:
             assert await call(app) == "x"
             await yard.until(lambda: "to the log: ünï" in caplog.messages)
+        async with yard.probe("process.stdout.write('no end'); process.abort()") as app:
+            await app.call_tool("probe", {})
+            assert "no end" in caplog.text
 
 
 async def test_fifty_calls_at_once_share_one_host_and_each_has_its_own_answer(yard):

@@ -17,6 +17,7 @@ from support import PATIENCE, TOOLYARD, Signpost, is_alive, need
 from toolyard.config.document import Document
 from toolyard.config.problems import ConfigProblem
 from toolyard.core.events import OutputChunk
+from toolyard.core.tool import CallContext
 from toolyard.plugins.node_manager import Manager, NodePolicy, build_steps, choose_manager, needs_manager
 from toolyard.plugins.node_package import facts_of
 
@@ -499,6 +500,32 @@ async def test_a_reload_keeps_hosts_whose_conditions_are_the_same(yard):
         await yard.until_gone(pid)
         yard.config()
         assert (await app.call_tool("probe", {})).failure == "unknown_tool"
+
+
+async def test_a_call_that_comes_late_to_a_package_that_has_changed_leaves_no_process(yard):
+    yard.module("return process.pid")
+    async with yard.app("node:probe.mjs") as app:
+        (old,) = app.tools()
+        await call(app)
+        yard.module("return 'new'")
+        assert await call(app) == "new"
+        context = CallContext(call_id="late", cwd=yard.folder, config={}, output_limit=1000)
+        late = await old.run(old.plan({}, context), context)
+        assert late.text == "new", "the file is what it is now"
+        await yard.until(lambda: old._hosts.running == 0)
+        (new,) = app.tools()
+        yard.config()
+        await app.reload()
+        gone = await new.run(new.plan({}, context), context)
+        assert (gone.failure, "not loaded any more" in gone.text) == ("crash", True)
+
+
+async def test_what_cannot_even_start_a_process_is_a_problem(yard, monkeypatch):
+    yard.module("return 1")
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    async with yard.app("node:probe.mjs", policy={"allow_bash_tools": False}) as app:
+        (problem,) = app.get_config_errors()
+        assert (problem["type"], "the process keeper does not start" in problem["detail"]) == ("node_host", True)
 
 
 async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_to(yard):

@@ -154,6 +154,8 @@ class HostLink:
             question.settle(answer)
 
     def _lose_all(self, end: CompanionEnd) -> None:
+        if self._log_line:
+            self._hear_log(b"\n")
         lost = self._lost(end)
         for id in list(self._questions):
             self._settle(id, lost)

@@ -11,6 +11,7 @@ const BREATH = 10; // milliseconds after which a tool that only yields lets othe
 const [inward = 0, outward = 1] = process.argv.slice(2).map(Number);
 const input = new Socket({ fd: inward, readable: true, writable: false });
 const output = new Socket({ fd: outward, readable: false, writable: true });
+output.setMaxListeners(0); // every call may wait for room
 const current = new AsyncLocalStorage();
 const calls = new Map();
 let root = process.cwd();
@@ -46,7 +47,7 @@ class Call {
   send(text, meta) {
     // The first half of a character waits for the second.
     const whole = this.#half + text;
-    this.#half = /[\ud800-\udbff]$/.test(whole) ? whole.at(-1) : "";
+    this.#half = isFirstHalf(whole, whole.length - 1) ? whole.at(-1) : "";
     this.#sendPieces(this.#half ? whole.slice(0, -1) : whole, meta);
   }
 
@@ -59,11 +60,15 @@ class Call {
   #sendPieces(text, meta) {
     for (let start = 0, end; start < text.length; start = end) {
       end = Math.min(start + PIECE, text.length);
-      if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1])) end -= 1;
+      if (end < text.length && isFirstHalf(text, end - 1)) end -= 1;
       const message = text.slice(start, end).toWellFormed();
       post({ method: "notifications/progress", params: { progressToken: this.token, progress: ++this.#parts, message, _meta: meta } });
     }
   }
+}
+
+function isFirstHalf(text, place) {
+  return (text.charCodeAt(place) & 0xfc00) === 0xd800;
 }
 
 function post(message) {

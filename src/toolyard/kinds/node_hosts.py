@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolyard.kinds.host_link import Answer, Answered, HostLink
+from toolyard.kinds.host_link import Answer, Answered, HostLink, Lost
 from toolyard.kinds.node_workshop import host_request
 from toolyard.process.companion import to_the_end
 
@@ -38,13 +38,13 @@ class Host:
 
     __slots__ = ("busy", "cwd", "given_up", "link", "retiring")
 
-    def __init__(self, link: HostLink, cwd: str) -> None:
+    def __init__(self, link: HostLink, cwd: str, *, retiring: bool) -> None:
         self.link = link
         self.cwd = cwd
         self.busy = 0
         self.given_up = 0
         """How many of its calls nobody waits for any more."""
-        self.retiring = False
+        self.retiring = retiring
         """Whether it ends when its calls have, and takes no more."""
 
 
@@ -55,6 +55,8 @@ class NodeHosts:
         self.package = package
         self._shop = shop
         self._hosts: list[Host] = []
+        self._retired = False
+        self._closed = False
 
     @property
     def running(self) -> int:
@@ -65,6 +67,8 @@ class NodeHosts:
         self, method: str, params: JsonObject, *, cwd: str, on_progress: Progress | None = None, subject: str
     ) -> Reply:
         """One request with its time limit; what it leaves undone is ended before this returns, also when cancelled."""
+        if self._closed:
+            return Lost(reason="its package is not loaded any more")
         timeout = self._shop.conditions.timeout
         host = self._host_for(cwd)
         about = {**params.get("_meta", {}), "toolyard/cwd": cwd}
@@ -86,13 +90,15 @@ class NodeHosts:
             self._tidy(host)
 
     def retire(self) -> None:
-        """Take no more calls; end each host when its last call does."""
+        """End each host when its last call does; a call that comes late gets one that ends with it."""
+        self._retired = True
         for host in self._hosts:
             host.retiring = True
             self._tidy(host)
 
     async def aclose(self) -> None:
         """End all hosts and see them gone."""
+        self._closed = True
         hosts, self._hosts = self._hosts, []
         await asyncio.gather(*(host.link.aclose() for host in hosts))
 
@@ -113,7 +119,7 @@ class NodeHosts:
         declared = [{"id": tool.id, "entry": tool.entry, "export": tool.export} for tool in self.package.tools]
         # Nothing is waited for: the first call follows at once, and is answered when the host has come up.
         link.ask("initialize", {"_meta": {"toolyard/root": self.package.root, "toolyard/tools": declared}})
-        host = Host(link, cwd)
+        host = Host(link, cwd, retiring=self._retired)
         self._hosts.append(host)
         return host
 

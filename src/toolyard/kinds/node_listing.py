@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.argument_schema import schema_fault
+from toolyard.errors import ProcessError
 from toolyard.kinds.host_link import Answered, Lost, Refused
 from toolyard.kinds.node_hosts import NodeHosts, TimedOut
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
+    from toolyard.kinds.node_hosts import Reply
     from toolyard.kinds.node_workshop import NodePackage, NodeWorkshop
 
 __all__ = ["ListedTool", "NodeFault", "NodeListing", "listing_key", "read_listing"]
@@ -96,8 +98,11 @@ def listing_key(package: NodePackage, shop: NodeWorkshop) -> str:
 async def read_listing(package: NodePackage, shop: NodeWorkshop) -> tuple[NodeListing, list[NodeFault]]:
     """Let a host load every module; a listing without faults is remembered by the content."""
     hosts = NodeHosts(shop, package)
+    reply: Reply
     try:
         reply = await hosts.ask("tools/list", {}, cwd=package.root, subject="loading the tools")
+    except ProcessError as error:
+        reply = Lost(reason=str(error))
     finally:
         await hosts.aclose()
     match reply:

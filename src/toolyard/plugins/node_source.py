@@ -105,7 +105,6 @@ class NodeSource:
         package = self._package(reading)
         listing = self._shop.cache.get(listing_key(package, self._shop)) if package else None
         if package is None or listing is None:
-            self._shop.children.start()
             return False
         self._accept(reading, package, listing, [])
         return True
