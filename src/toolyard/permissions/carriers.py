@@ -7,21 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.guards_files import find_commands
-from toolyard.permissions.options import options
 from toolyard.permissions.programs import is_carrier, is_shell
 from toolyard.shell.words import Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Carried", "carried_by"]
+__all__ = ["Carried", "carried_by", "only_looks_up"]
 
-XARGS = options(
-    flags="-0rtxp null no-run-if-empty verbose exit open-tty",
-    values="-nPLsdIEa max-args max-procs max-lines max-chars delimiter replace arg-file eof",
-    optional="-iel",
-    complete=True,
-)
+XARGS_FLAG = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
+XARGS_VALUE = re.compile(r"-[0rtx]*[nPLsdIEa]|--max-args|--max-procs|--max-chars|--delimiter|--arg-file")
+XARGS_GLUED = re.compile(r"-[0rtx]*(?:[nPLsdEa][^-].*|I(?P<place>.+))|--(?:max-args|max-procs|max-chars|max-lines|delimiter|arg-file)=.*")
+"""The options of xargs, written out: an abbreviation could take the name of the command for its value."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 ANYTHING = Word(text="…", start=0, end=0, kind="dynamic", splits=True)
 """What a carrier adds to the words of its command."""
@@ -46,7 +43,7 @@ def carried_by(words: Sequence[Word]) -> Carried | None:
     name = (words[0].value or "").rpartition("/")[2]
     if name in ("find", "gfind"):
         commands = find_commands(words)
-        return Carried(commands=commands, is_all=True) if commands else None
+        return Carried(commands=commands, is_all=all(commands)) if commands else None
     if name == "xargs":
         return carried_by_xargs(words)
     if name == "env":
@@ -57,7 +54,12 @@ def carried_by(words: Sequence[Word]) -> Carried | None:
         return Carried(lines=[word.value for word in words[1:2] if word.value])
     if is_shell(name):
         return carried_by_shell(words)
-    return carried_by_any(name, words) if is_carrier(name) else None
+    return carried_by_any(name, words) if is_carrier(name) and not only_looks_up(words) else None
+
+
+def only_looks_up(words: Sequence[Word]) -> bool:
+    """`command -v NAME` says what NAME is, and runs nothing."""
+    return words[0].value == "command" and len(words) > 1 and words[1].value in ("-v", "-V")
 
 
 def joined(words: Sequence[Word]) -> list[str]:
@@ -67,18 +69,24 @@ def joined(words: Sequence[Word]) -> list[str]:
 
 def carried_by_xargs(words: Sequence[Word]) -> Carried:
     """The command behind xargs's own options, and whatever its input adds."""
-    at = 1
-    while at < len(words) and (words[at].value or "").startswith("-"):
-        letters = words[at].value or ""
-        takes_next = re.fullmatch(r"-[0rtxp]*[nPLsdIEa]|--(?:max-args|max-procs|max-lines|max-chars|delimiter|arg-file)", letters)
-        at += 2 if takes_next else 1
-    given = XARGS.scan(words[1:at])
+    at, places = 1, list[str]()
+    while at < len(words) and (value := words[at].value) is not None and value.startswith("-"):
+        follower = words[at + 1].value if at + 1 < len(words) else None
+        if XARGS_VALUE.fullmatch(value):
+            if follower is None:
+                return Carried(suspects=suspects_in(words))
+            places += [follower] if value.endswith("I") else []
+            at += 2
+        elif XARGS_FLAG.fullmatch(value) or (glued := XARGS_GLUED.fullmatch(value)):
+            places += [glued["place"]] if not XARGS_FLAG.fullmatch(value) and glued and glued["place"] else []
+            at += 1
+        else:
+            return Carried(suspects=suspects_in(words))
     command = tuple(words[at:])
-    if given.concerns or not command:
+    if not command:
         return Carried(suspects=suspects_in(words))
-    places = [value if isinstance(value, str) else value.value if value else None for value in given.values("I", "replace", "i")]
     for place in places:
-        command = tuple(blurred(word, place or "{}") for word in command)
+        command = tuple(blurred(word, place) for word in command)
     return Carried(commands=[(*command, ANYTHING)], is_all=True)
 
 

@@ -21,12 +21,13 @@ WRITES = "writes a file"
 OTHER = "takes the code or the settings from elsewhere"
 
 NPM = options(
-    flags="-sdgDPBEOqvhyf silent quiet verbose global save save-dev save-exact save-prod save-optional json long parseable"
+    flags="-sdDPBEOqvhyf silent quiet verbose save save-dev save-exact save-prod save-optional json long parseable"
     " if-present workspaces include-workspace-root ignore-scripts production dry-run no-audit no-fund force yes version help"
     " offline prefer-offline no-save loglevel audit fund",
     values="-w workspace omit include depth tag otp",
     harms={
         "-C prefix cwd dir": OTHER,
+        "-g global location": "installs for all projects",
         "script-shell shell node-options init-module onload-script git node-gyp editor viewer browser": RUNS,
         "-cx call eval exec package": RUNS,
         "userconfig globalconfig config use-yarnrc registry ca cafile key cert https-proxy http-proxy proxy": OTHER,
@@ -84,7 +85,7 @@ MAKE = options(
 CONFIGURED = options(
     harms={
         "-c config config-file rcfile settings-file rulesdir resolve-plugins-relative-to ignore-path": OTHER,
-        "-r require plugin plugins load-plugins init-hook import-plugin parser ext-plugin": "loads other code",
+        "-r require plugin plugins load-plugins init-hook import-plugin parser": "loads other code",
         "-o output output-file out-file outfile outdir report-file cache-dir cache-location": WRITES,
         "-p project root rootdir globalsetup setup-file resolver transform env runner reporter reporters": OTHER,
         "python-executable python custom-typeshed-dir install-types": OTHER,
@@ -112,10 +113,8 @@ def guard_by(table: Options) -> Callable[[Sequence[Word], Place], Iterator[Conce
 
 def guard_pytest(words: Sequence[Word], place: Place) -> Iterator[Concern]:
     """Tests of the workspace, with no plugin or setting from elsewhere."""
-    given = PYTEST.scan([word for word in words[1:] if not is_unloading(word)])
-    for concern in given.concerns:
-        if "loads a plugin" not in concern.message or not only_unloads(words):
-            yield concern
+    given = PYTEST.scan(without_unloading(words[1:]))
+    yield from given.concerns
     for value in given.values("W"):
         text = value if isinstance(value, str) else value.value if value else None
         if text is None or not re.fullmatch(r"\w+(?:::\w*)?", text):
@@ -129,18 +128,15 @@ def guard_pytest(words: Sequence[Word], place: Place) -> Iterator[Concern]:
             yield Concern(message=f"'{operand.text}' is not a test of the workspace")
 
 
-def is_unloading(word: Word) -> bool:
-    return bool(re.fullmatch(r"-pno:[\w.-]+|no:[\w.-]+", word.value or ""))
-
-
-def only_unloads(words: Sequence[Word]) -> bool:
-    """Whether every `-p` is followed by a plugin that shall not be loaded."""
-    values = [word.value for word in words]
-    return all(
-        at + 1 < len(values) and re.fullmatch(r"no:[\w.-]+", values[at + 1] or "")
-        for at, value in enumerate(values)
-        if value is not None and re.fullmatch(r"-p.*", value) and not value.startswith("-pno:")
-    )
+def without_unloading(words: Sequence[Word]) -> list[Word]:
+    """The words without those that only say which plugins shall not be loaded."""
+    left: list[Word] = []
+    for word in words:
+        if left and left[-1].value == "-p" and re.fullmatch(r"no:[\w.-]+", word.value or ""):
+            left.pop()
+        elif not re.fullmatch(r"-pno:[\w.-]+", word.value or ""):
+            left.append(word)
+    return left
 
 
 def guard_make(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
@@ -210,7 +206,7 @@ SUBCOMMANDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset("exec run debug attach cp apply create edit replace patch delete proxy port-forward plugin config auth".split()),
     ),
     "gh": (
-        frozenset("status browse search".split()),
+        frozenset("status browse search pr issue repo run release workflow label cache project org ruleset".split()),
         frozenset("alias extension ext api codespace auth secret ssh-key gpg-key config".split()),
     ),
     "uv": (
@@ -240,6 +236,15 @@ CARRYING = {
     "ip": {"netns", "vrf"},
 }
 """Commands that run what their arguments say, and so are covered by no rule with `**`."""
+SPELLED_OUT = {
+    "uv": {"run"},
+    "poetry": {"run"},
+    "npm": {"exec"},
+    "pnpm": {"exec"},
+    "yarn": {"exec"},
+    "kubectl": {"config"},
+}
+"""Those of them that a rule covers which spells out what they run, and leaves open only the arguments of that."""
 ELSEWHERE = {
     "docker": r"-H|--host|-c|--context|--config|--tls.*|-l|-D",
     "podman": r"--url|--connection|-c|--remote|-r|--identity|--root|--runroot|--config|--module",
@@ -266,7 +271,8 @@ def subcommand_concerns(words: Sequence[Word], named: int) -> Iterator[Concern]:
     if first.value is None:
         yield Concern(message=f"what {name} does is not certain")
     elif first.value in CARRYING.get(name, ()):
-        yield Concern(message=f"'{name} {first.value}' runs what it is given")
+        if not (named >= 3 and first is words[1] and first.value in SPELLED_OUT.get(name, ())):
+            yield Concern(message=f"'{name} {first.value}' runs what it is given")
     elif named < 2 and first.value not in usual:
         why = "is more than looking" if first.value in special else "is not known"
         yield Concern(message=f"'{name} {first.value}' {why}")

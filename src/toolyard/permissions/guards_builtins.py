@@ -34,16 +34,15 @@ def is_safe_variable(name: str | None) -> bool:
 
 def guard_printf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """`-v` and `%n` store into a variable, and a subscript of it is evaluated."""
-    first = words[1] if len(words) > 1 else None
-    if first is None:
+    rest = words[2:] if len(words) > 1 and words[1].value == "--" else words[1:]
+    if not rest:
         return
-    if first.may_be_option and first.value != "--":
+    if rest[0] is words[1] and rest[0].may_be_option:
         yield Concern(message="printf with an option stores into a variable")
-    for word in words[1:3]:
-        if word.value is None and word is first:
-            yield Concern(message="the format of printf is not certain")
-        elif STORES_A_COUNT.search((word.value or "").replace("%%", "")):
-            yield Concern(message="%n stores into a variable")
+    elif rest[0].value is None:
+        yield Concern(message="the format of printf is not certain")
+    elif STORES_A_COUNT.search(rest[0].value.replace("%%", "")):
+        yield Concern(message="%n stores into a variable")
 
 
 def guard_test(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards

@@ -56,9 +56,9 @@ DATE = options(
     complete=True,
 )
 FD = options(
-    flags="-HIuaslpLn01 hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow"
+    flags="-HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow"
     " full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix one-file-system",
-    values="-detESojcg max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner"
+    values="-detESojc max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner"
     " threads color max-results base-directory path-separator search-path ignore-file format batch-size",
     harms={"-xX exec exec-batch": RUNS},
 )
@@ -102,10 +102,12 @@ TAR = options(
     " auto-compress dereference utc full-time numeric-owner wildcards no-wildcards anchored no-anchored ignore-case"
     " no-ignore-case no-recursion recursion show-defaults show-omitted-dirs block-number ignore-zeros help version usage"
     " test-label diff compare null force-local no-auto-compress exclude-vcs exclude-backups exclude-caches to-stdout",
-    values="-fCXTKNbHVLg file directory exclude exclude-from files-from strip-components starting-file newer after-date"
-    " newer-mtime blocking-factor record-size format label quoting-style sort occurrence transform xform warning",
+    values="-fCXKNbHVLg file directory exclude exclude-from strip-components starting-file newer after-date"
+    " newer-mtime blocking-factor record-size format label quoting-style sort transform xform warning",
+    optional="occurrence checkpoint totals one-top-level",
     harms={
         "-I use-compress-program": RUNS,
+        "-T files-from": "reads names, and options among them, from a file",
         "-F info-script new-volume-script": RUNS,
         "to-command rsh-command rmt-command checkpoint-action": RUNS,
         "-x extract get": "writes the files of the archive",
@@ -142,7 +144,11 @@ TAIL = options(
     values="-ncs lines bytes pid sleep-interval max-unchanged-stats",
     harms={"-fF follow": "does not end by itself"},
 )
-SPLIT = options(values="-abClnt", harms={"filter": RUNS})
+ZIP = options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"})
+INSTALL = options(harms={"-s strip strip-program": RUNS})
+OPENSSL = options(
+    writes="out writerand sess_out keylogfile", harms={"engine provider provider-path config proxy": "loads other code or goes elsewhere"}, single_dash=True
+)
 SDIFF = options(writes="-o output", harms={"diff-program": RUNS})
 SYSTEMD_READS = frozenset({
     "status", "show", "cat", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies",
@@ -229,7 +235,7 @@ def second_is_written(given: Given) -> Iterator[Concern]:
 
 def guard_xxd(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """The second file is written."""
-    given = options(values="-cglnorsR", flags="-abCdeiEhprtuv", complete=True).scan(words[1:])
+    given = options(values="-cglnosR", flags="-abCdeiEhprtuv", complete=True).scan(words[1:])
     yield from given.concerns
     yield from second_is_written(given)
 
@@ -298,6 +304,12 @@ def guard_unzip(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # no
         yield Concern(message="unzip writes the files of the archive")
 
 
+def guard_pieces(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """The names of what it writes are not in its arguments."""
+    if words[1:] and words[1].value not in ("--help", "--version"):
+        yield Concern(message=f"{words[0].text} writes files")
+
+
 def guard_hostname(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """An operand is a new name."""
     for word in words[1:]:
@@ -359,6 +371,12 @@ FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
     "dmesg": guard_by(DMESG),
     "journalctl": guard_by(JOURNALCTL),
     "tail": guard_tail,
-    "split": guard_by(SPLIT),
+    "split": guard_pieces,
+    "csplit": guard_pieces,
+    "cpio": guard_pieces,
+    "zip": guard_by(ZIP),
+    "install": guard_by(INSTALL),
+    "ginstall": guard_by(INSTALL),
+    "openssl": guard_by(OPENSSL),
     "sdiff": guard_by(SDIFF),
 }

@@ -23,7 +23,7 @@ QUIET_GLOBALS = frozenset({
 })  # fmt: skip
 WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source", "--exec-path"})
 
-DIFF = {"output": WRITES, "ext-diff": RUNS, "textconv": RUNS, "filters": RUNS}
+DIFF = {"output": WRITES, "ext-diff": RUNS, "textconv": RUNS, "filters": RUNS, "no-index contents": "reads any file"}
 REMOTE = {"upload-pack receive-pack exec": RUNS}
 CLONE = {**REMOTE, "-uc config template": "sets what git runs", "separate-git-dir": WRITES}
 HARMS: dict[str, dict[str, str]] = {
@@ -36,7 +36,7 @@ HARMS: dict[str, dict[str, str]] = {
     "annotate": DIFF,
     "cat-file": DIFF,
     "format-patch": {**DIFF, "-o output-directory": WRITES},
-    "grep": {"-O open-files-in-pager": RUNS, "ext-grep": RUNS, "textconv": RUNS},
+    "grep": {"no-index": "reads any file", "-O open-files-in-pager": RUNS, "ext-grep": RUNS, "textconv": RUNS},
     "fetch": REMOTE,
     "pull": {**REMOTE, "-s strategy": "names a program to merge with"},
     "push": REMOTE,
@@ -69,6 +69,14 @@ SWITCHES_ARE_HARMLESS = frozenset({
 })  # fmt: skip
 """Commands none of whose options matters here; what they themselves do is for the rule to allow."""
 KNOWN = SWITCHES_ARE_HARMLESS | HARMS.keys()
+NEVER = frozenset({
+    *("difftool", "mergetool", "filter-branch", "daemon", "send-email", "instaweb", "web--browse", "gui", "citool", "gitk"),
+    *("hook", "for-each-repo", "maintenance", "credential", "credential-cache", "credential-store", "shell", "fast-import"),
+    *("svn", "p4", "cvsimport", "cvsserver", "cvsexportcommit", "archimport", "quiltimport", "imap-send", "http-backend"),
+    *("upload-pack", "receive-pack", "upload-archive", "remote-ext", "remote-fd", "sh-setup", "merge-one-file", "help"),
+    *("merge-index", "scalar", "submodule--helper", "request-pull", "bugreport", "diagnose"),
+})  # fmt: skip
+"""Commands that run other programs as a matter of course."""
 NETWORK = frozenset({"fetch", "pull", "push", "ls-remote", "clone", "submodule", "remote", "fetch-pack", "send-pack", "archive"})
 VERBS = {
     "submodule": ({"foreach"}, "runs a command in every submodule"),
@@ -110,6 +118,8 @@ def git_concerns(words: Sequence[Word], place: Place, named: int) -> Iterator[Co
         return
     yield from global_concerns(words[1 : len(words) - len(inner) + 1], place)
     name = inner[1].value or ""
+    if name in NEVER:
+        yield Concern(message=f"'git {name}' {RUNS}")
     if name not in KNOWN and named < 2:
         yield Concern(message=f"'git {name}' may be anything: an alias, or a program of that name")
         return

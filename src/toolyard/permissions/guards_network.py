@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["NETWORK_GUARDS"]
 
 CURL = options(
-    flags="-01246BGILMNSVZafgijklpqsv# anyauth basic cert-status compressed crlf digest disable fail fail-early"
+    flags="-01246BGILMNSVZfgijklqsv# anyauth basic cert-status compressed crlf digest disable fail fail-early"
     " fail-with-body get globoff head http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only"
     " ignore-content-length include insecure ipv4 ipv6 junk-session-cookies list-only location manual no-alpn no-buffer"
     " no-keepalive no-progress-meter no-sessionid parallel parallel-immediate path-as-is post301 post302 post303"
@@ -31,11 +31,11 @@ CURL = options(
     harms={
         "-OJR remote-name remote-name-all remote-header-name remote-time output-dir create-dirs xattr": "writes a file",
         "-K config": "reads its options from a file",
-        "-TF upload-file form append": "sends files",
+        "-aTF upload-file form append": "sends files",
         "-n netrc netrc-file netrc-optional": "sends stored passwords",
         "-Eu cert key user pass pubkey oauth2-bearer aws-sigv4 negotiate ntlm delegation": "sends credentials",
         "-b cookie": "may send a file",
-        "-xU proxy preproxy socks4 socks4a socks5 socks5-hostname proxy1.0 proxy-user proxytunnel": "goes another way",
+        "-pxU proxy preproxy socks4 socks4a socks5 socks5-hostname proxy1.0 proxy-user proxytunnel": "goes another way",
         "unix-socket abstract-unix-socket connect-to resolve dns-servers doh-url": "goes somewhere else than it says",
         "-QPt quote ftp-port telnet-option mail-from mail-rcpt": "is not about the web",
         "engine egd-file random-file cacert capath crlfile": "loads other code or trust",

@@ -40,7 +40,7 @@ JQ = options(
     values="indent",
     harms={"-f from-file": "takes its program from a file", "-L library-path": "loads other code"},
 )
-JQ_WORDS = re.compile(r"\b(?:env|import|include|input_line_number|get_search_list|modulemeta|halt_error)\b|\$ENV|\$__loc__")
+JQ_WORDS = re.compile(r"\b(?:env|import|include)\b|\$ENV|\$__loc__")
 JQ_PAIRS = frozenset({"--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"})
 
 
@@ -85,9 +85,11 @@ class SedScript:
             return "an address of sed that is not understood"
         char = self.text[self.at : self.at + 1]
         self.at += 1
-        if char in "#:":
+        if char == "#":
             self.take(re.compile(r"[^\n]*"))
             return None
+        if char == ":":
+            return None if self.take(re.compile(r"[ \t]*\w+")) and self.take(self.END) else "a label of sed that is not understood"
         if char == "{":
             return None
         if char in "sy":

@@ -18,6 +18,7 @@ from toolyard.permissions.verdict import Judged
 from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
 from toolyard.shell.syntax import read_line
 from toolyard.shell.visible_text import escaped
+from toolyard.shell.wrappers import take_off_wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -170,7 +171,8 @@ class Judge:
             return None
         inner = Judge(self.book, self.tool, self.place, self.depth + 1)
         for command in carried.commands:
-            judged = inner.command(command, (), " ".join(word.text for word in command))
+            wrapped, unwrapped = take_off_wrappers(command)
+            judged = inner.command(unwrapped, wrapped, " ".join(word.text for word in command))
             if judged.decision != "allow":
                 return self._ask(text, f"it runs '{judged.text}': {judged.reason}", judged.doubt)
         self.rules += inner.rules

@@ -198,7 +198,9 @@ class Scanner:
         takes_next = (name in table.values or name in table.writes) and not glued
         if takes_next and self._at < len(self._words):
             value = self._words[self._at]
-            self._at += 1
+            # Some programs take no value that looks like an option: it is then looked at as one, too.
+            is_option = value.may_be_option and value.value not in (None, "--")
+            self._at += not is_option
             if value.splits:
                 self._concern(f"what '{value.text}' becomes may be several words")
         if name in table.writes:

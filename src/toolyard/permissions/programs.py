@@ -21,7 +21,7 @@ CARRIERS = frozenset({
     *("aoss", "at", "batch", "bwrap", "busybox", "capsh", "cgexec", "chpst", "chroot", "chrt", "command", "coproc"),
     *("cpulimit", "daemonize", "dbus-run-session", "dlv", "entr", "env", "eval", "exec", "expect", "fakechroot"),
     *("faketime", "firejail", "flatpak", "flock", "gdb", "gdbserver", "ionice", "kubectx", "ld.so", "lldb", "ltrace"),
-    *("mosh", "newgrp", "nice", "nohup", "nsenter", "numactl", "parallel", "perf", "pipx", "pkgx", "proot", "proxychains"),
+    *("mosh", "newgrp", "nice", "nohup", "nsenter", "numactl", "parallel", "perf", "pipx", "pkgx", "prlimit", "proot", "proxychains"),
     *("rlwrap", "rsh", "runcon", "runuser", "run-parts", "screen", "script", "scriptlive", "setarch", "setpriv", "setsid"),
     *("sg", "softlimit", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "stdbuf", "strace", "systemd-run", "taskset"),
     *("tclkit", "time", "timeout", "tmux", "toybox", "torify", "torsocks", "trap", "unbuffer", "unshare", "uvx", "valgrind"),
@@ -89,12 +89,12 @@ def is_carrier(name: str) -> bool:
 
 def is_shell(name: str) -> bool:
     """Whether a program is a shell."""
-    return base_name(name) in SHELLS
+    return name in SHELLS or base_name(name) in SHELLS
 
 
 def is_interpreter(name: str) -> bool:
     """Whether a program reads code."""
-    return base_name(name) in INTERPRETERS
+    return name in INTERPRETERS or base_name(name) in INTERPRETERS
 
 
 def base_name(name: str) -> str:

@@ -10,6 +10,7 @@ from toolyard.permissions.carriers import carried_by
 from toolyard.permissions.guards_git import git_subcommand
 from toolyard.permissions.programs import PRIVILEGED
 from toolyard.shell.words import Word, literal_word
+from toolyard.shell.wrappers import take_off_wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +49,9 @@ def everything_in(layers: Sequence[Sequence[Word]]) -> Inside:
     inside = Inside([words for words in layers if words], [], [])
     for words in inside.commands:
         if len(inside.commands) < MOST and (carried := carried_by(words)) is not None:
-            inside.commands.extend(command for command in carried.commands if command)
+            for command in filter(None, carried.commands):
+                layers, unwrapped = take_off_wrappers(command)
+                inside.commands.extend((*layers, unwrapped))
             inside.suspects.extend(carried.suspects)
             inside.lines.extend(carried.lines)
     return inside

@@ -15,6 +15,8 @@ __all__ = ["read_heredoc"]
 
 DELIMITER = re.compile(r"""(?:[\w.-]+|'[\w. -]+'|"[\w. -]+"|\\[\w.-]+)""", re.ASCII)
 """A bare word, or one in a single pair of quotes; anything else is legal and never seen."""
+REST_OF_LINE = re.compile(r"""(?:[^"'`\\(<$]|"[^"`\\$]*"|'[^']*'|<(?!<)|<<<)*""")
+"""What may stand behind the delimiter: no second here-document, and no quote that goes on in the next line."""
 EXPANDS = re.compile(r"[`\\]|\$(?![A-Za-z_]\w*|\{[A-Za-z_]\w*\}|[^\w@*#?$!({\[-]|\Z)", re.ASCII)
 """What in an unquoted here-document is more than the value of a variable."""
 
@@ -56,7 +58,7 @@ def extent(
     """
     line_end = source.find(b"\n", after)
     rest = source[after:line_end].decode("utf-8", "replace")
-    if line_end < 0 or re.search(r"""<<|["'`\\(]""", rest.replace("<<<", "")):
+    if line_end < 0 or not REST_OF_LINE.fullmatch(rest):
         raise Misread("a here-document that begins on a line of more than it")
     content: list[str] = []
     at = line_end + 1

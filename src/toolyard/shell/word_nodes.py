@@ -75,9 +75,11 @@ class WordReader:
                 self._check(PARAMETER, text, "an expansion that is not understood")
                 builder.dynamic(quoted=quoted)
             case "expansion":
+                self._look_inside(node)
                 self._check(HARMLESS_EXPANSION, text, "an expansion that may evaluate what it finds")
                 builder.dynamic(quoted=quoted)
             case "arithmetic_expansion":
+                self._look_inside(node)
                 self._check(ONLY_NUMBERS, text, "arithmetic can run commands")
                 builder.dynamic(quoted=True)
             case "command_substitution" | "process_substitution":

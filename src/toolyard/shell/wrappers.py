@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolyard.shell.reading import SimpleCommand
     from toolyard.shell.words import Word
 
-__all__ = ["unwrapped"]
+__all__ = ["take_off_wrappers", "unwrapped"]
 
 DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 SIGNAL = re.compile(r"[A-Z0-9+]+")
@@ -23,15 +23,20 @@ MOST = 8
 
 def unwrapped(command: SimpleCommand) -> SimpleCommand:
     """The command with every wrapper taken off whose options are understood; one that is not stays the command."""
+    layers, words = take_off_wrappers(command.words)
+    return replace(command, words=words, wrapped=layers) if layers else command
+
+
+def take_off_wrappers(words: tuple[Word, ...]) -> tuple[tuple[tuple[Word, ...], ...], tuple[Word, ...]]:
+    """The words with each of their wrappers still on, from the outermost, and without any."""
     layers: list[tuple[Word, ...]] = []
-    words = command.words
     while len(layers) < MOST and words and (take_off := WRAPPERS.get(words[0].value or "")):
         inner = take_off(words)
         if inner is None or inner >= len(words) or words[inner].may_be_option:
             break
         layers.append(words)
         words = words[inner:]
-    return replace(command, words=words, wrapped=tuple(layers)) if layers else command
+    return tuple(layers), words
 
 
 class Shape:
