@@ -12,7 +12,17 @@ if TYPE_CHECKING:
 __all__ = ["STRUCTURE", "effective_config", "merge_deep"]
 
 STRUCTURE = frozenset(
-    {"$schema", "agents", "providers", "plugins", "plugin_policy", "plugin_cache_dir", "mixins", "mixin_policy"}
+    {
+        "$schema",
+        "agents",
+        "providers",
+        "plugins",
+        "plugin_policy",
+        "plugin_cache_dir",
+        "mixins",
+        "mixin_policy",
+        "permissions",
+    }
 )
 """Keys that arrange the file instead of configuring an agent."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import msgspec
 
@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document
     from toolyard.core.tool import Json
 
-__all__ = ["AuditPolicy", "OutputSettings", "PluginPolicy", "ResourceLimits", "read_section"]
+__all__ = [
+    "AuditPolicy",
+    "OutputSettings",
+    "PermissionSettings",
+    "PluginPolicy",
+    "Preset",
+    "ResourceLimits",
+    "read_section",
+]
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -53,6 +61,22 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """`audit`: what happens when the audit log cannot be written."""
 
     on_failure: Literal["continue", "stop"] = "continue"
+
+
+Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
+
+
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`permissions`: which calls may happen. A rule is a pattern of commands, or an object that says more."""
+
+    preset: Preset = "workspace"
+    allow: list[str | dict[str, Any]] = []
+    ask: list[str | dict[str, Any]] = []
+    deny: list[str | dict[str, Any]] = []
+    allowed_commands: list[str] | None = None
+    """The programs of the preset `allowlist`."""
+    ask_timeout_seconds: Seconds = 300
+    """How long a question waits for its answer, which is no after that."""
 
 
 Section = TypeVar("Section", bound=msgspec.Struct)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.guards_files import find_commands
-from toolyard.permissions.programs import is_carrier, is_shell
+from toolyard.permissions.programs import is_carrier, is_shell, names
 from toolyard.shell.words import Word
 
 if TYPE_CHECKING:
@@ -17,12 +17,14 @@ __all__ = ["Carried", "carried_by", "only_looks_up"]
 
 XARGS_FLAG = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
 XARGS_VALUE = re.compile(r"-[0rtx]*[nPLsdIEa]|--max-args|--max-procs|--max-chars|--delimiter|--arg-file")
-XARGS_GLUED = re.compile(r"-[0rtx]*(?:[nPLsdEa][^-].*|I(?P<place>.+))|--(?:max-args|max-procs|max-chars|max-lines|delimiter|arg-file)=.*")
+XARGS_GLUED = re.compile(
+    r"-[0rtx]*(?:[nPLsdEa][^-].*|I(?P<place>.+))|--(?:max-args|max-procs|max-chars|max-lines|delimiter|arg-file)=.*"
+)
 """The options of xargs, written out: an abbreviation could take the name of the command for its value."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 ANYTHING = Word(text="…", start=0, end=0, kind="dynamic", splits=True)
 """What a carrier adds to the words of its command."""
-QUICK = frozenset({"setsid", "nohup", "busybox", "toybox", "time", "builtin", "command", "exec", "chronic", "unbuffer", "coproc"})
+QUICK = names("setsid nohup busybox toybox time builtin command exec chronic unbuffer coproc")
 """Carriers whose command is their first operand."""
 
 
@@ -41,6 +43,8 @@ class Carried:
 def carried_by(words: Sequence[Word]) -> Carried | None:
     """What a command carries; None when it carries nothing."""
     name = (words[0].value or "").rpartition("/")[2]
+    if not (is_carrier(name) or is_shell(name) or name in ("find", "gfind")):
+        return None
     if name in ("find", "gfind"):
         commands = find_commands(words)
         return Carried(commands=commands, is_all=all(commands)) if commands else None
@@ -54,7 +58,7 @@ def carried_by(words: Sequence[Word]) -> Carried | None:
         return Carried(lines=[word.value for word in words[1:2] if word.value])
     if is_shell(name):
         return carried_by_shell(words)
-    return carried_by_any(name, words) if is_carrier(name) and not only_looks_up(words) else None
+    return None if only_looks_up(words) else carried_by_any(name, words)
 
 
 def only_looks_up(words: Sequence[Word]) -> bool:
@@ -72,21 +76,21 @@ def carried_by_xargs(words: Sequence[Word]) -> Carried:
     at, places = 1, list[str]()
     while at < len(words) and (value := words[at].value) is not None and value.startswith("-"):
         follower = words[at + 1].value if at + 1 < len(words) else None
-        if XARGS_VALUE.fullmatch(value):
-            if follower is None:
-                return Carried(suspects=suspects_in(words))
+        if XARGS_FLAG.fullmatch(value):
+            at += 1
+        elif XARGS_VALUE.fullmatch(value) and follower is not None:
             places += [follower] if value.endswith("I") else []
             at += 2
-        elif XARGS_FLAG.fullmatch(value) or (glued := XARGS_GLUED.fullmatch(value)):
-            places += [glued["place"]] if not XARGS_FLAG.fullmatch(value) and glued and glued["place"] else []
+        elif glued := XARGS_GLUED.fullmatch(value):
+            places += [glued["place"]] if glued["place"] else []
             at += 1
         else:
             return Carried(suspects=suspects_in(words))
     command = tuple(words[at:])
-    if not command:
-        return Carried(suspects=suspects_in(words))
     for place in places:
         command = tuple(blurred(word, place) for word in command)
+    if not command:
+        return Carried(suspects=suspects_in(words))
     return Carried(commands=[(*command, ANYTHING)], is_all=True)
 
 
@@ -132,7 +136,9 @@ def carried_by_shell(words: Sequence[Word]) -> Carried:
     lines: list[str] = []
     for at, word in enumerate(words[1:], 1):
         if re.fullmatch(r"[-+][A-Za-z]*c[A-Za-z]*", word.value or ""):
-            lines += [follower.value for follower in words[at + 1 :] if follower.value and not follower.value.startswith("-")][:1]
+            lines += [
+                follower.value for follower in words[at + 1 :] if follower.value and not follower.value.startswith("-")
+            ][:1]
             break
     return Carried(lines=lines)
 
@@ -146,4 +152,4 @@ def carried_by_any(name: str, words: Sequence[Word]) -> Carried:
 
 
 def suspects_in(words: Sequence[Word]) -> list[tuple[Word, ...]]:
-    return [tuple(words[at:]) for at in range(1, len(words)) if words[at].value and not words[at].value.startswith("-")]
+    return [tuple(words[at:]) for at, word in enumerate(words) if at and word.value and not word.may_be_option]

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from toolyard.permissions.paths import is_inside, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.core.events import Decision
     from toolyard.permissions.places import Place
-    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rulebook import Access, RuleBook
     from toolyard.permissions.rules import Rule
     from toolyard.shell.words import Word
 
 __all__ = ["NETWORK_FILE", "FileAccess"]
 
+AGAINST: tuple[Decision, ...] = ("deny", "ask")
+ACCESSES: tuple[Access, ...] = ("read", "write")
 NETWORK_FILE = re.compile(r"/+dev/+(?:tcp|udp)/")
 LATER_RUN = re.compile(
     r"(?:^|/)(?:\.git|\.git/(?:hooks|config|info/attributes|modules)(?:/.*)?|\.gitmodules|\.gitconfig|\.config/git/.*|\.bashrc"
     r"|\.bash_profile|\.bash_login|\.bash_logout|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.zprofile|\.zlogin|\.inputrc|\.envrc"
     r"|\.ssh|\.ssh/.*|\.netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.vscode/.*|\.idea/.*|\.mcp\.json|toolyard\.json|\.toolyard(?:/.*)?)$"
 )
-"""Files by which later commands run something else, or that open other doors: no rule for a whole folder covers them."""
+"""Files by which later commands run something else, or that open other doors: no rule for a folder covers them."""
 SPEAKS_ONLY = frozenset({"echo", "printf", "true", "false", ":", "test", "[", "expr", "seq", "sleep", "date"})
 """Programs to which an argument is no path to look at."""
 
@@ -38,10 +41,9 @@ class FileAccess:
         """A rule that denies a file, or wants to be asked about it, by either of its names."""
         if not self._book.refuses_files:
             return None
-        decisions: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
-        for decision in decisions:
+        for decision in AGAINST:
             for candidate in resolved(path, self._place.cwd):
-                for access in ("read", "write"):
+                for access in ACCESSES:
                     if rule := self._rule(decision, access, candidate):
                         return rule
         return None
@@ -76,15 +78,16 @@ class FileAccess:
 
     def why_outside(self, words: Sequence[Word]) -> str | None:
         """Why a command may look outside of the workspace; None when it cannot."""
-        for word in words[1:]:
-            if word.value is None and word.kind == "dynamic" and (words[0].value or "") not in SPEAKS_ONLY:
-                return f"what '{word.text}' becomes may be outside of the workspace"
-            value = word.value if word.value is not None else word.text
-            for path in (value, value.partition("=")[2]):
-                if may_leave(path) and (self._place.moves or not self._place.contains(path)):
-                    return f"'{word.text}' may be outside of the workspace"
+        if (words[0].value or "") in SPEAKS_ONLY:
+            return None
         if self._place.leaves:
-            return "the command may run outside of the workspace"
+            return "it may run outside of the workspace"
+        for word in words[1:]:
+            if word.value is None and word.kind == "dynamic":
+                return f"what '{word.text}' becomes may be outside of the workspace"
+            for path in paths_in(word.value if word.value is not None else word.text):
+                if (self._place.moves and ".." in path) or not self._place.contains(path):
+                    return f"'{word.text}' is outside of the workspace"
         return None
 
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
@@ -95,10 +98,13 @@ class FileAccess:
                     return f"'{word.text}' changes what later commands do"
         return None
 
-    def _rule(self, decision: Literal["allow", "ask", "deny"], access: Literal["read", "write"], path: str) -> Rule | None:
+    def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
         return self._book.file(decision, access, path, self._place.workspace, self._tool)
 
 
-def may_leave(path: str) -> bool:
-    """Whether a text, taken as a path, may lead out of a folder; a name without a slash may be a link."""
-    return bool(path) and (path.startswith(("/", "~")) or ".." in path.split("/") or not path.startswith("-"))
+def paths_in(text: str) -> list[str]:
+    """What in an argument may be a path: all of it, or the value of an option."""
+    if not text.startswith("-"):
+        return [text]
+    glued = text.partition("=")[2] if text.startswith("--") else text[2:]
+    return [glued] if glued else []

@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.carriers import only_looks_up
-from toolyard.permissions.guards_build import BUILD_GUARDS, SUBCOMMANDS, subcommand_concerns
+from toolyard.permissions.guards_build import BUILD_GUARDS
 from toolyard.permissions.guards_builtins import BUILTIN_GUARDS
 from toolyard.permissions.guards_files import FILE_GUARDS
 from toolyard.permissions.guards_git import git_concerns
 from toolyard.permissions.guards_network import NETWORK_GUARDS
 from toolyard.permissions.guards_scripts import SCRIPT_GUARDS
+from toolyard.permissions.guards_subcommands import USUAL, subcommand_concerns
 from toolyard.permissions.options import Concern
 from toolyard.permissions.programs import CHANGES_THE_SHELL, SETTINGS_OF_THE_FOLDER, is_carrier, is_interpreter
 
@@ -32,9 +33,11 @@ RUNNERS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Programs that find another one and run it, and the words before its name."""
 RUNS_SOMETHING = re.compile(
-    r"--?(?:[\w-]*-)?(?:exec|eval|shell|pager|editor|command|cmd|rsh|program|script-shell|use-compress-program|checkpoint-action)(?:=|$)"
+    r"--?(?:[\w-]*-)?(?:exec|eval|shell|pager|editor|command|cmd|rsh|program|checkpoint-action)(?:=|$)"
 )
-DEVICE = re.compile(r"/dev/(?!null$|stdin$|stdout$|stderr$|fd/\d+$)|/proc/(?:\d+|self|thread-self)/(?:environ|mem|root|fd|cwd)")
+DEVICE = re.compile(
+    r"/dev/(?!null$|stdin$|stdout$|stderr$|fd/\d+$)|/proc/(?:\d+|self|thread-self)/(?:environ|mem|root|fd|cwd)"
+)
 """Devices never end, or are the network; some files of processes hold their secrets."""
 
 
@@ -79,7 +82,7 @@ def concerns_about(words: Sequence[Word], place: Place, named: int) -> Iterator[
         yield from git_concerns(words, place, named)
     elif guard := GUARDS.get(name):
         yield from guard(words, place)
-    if name in SUBCOMMANDS:
+    if name in USUAL:
         yield from subcommand_concerns(words, named)
     if is_interpreter(name) and named >= 3 and words[2].value in GUARDS:
         yield from GUARDS[words[2].value or ""](words[2:], place)
@@ -103,5 +106,7 @@ def place_concern(words: Sequence[Word], place: Place) -> Concern | None:
     """A program that follows its folder's settings must not be started in a folder of others."""
     name = (words[0].value or "").rpartition("/")[2]
     if place.leaves and name in SETTINGS_OF_THE_FOLDER:
-        return Concern(message=f"'{name}' does what the settings of its folder say, and that may be outside of the workspace")
+        return Concern(
+            message=f"'{name}' does what the settings of its folder say, and that may be outside of the workspace"
+        )
     return None

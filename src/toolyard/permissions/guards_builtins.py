@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.options import Concern
+from toolyard.permissions.programs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ __all__ = ["BUILTIN_GUARDS", "check_condition", "is_safe_variable"]
 
 SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
 STORES_A_COUNT = re.compile(r"%[-+ #0-9.*']*n")
-UNARY = frozenset("-e -f -d -r -w -x -s -L -h -z -n -b -c -p -S -g -u -k -O -G -N -a -t".split())
+UNARY = names("-e -f -d -r -w -x -s -L -h -z -n -b -c -p -S -g -u -k -O -G -N -a -t")
 TEXT_OPERATORS = frozenset({"=", "==", "!=", "<", ">"})
 FILE_OPERATORS = frozenset({"-nt", "-ot", "-ef"})
 NUMBER_OPERATORS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})

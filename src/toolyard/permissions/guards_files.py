@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.options import Concern, options
+from toolyard.permissions.programs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,10 +22,14 @@ RUNS = "runs another program"
 WRITES = "writes a file"
 
 SORT = options(
-    flags="-bdfgiMhnRrVcCmsuz ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting"
-    " month-sort human-numeric-sort numeric-sort random-sort reverse version-sort debug merge stable unique"
-    " zero-terminated help version",
-    values="-kStT key buffer-size field-separator parallel batch-size sort random-source files0-from temporary-directory",
+    flags="""
+        -bdfgiMhnRrVcCmsuz ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
+        month-sort human-numeric-sort numeric-sort random-sort reverse version-sort debug merge stable unique
+        zero-terminated help version
+    """,
+    values="""
+        -kStT key buffer-size field-separator parallel batch-size sort random-source files0-from temporary-directory
+    """,
     optional="check",
     writes="-o output",
     harms={"compress-program": RUNS},
@@ -56,29 +61,43 @@ DATE = options(
     complete=True,
 )
 FD = options(
-    flags="-HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow"
-    " full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix one-file-system",
-    values="-detESojc max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner"
-    " threads color max-results base-directory path-separator search-path ignore-file format batch-size",
+    flags="""
+        -HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow
+        full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix
+        one-file-system
+    """,
+    values="""
+        -detESojc max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner
+        threads color max-results base-directory path-separator search-path ignore-file format batch-size
+    """,
     harms={"-xX exec exec-batch": RUNS},
 )
 RG = options(
-    flags="-0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case"
-    " fixed-strings word-regexp pretty json count count-matches stats multiline trim vimgrep heading no-heading column pcre2",
-    values="-ABCEMTdefgjmrt after-context before-context context glob iglob type type-not max-count max-depth max-columns"
-    " regexp file replace sort sortr threads encoding color colors context-separator engine ignore-file type-add",
+    flags="""
+        -0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case
+        fixed-strings word-regexp pretty json count count-matches stats multiline trim vimgrep heading no-heading
+        column pcre2
+    """,
+    values="""
+        -ABCEMTdefgjmrt after-context before-context context glob iglob type type-not max-count max-depth max-columns
+        regexp file replace sort sortr threads encoding color colors context-separator engine ignore-file type-add
+    """,
     harms={"pre hostname-bin": RUNS, "-z search-zip": RUNS},
 )
 TREE = options(
-    flags="-adflixDFghpqstuvrcNQSACnJX dirsfirst filesfirst noreport du si inodes device prune help version gitignore"
-    " matchdirs metafirst",
+    flags="""
+        -adflixDFghpqstuvrcNQSACnJX dirsfirst filesfirst noreport du si inodes device prune help version gitignore
+        matchdirs metafirst
+    """,
     values="-LPIHT filelimit timefmt sort charset gitfile infofile",
     writes="-o output",
     harms={"-R": "writes a file into each folder"},
 )
 MAN = options(
-    flags="-afkwWiIuchV all whatis apropos where path location where-cat location-cat ignore-case match-case update catman"
-    " help version usage regex wildcard names-only no-subpages no-hyphenation no-justification",
+    flags="""
+        -afkwWiIuchV all whatis apropos where path location where-cat location-cat ignore-case match-case update
+        catman help version usage regex wildcard names-only no-subpages no-hyphenation no-justification
+    """,
     values="-sSLmeR section locale systems extension recode",
     harms={
         "-P pager": RUNS,
@@ -98,12 +117,17 @@ MAN = options(
     complete=True,
 )
 TAR = options(
-    flags="-tvzjJaZhpPOnBiRGSWkUmdwlso list verbose gzip gunzip ungzip bzip2 xz zstd lzma lzip lzop compress uncompress"
-    " auto-compress dereference utc full-time numeric-owner wildcards no-wildcards anchored no-anchored ignore-case"
-    " no-ignore-case no-recursion recursion show-defaults show-omitted-dirs block-number ignore-zeros help version usage"
-    " test-label diff compare null force-local no-auto-compress exclude-vcs exclude-backups exclude-caches to-stdout",
-    values="-fCXKNbHVLg file directory exclude exclude-from strip-components starting-file newer after-date"
-    " newer-mtime blocking-factor record-size format label quoting-style sort transform xform warning",
+    flags="""
+        -tvzjJaZhpPOnBiRGSWkUmdwlso list verbose gzip gunzip ungzip bzip2 xz zstd lzma lzip lzop compress uncompress
+        auto-compress dereference utc full-time numeric-owner wildcards no-wildcards anchored no-anchored ignore-case
+        no-ignore-case no-recursion recursion show-defaults show-omitted-dirs block-number ignore-zeros help version
+        usage test-label diff compare null force-local no-auto-compress exclude-vcs exclude-backups exclude-caches
+        to-stdout
+    """,
+    values="""
+        -fCXKNbHVLg file directory exclude exclude-from strip-components starting-file newer after-date newer-mtime
+        blocking-factor record-size format label quoting-style sort transform xform warning
+    """,
     optional="occurrence checkpoint totals one-top-level",
     harms={
         "-I use-compress-program": RUNS,
@@ -119,8 +143,11 @@ TAR = options(
     complete=True,
 )
 FILE = options(
-    flags="-bcdDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding extension"
-    " keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress uncompress-noreport version help",
+    flags="""
+        -bcdDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
+        extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
+        uncompress-noreport version help
+    """,
     values="-eFfmP exclude exclude-quiet separator files-from magic-file parameter",
     harms={"-C compile": WRITES},
     complete=True,
@@ -147,7 +174,9 @@ TAIL = options(
 ZIP = options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"})
 INSTALL = options(harms={"-s strip strip-program": RUNS})
 OPENSSL = options(
-    writes="out writerand sess_out keylogfile", harms={"engine provider provider-path config proxy": "loads other code or goes elsewhere"}, single_dash=True
+    writes="out writerand sess_out keylogfile",
+    harms={"engine provider provider-path config proxy": "loads other code or goes elsewhere"},
+    single_dash=True,
 )
 SDIFF = options(writes="-o output", harms={"diff-program": RUNS})
 SYSTEMD_READS = frozenset({
@@ -155,13 +184,13 @@ SYSTEMD_READS = frozenset({
     "list-jobs", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "help", "show-environment",
 })  # fmt: skip
 
-FIND_SAFE = frozenset("""
+FIND_SAFE = names("""
     -H -L -P -daystart -depth -d -follow -help --help -ignore_readdir_race -noignore_readdir_race -maxdepth -mindepth
-    -mount -noleaf -nowarn -warn -regextype -version --version -xautofs -xdev -amin -anewer -atime -cmin -cnewer -context
-    -ctime -empty -executable -false -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname
+    -mount -noleaf -nowarn -warn -regextype -version --version -xautofs -xdev -amin -anewer -atime -cmin -cnewer
+    -context -ctime -empty -executable -false -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname
     -mmin -mtime -name -newer -nogroup -nouser -path -perm -readable -regex -samefile -size -true -type -uid -used -user
     -wholename -writable -xtype -print -print0 -printf -ls -prune -quit -not -a -and -o -or
-""".split())
+""")
 FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]|-O[0-3]|-D|-[0-9].*|[-+][0-9].*")
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 FIND_WRITES = ("-fprint", "-fprint0", "-fprintf", "-fls")

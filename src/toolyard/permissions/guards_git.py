@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.options import Concern, options
+from toolyard.permissions.programs import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from toolyard.permissions.options import Options
     from toolyard.permissions.places import Place
     from toolyard.shell.words import Word
 
@@ -21,14 +24,37 @@ QUIET_GLOBALS = frozenset({
     "--no-pager", "-P", "--no-replace-objects", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs",
     "--icase-pathspecs", "--no-optional-locks", "--no-lazy-fetch", "--no-advice",
 })  # fmt: skip
-WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source", "--exec-path"})
+WITH_VALUE = frozenset(
+    {
+        "-C",
+        "-c",
+        "--git-dir",
+        "--work-tree",
+        "--namespace",
+        "--config-env",
+        "--super-prefix",
+        "--attr-source",
+        "--exec-path",
+    }
+)
 
 DIFF = {"output": WRITES, "ext-diff": RUNS, "textconv": RUNS, "filters": RUNS, "no-index contents": "reads any file"}
 REMOTE = {"upload-pack receive-pack exec": RUNS}
 CLONE = {**REMOTE, "-uc config template": "sets what git runs", "separate-git-dir": WRITES}
 HARMS: dict[str, dict[str, str]] = {
     **dict.fromkeys(
-        ("diff", "log", "show", "whatchanged", "diff-files", "diff-index", "diff-tree", "range-diff", "reflog", "stash"),
+        (
+            "diff",
+            "log",
+            "show",
+            "whatchanged",
+            "diff-files",
+            "diff-index",
+            "diff-tree",
+            "range-diff",
+            "reflog",
+            "stash",
+        ),
         DIFF,
     ),
     "shortlog": {"output": WRITES},
@@ -57,27 +83,27 @@ HARMS: dict[str, dict[str, str]] = {
     "interpret-trailers": {"in-place": WRITES},
     "replace": {"edit": RUNS},
 }
-SWITCHES_ARE_HARMLESS = frozenset({
-    *("status", "add", "branch", "tag", "rev-parse", "ls-files", "ls-tree", "describe", "commit", "checkout", "switch"),
-    *("restore", "reset", "rm", "mv", "clean", "merge-base", "name-rev", "show-ref", "show-branch", "for-each-ref"),
-    *("rev-list", "count-objects", "check-ignore", "check-attr", "check-ref-format", "check-mailmap", "cherry", "var"),
-    *("version", "verify-commit", "verify-tag", "verify-pack", "hash-object", "patch-id", "stripspace", "column", "fsck"),
-    *("notes", "gc", "prune", "repack", "pack-refs", "symbolic-ref", "update-ref", "update-index", "read-tree", "write-tree"),
-    *("commit-tree", "mktree", "mktag", "merge-tree", "sparse-checkout", "rerere", "remote", "worktree", "bisect", "config"),
-    *("commit-graph", "multi-pack-index", "prune-packed", "update-server-info", "fmt-merge-msg", "get-tar-commit-id"),
-    *("show-index", "unpack-file", "merge-file", "bundle"),
-})  # fmt: skip
+SWITCHES_ARE_HARMLESS = names("""
+    add bisect branch bundle check-attr check-ignore check-mailmap check-ref-format checkout cherry clean column
+    commit commit-graph commit-tree config count-objects describe fmt-merge-msg for-each-ref fsck gc
+    get-tar-commit-id hash-object ls-files ls-tree merge-base merge-file merge-tree mktag mktree multi-pack-index mv
+    name-rev notes pack-refs patch-id prune prune-packed read-tree remote repack rerere reset restore rev-list
+    rev-parse rm show-branch show-index show-ref sparse-checkout status stripspace switch symbolic-ref tag
+    unpack-file update-index update-ref update-server-info var verify-commit verify-pack verify-tag version worktree
+    write-tree
+""")
 """Commands none of whose options matters here; what they themselves do is for the rule to allow."""
 KNOWN = SWITCHES_ARE_HARMLESS | HARMS.keys()
-NEVER = frozenset({
-    *("difftool", "mergetool", "filter-branch", "daemon", "send-email", "instaweb", "web--browse", "gui", "citool", "gitk"),
-    *("hook", "for-each-repo", "maintenance", "credential", "credential-cache", "credential-store", "shell", "fast-import"),
-    *("svn", "p4", "cvsimport", "cvsserver", "cvsexportcommit", "archimport", "quiltimport", "imap-send", "http-backend"),
-    *("upload-pack", "receive-pack", "upload-archive", "remote-ext", "remote-fd", "sh-setup", "merge-one-file", "help"),
-    *("merge-index", "scalar", "submodule--helper", "request-pull", "bugreport", "diagnose"),
-})  # fmt: skip
+NEVER = names("""
+    archimport bugreport citool credential credential-cache credential-store cvsexportcommit cvsimport cvsserver
+    daemon diagnose difftool fast-import filter-branch for-each-repo gitk gui help hook http-backend imap-send
+    instaweb maintenance merge-index merge-one-file mergetool p4 quiltimport receive-pack remote-ext remote-fd
+    request-pull scalar send-email sh-setup shell submodule--helper svn upload-archive upload-pack web--browse
+""")
 """Commands that run other programs as a matter of course."""
-NETWORK = frozenset({"fetch", "pull", "push", "ls-remote", "clone", "submodule", "remote", "fetch-pack", "send-pack", "archive"})
+NETWORK = frozenset(
+    {"fetch", "pull", "push", "ls-remote", "clone", "submodule", "remote", "fetch-pack", "send-pack", "archive"}
+)
 VERBS = {
     "submodule": ({"foreach"}, "runs a command in every submodule"),
     "bisect": ({"run", "visualize", "view"}, RUNS),
@@ -141,13 +167,19 @@ def global_concerns(words: Sequence[Word], place: Place) -> Iterator[Concern]:
             skip = word.value in WITH_VALUE
 
 
-def subcommand_concerns(name: str, words: Sequence[Word]) -> Iterator[Concern]:
-    table = options(
+@cache
+def table_of(name: str) -> Options:
+    """The options of one command of git, as far as they matter."""
+    return options(
         flags="oneline",
         values=VALUES.get(name, ""),
         harms=HARMS.get(name, {}),
         optional="output-indicator-new output-indicator-old output-indicator-context",
     )
+
+
+def subcommand_concerns(name: str, words: Sequence[Word]) -> Iterator[Concern]:
+    table = table_of(name)
     given = table.scan(words)
     if not table.harms:
         given.concerns.clear()
@@ -182,7 +214,11 @@ def is_known_strategy(concern: Concern, given: list[tuple[str, Word | str | None
     """A strategy that is git's own is no program of others."""
     if "names a program" not in concern.message:
         return False
-    texts = [value if isinstance(value, str) else value.value if value else None for name, value in given if name in ("s", "strategy")]
+    texts = [
+        value if isinstance(value, str) else value.value if value else None
+        for name, value in given
+        if name in ("s", "strategy")
+    ]
     return bool(texts) and all(text in STRATEGIES for text in texts)
 
 

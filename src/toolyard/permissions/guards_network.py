@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.options import Concern, options
+from toolyard.permissions.programs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +17,21 @@ if TYPE_CHECKING:
 __all__ = ["NETWORK_GUARDS"]
 
 CURL = options(
-    flags="-01246BGILMNSVZfgijklqsv# anyauth basic cert-status compressed crlf digest disable fail fail-early"
-    " fail-with-body get globoff head http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only"
-    " ignore-content-length include insecure ipv4 ipv6 junk-session-cookies list-only location manual no-alpn no-buffer"
-    " no-keepalive no-progress-meter no-sessionid parallel parallel-immediate path-as-is post301 post302 post303"
-    " progress-bar raw retry-all-errors retry-connrefused show-error silent ssl ssl-reqd tcp-fastopen tcp-nodelay tlsv1"
-    " tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3 tr-encoding trace-time verbose version next styled-output",
-    values="-ACHXYdehmrwyz user-agent continue-at header request speed-limit data referer help max-time range write-out"
-    " speed-time time-cond ciphers connect-timeout curves data-ascii data-binary data-raw data-urlencode json url url-query"
-    " expect100-timeout keepalive-time limit-rate local-port max-filesize max-redirs parallel-max proto proto-default"
-    " proto-redir rate request-target retry retry-delay retry-max-time tls-max tls13-ciphers happy-eyeballs-timeout-ms"
-    " form-string interface noproxy",
+    flags="""
+        -01246BGILMNSVZfgijklqsv# anyauth basic cert-status compressed crlf digest disable fail fail-early
+        fail-with-body get globoff head http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only
+        ignore-content-length include insecure ipv4 ipv6 junk-session-cookies list-only location manual no-alpn
+        no-buffer no-keepalive no-progress-meter no-sessionid parallel parallel-immediate path-as-is post301 post302
+        post303 progress-bar raw retry-all-errors retry-connrefused show-error silent ssl ssl-reqd tcp-fastopen
+        tcp-nodelay tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3 tr-encoding trace-time verbose version next styled-output
+    """,
+    values="""
+        -ACHXYdehmrwyz user-agent continue-at header request speed-limit data referer help max-time range write-out
+        speed-time time-cond ciphers connect-timeout curves data-ascii data-binary data-raw data-urlencode json url
+        url-query expect100-timeout keepalive-time limit-rate local-port max-filesize max-redirs parallel-max proto
+        proto-default proto-redir rate request-target retry retry-delay retry-max-time tls-max tls13-ciphers
+        happy-eyeballs-timeout-ms form-string interface noproxy
+    """,
     writes="-ocD output cookie-jar dump-header trace trace-ascii stderr libcurl etag-save hsts alt-svc",
     harms={
         "-OJR remote-name remote-name-all remote-header-name remote-time output-dir create-dirs xattr": "writes a file",
@@ -43,13 +48,17 @@ CURL = options(
     },
     complete=True,
 )
-CURL_DATA = frozenset("d H data data-ascii data-binary data-urlencode json header url-query w write-out".split())
+CURL_DATA = names("d H data data-ascii data-binary data-urlencode json header url-query w write-out")
 WEB = re.compile(r"https?://[^@\s]*|[A-Za-z0-9.-]+(?::\d+)?(?:[/?#][^@\s]*)?", re.IGNORECASE)
 WGET = options(
-    flags="-qvdSc46E quiet verbose no-verbose debug server-response spider no-check-certificate no-cache no-cookies"
-    " no-proxy inet4-only inet6-only https-only help version no-config no-hsts content-on-error",
-    values="-tTwUO tries timeout wait user-agent output-document dns-timeout connect-timeout read-timeout header referer"
-    " max-redirect waitretry secure-protocol",
+    flags="""
+        -qvdSc46E quiet verbose no-verbose debug server-response spider no-check-certificate no-cache no-cookies
+        no-proxy inet4-only inet6-only https-only help version no-config no-hsts content-on-error
+    """,
+    values="""
+        -tTwUO tries timeout wait user-agent output-document dns-timeout connect-timeout read-timeout header referer
+        max-redirect waitretry secure-protocol
+    """,
     harms={"-eioaPrmpkKNxnbBFHLIXDARlQ execute": "does more than to fetch a page"},
     complete=True,
 )
@@ -89,7 +98,10 @@ def guard_wget(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
     yield from all_certain(words)
     given = WGET.scan(words[1:])
     yield from given.concerns
-    targets = [value if isinstance(value, str) else value.value if value else None for value in given.values("O", "output-document")]
+    targets = [
+        value if isinstance(value, str) else value.value if value else None
+        for value in given.values("O", "output-document")
+    ]
     if not given.has("spider") and (not targets or any(target != "-" for target in targets)):
         yield Concern(message="wget writes a file")
     for operand in given.operands:
@@ -130,6 +142,10 @@ NETWORK_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] 
     "ping6": guard_ping,
     "dig": guard_dig,
     "delv": guard_dig,
-    **dict.fromkeys(("nslookup", "host", "whois", "traceroute", "tracepath", "mtr", "drill", "getent", "resolvectl"), guard_certain),
-    **dict.fromkeys(("http", "https", "xh", "httpie", "aria2c", "axel", "lynx", "w3m", "links", "elinks"), guard_certain),
+    **dict.fromkeys(
+        ("nslookup", "host", "whois", "traceroute", "tracepath", "mtr", "drill", "getent", "resolvectl"), guard_certain
+    ),
+    **dict.fromkeys(
+        ("http", "https", "xh", "httpie", "aria2c", "axel", "lynx", "w3m", "links", "elinks"), guard_certain
+    ),
 }

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["SCRIPT_GUARDS", "awk_concern", "sed_concern"]
 
 SED = options(
-    flags="-nErsuz quiet silent debug posix regexp-extended separate sandbox unbuffered null-data zero-terminated help"
-    " version follow-symlinks",
+    flags="""
+        -nErsuz quiet silent debug posix regexp-extended separate sandbox unbuffered null-data zero-terminated help
+        version follow-symlinks
+    """,
     values="-el expression line-length",
     harms={"-i in-place": "changes files in place", "-f file": "takes its script from a file"},
     complete=True,
@@ -35,8 +37,11 @@ AWK = options(
     complete=True,
 )
 JQ = options(
-    flags="-nrjaceMCSsRhV null-input raw-output raw-output0 join-output ascii-output compact-output exit-status"
-    " monochrome-output color-output sort-keys slurp raw-input tab unbuffered stream stream-errors seq help version args jsonargs",
+    flags="""
+        -nrjaceMCSsRhV null-input raw-output raw-output0 join-output ascii-output compact-output exit-status
+        monochrome-output color-output sort-keys slurp raw-input tab unbuffered stream stream-errors seq help version
+        args jsonargs
+    """,
     values="indent",
     harms={"-f from-file": "takes its program from a file", "-L library-path": "loads other code"},
 )
@@ -89,7 +94,11 @@ class SedScript:
             self.take(re.compile(r"[^\n]*"))
             return None
         if char == ":":
-            return None if self.take(re.compile(r"[ \t]*\w+")) and self.take(self.END) else "a label of sed that is not understood"
+            return (
+                None
+                if self.take(re.compile(r"[ \t]*\w+")) and self.take(self.END)
+                else "a label of sed that is not understood"
+            )
         if char == "{":
             return None
         if char in "sy":
@@ -100,8 +109,16 @@ class SedScript:
         if char in "btT":
             return None if self.take(self.LABEL) else "a label of sed that is not understood"
         if char in "aic" and char:
-            return None if self.take(re.compile(r"(?:[^\n\\]|\\.)*(?:\n|\Z)", re.DOTALL)) else "text of sed without an end"
-        names = {"e": "runs a command", "w": "writes a file", "W": "writes a file", "r": "reads a file", "R": "reads a file"}
+            return (
+                None if self.take(re.compile(r"(?:[^\n\\]|\\.)*(?:\n|\Z)", re.DOTALL)) else "text of sed without an end"
+            )
+        names = {
+            "e": "runs a command",
+            "w": "writes a file",
+            "W": "writes a file",
+            "r": "reads a file",
+            "R": "reads a file",
+        }
         return f"'{char}' of sed {names.get(char, 'is not understood')}"
 
     def addresses(self) -> bool:

@@ -1,4 +1,4 @@
-"""The verdict on a command line: as strict as the strictest of its parts, each with the rule or doubt that decided it."""
+"""The verdict on a command line: that of its strictest part, each part with the rule or doubt that decided it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolyard.permissions.file_access import NETWORK_FILE, FileAccess
 from toolyard.permissions.guards import concerns_about, is_never_covered, place_concern
 from toolyard.permissions.guards_builtins import check_condition, is_safe_variable
 from toolyard.permissions.guards_git import git_subcommand
-from toolyard.permissions.places import place_of
+from toolyard.permissions.places import Place
 from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
 from toolyard.permissions.variables import is_harmless_assignment
 from toolyard.permissions.verdict import Judged
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.events import Decision
-    from toolyard.permissions.places import Place
     from toolyard.permissions.rulebook import RuleBook
     from toolyard.permissions.rules import Rule
     from toolyard.shell.reading import Doubt, Part, Reading
@@ -59,7 +58,7 @@ def judge_line(
 ) -> LineVerdict:
     """Judge a whole line."""
     reading = read_line(text)
-    return Judge(book, tool, place_of(reading, cwd, workspace, protected)).line(reading)
+    return Judge(book, tool, Place(reading, cwd, workspace, protected)).line(reading)
 
 
 @dataclass(slots=True)
@@ -78,7 +77,8 @@ class Judge:
         parts += [self._doubt(doubt, reading.text) for doubt in reading.doubts]
         if not reading.parts and (name := privileged_word(reading.text)):
             parts.append(judged_as("deny", reading.text, "command", privilege_reason(name), doubt="privilege"))
-        worst = max((part.decision for part in parts), key=STRICTNESS.__getitem__, default="allow")
+        decisions: list[Decision] = [part.decision for part in parts]
+        worst: Decision = max(decisions, key=STRICTNESS.__getitem__, default="allow")
         return LineVerdict(
             decision=worst,
             reason=reason_for(worst, parts),
@@ -101,7 +101,9 @@ class Judge:
             case Assignment():
                 yield self._assignment(part)
             case Condition():
-                yield self._unless(check_condition(part.words), part.text, "condition", "a condition runs nothing itself")
+                yield self._unless(
+                    check_condition(part.words), part.text, "condition", "a condition runs nothing itself"
+                )
             case Loop():
                 sets = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
                 yield self._unless(sets, part.text, "loop", "a loop runs nothing itself")
@@ -111,18 +113,23 @@ class Judge:
         layers = [*wrapped, words]
         if refused := self._refused(layers, text):
             return refused
-        if rule := self._exact(layers):
+        found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
+        if rule := next((each.rule for each in found if each.pattern.is_exact), None):
             concern = place_concern(words, self.place)
             return self._ask(text, concern.message, "place") if concern else self._allow(text, rule)
-        if self.book.trusts:
+        if self._trusts:
             return self._trusted(words, text)
         if words[0].value is None:
             return self._ask(text, "what runs is not certain", "dynamic_name")
         return self._by_content(words, text) or self._by_rule(words, text)
 
     @property
+    def _trusts(self) -> bool:
+        return self.book.trusts_tool(self.tool)
+
+    @property
     def _trusts_blindly(self) -> bool:
-        return self.book.trusts and not self.book.refuses
+        return not self.book.refuses and self._trusts
 
     def _refused(self, layers: Sequence[Sequence[Word]], text: str) -> Judged | None:
         inside = everything_in(layers)
@@ -131,7 +138,9 @@ class Judge:
         for line in inside.lines if self.depth < DEEPEST else ():
             for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
                 if judged.decision == "deny":
-                    return judged_as("deny", text, "command", f"it runs '{judged.text}': {judged.reason}", doubt=judged.doubt)
+                    return judged_as(
+                        "deny", text, "command", f"it runs '{judged.text}': {judged.reason}", doubt=judged.doubt
+                    )
         for words in inside.commands if self.book.refuses_files else ():
             for word in words[1:]:
                 if rule := self._rule_against_file(word):
@@ -146,14 +155,6 @@ class Judge:
     @property
     def _files(self) -> FileAccess:
         return FileAccess(self.book, self.tool, self.place)
-
-    def _exact(self, layers: Sequence[Sequence[Word]]) -> Rule | None:
-        """A rule for exactly this command, whatever it is."""
-        for words in layers:
-            for found in self.book.commands("allow", words, self.tool):
-                if found.certain and found.pattern.is_exact:
-                    return found.rule
-        return None
 
     def _trusted(self, words: Sequence[Word], text: str) -> Judged:
         """Everything may run that no rule is against; with such rules, only what is known to be something else."""
@@ -251,8 +252,7 @@ class Judge:
         return judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
 
     def _by(self, rule: Rule, text: str, kind: str = "command") -> Judged:
-        reason = rule.reason or f"the rule '{rule.decision} {rule.text}' ({rule.origin})"
-        return judged_as(rule.decision, text, kind, reason, rule=rule)
+        return judged_as(rule.decision, text, kind, rule.why(), rule=rule)
 
     def _otherwise(self, text: str, why: str, doubt: str, kind: str = "command") -> Judged:
         decision = self.book.otherwise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Given:
         return [value for name, value in self.options if name in names]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """What a program's manual says. Names are without dashes; those of one letter are short options."""
 
@@ -61,12 +62,12 @@ class Options:
         """Read the words behind the program's name."""
         return Scanner(self, words).run()
 
-    @property
+    @cached_property
     def all_names(self) -> frozenset[str]:
         """All options."""
         return self.flags | self.values | self.optional | self.writes | self.harms.keys()
 
-    @property
+    @cached_property
     def all_long(self) -> frozenset[str]:
         """All long options."""
         return frozenset(name for name in self.all_names if len(name) > 1)

@@ -1,9 +1,10 @@
-"""Patterns of commands: words, `*` inside a word, and a last `**` for any further arguments; thousands cost what one does."""
+"""Patterns of commands: words, `*` inside a word, and a last `**` for any further arguments."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["BadPattern", "CommandIndex", "CommandPattern", "Found", "parse_pattern", "quoted_token"]
 
 REST = "**"
+ANY_WORD = ".*"
+"""What a lone `*` becomes."""
 ORDINARY = re.compile(r"[\w.:@%+,/=^~-]+", re.ASCII)
 
 
@@ -31,19 +34,19 @@ class Glob:
     pattern: re.Pattern[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CommandPattern:
     """Words to be met one by one; `rest` lets any number of others follow."""
 
     words: tuple[str | Glob, ...]
     rest: bool
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """Whether it is one command and no other."""
         return not self.rest and all(isinstance(word, str) for word in self.words)
 
-    @property
+    @cached_property
     def named(self) -> int:
         """How many words it spells out from the beginning."""
         return next((at for at, word in enumerate(self.words) if not isinstance(word, str)), len(self.words))
@@ -77,8 +80,12 @@ def split_tokens(text: str) -> list[list[tuple[str, bool]]] | BadPattern:
     return tokens
 
 
-PIECE = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<plain>[^\s'"\\]+)""", re.DOTALL)
-TOKEN = re.compile(rf"(?P<blank>\s+)|(?P<word>(?:{re.sub(r'[?]P<[a-z]+>', '?:', PIECE.pattern)})+)|(?P<bad>.)", re.DOTALL)
+PIECE = re.compile(
+    r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<plain>[^\s'"\\]+)""", re.DOTALL
+)
+TOKEN = re.compile(
+    rf"(?P<blank>\s+)|(?P<word>(?:{re.sub(r'[?]P<[a-z]+>', '?:', PIECE.pattern)})+)|(?P<bad>.)", re.DOTALL
+)
 
 
 def piece_of(match: re.Match[str]) -> tuple[str, bool]:
@@ -150,12 +157,14 @@ class CommandIndex(Generic[Rule]):
             second = "-" if pattern.words[1].startswith("-") else pattern.words[1]
             self._second.setdefault((pattern.words[0], second), []).append((rule, pattern))
 
-    def find(self, words: Sequence[Word]) -> Iterator[Found[Rule]]:
+    def find(self, words: Sequence[Word]) -> list[Found[Rule]]:
         """All that fit, an exact one before those that let others follow."""
-        return self._find(self._root, words, 0, certain=True)
+        found: list[Found[Rule]] = []
+        self._find(self._root, words, 0, True, found)
+        return found
 
     def resembling(self, words: Sequence[Word]) -> Iterator[tuple[Rule, CommandPattern]]:
-        """Patterns that may be meant although they do not fit: options stand between their words, or are written apart."""
+        """Patterns that may be meant although they do not fit: options are between their words, or written apart."""
         values = [word.value for word in words]
         name = values[0]
         if name is None or not self._second:
@@ -169,37 +178,28 @@ class CommandIndex(Generic[Rule]):
             if letters_of(pattern.words[1:]) <= letters_of(values[1:]):
                 yield rule, pattern
 
-    def _find(self, node: Node[Rule], words: Sequence[Word], at: int, *, certain: bool) -> Iterator[Found[Rule]]:
+    def _find(self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]) -> None:
         if at == len(words):
-            yield from (Found(rule, pattern, certain) for rule, pattern in node.exact)
-            yield from (Found(rule, pattern, certain) for rule, pattern in node.rest)
-            return
-        word = words[at]
-        if word.value is not None:
-            yield from self._find_literal(node, word.value, words, at, certain=certain)
+            found += [Found(rule, pattern, certain) for rule, pattern in node.exact]
+        elif (value := words[at].value) is None:
+            self._find_uncertain(node, words, at, certain, found)
         else:
-            yield from self._find_uncertain(node, words, at, certain=certain)
-        yield from (Found(rule, pattern, certain) for rule, pattern in node.rest)
-
-    def _find_literal(
-        self, node: Node[Rule], value: str, words: Sequence[Word], at: int, *, certain: bool
-    ) -> Iterator[Found[Rule]]:
-        if (below := node.words.get(value)) is not None:
-            yield from self._find(below, words, at + 1, certain=certain)
-        for glob, below in node.globs:
-            if glob.pattern.fullmatch(value):
-                yield from self._find(below, words, at + 1, certain=certain)
+            if (below := node.words.get(value)) is not None:
+                self._find(below, words, at + 1, certain, found)
+            for glob, below in node.globs:
+                if glob.pattern.fullmatch(value):
+                    self._find(below, words, at + 1, certain, found)
+        found += [Found(rule, pattern, certain) for rule, pattern in node.rest]
 
     def _find_uncertain(
-        self, node: Node[Rule], words: Sequence[Word], at: int, *, certain: bool
-    ) -> Iterator[Found[Rule]]:
-        """Only bash knows the word: whatever follows in the tree may fit, and of what follows the first is enough."""
-        whole = re.compile(".*", re.DOTALL).pattern
+        self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]
+    ) -> None:
+        """Only bash knows the word: whatever goes on from here may fit, and of that the first is enough."""
         for glob, below in node.globs:
-            if glob.pattern.pattern == whole and not words[at].splits:
-                yield from self._find(below, words, at + 1, certain=certain)
+            if glob.pattern.pattern == ANY_WORD and not words[at].splits:
+                self._find(below, words, at + 1, certain, found)
         if (first := first_below(node)) is not None:
-            yield Found(*first, certain=False)
+            found.append(Found(*first, False))
 
 
 def first_below(node: Node[Rule]) -> tuple[Rule, CommandPattern] | None:
@@ -227,7 +227,7 @@ def fits(word: str | Glob, value: str | None) -> bool:
 
 
 def letters_of(words: Iterable[str | Glob | None]) -> frozenset[str]:
-    """The single-letter options, however they are put together; a long option counts as one, any other word as itself."""
+    """The single-letter options, however they are put together; any other word counts as itself."""
     found: set[str] = set()
     for word in words:
         if isinstance(word, str):

@@ -74,8 +74,7 @@ def by_rules(decision: Decision, inside: Inside, book: RuleBook, tool: str) -> A
         for spelling in spellings(words):
             for found in book.commands(decision, spelling, tool):
                 if found.certain:
-                    reason = found.rule.reason or f"the rule '{decision} {found.rule.text}' ({found.rule.origin})"
-                    return Against(decision=decision, reason=reason, rule=found.rule)
+                    return Against(decision=decision, reason=found.rule.why(), rule=found.rule)
                 doubtful = doubtful or found.rule
             doubtful = doubtful or book.resembling(decision, spelling, tool)
     for words in inside.suspects:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from toolyard.permissions.paths import PathIndex
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.rules import Rule
     from toolyard.shell.words import Word
 
-__all__ = ["RuleBook"]
+__all__ = ["Access", "RuleBook"]
 
 Access = Literal["read", "write"]
 
@@ -48,6 +46,10 @@ class RuleBook:
         self._tool_paths: dict[tuple[Decision, str], PathIndex[Rule]] = {}
         for rule in self.rules:
             self._add(rule)
+        self.refuses_files = any(decision != "allow" for decision, _ in self._files)
+        """Whether there are rules against files."""
+        self.refuses = self.refuses_files or not (self._commands["deny"].is_empty and self._commands["ask"].is_empty)
+        """Whether a command could be asked about or refused by a rule, so that what is unproven matters."""
 
     def _add(self, rule: Rule) -> None:
         if rule.command is not None:
@@ -61,21 +63,26 @@ class RuleBook:
         elif rule.tool is not None:
             self._tools.setdefault(rule.tool, []).append(rule)
 
-    @property
-    def refuses(self) -> bool:
-        """Whether a command could be asked about or refused by a rule, so that what is unproven matters."""
-        return not (self._commands["deny"].is_empty and self._commands["ask"].is_empty and not self.refuses_files)
+    def extended(self, rules: Iterable[Rule]) -> RuleBook:
+        """The same book with further rules."""
+        return RuleBook(
+            [*self.rules, *rules],
+            trusts=self.trusts,
+            otherwise=self.otherwise,
+            tools_otherwise=self.tools_otherwise,
+            broken=self.broken,
+        )
 
-    @property
-    def refuses_files(self) -> bool:
-        """Whether there are rules against files."""
-        return any(decision != "allow" for decision, _ in self._files)
+    def trusts_tool(self, tool: str) -> bool:
+        """Whether every command of a tool may run that no rule is against."""
+        return self.trusts or self.whole_tool("allow", tool) is not None
 
-    def commands(self, decision: Decision, words: Sequence[Word], tool: str) -> Iterator[Found[Rule]]:
+    def commands(self, decision: Decision, words: Sequence[Word], tool: str) -> list[Found[Rule]]:
         """The rules of a decision whose pattern fits, or may fit, a command."""
         index = self._commands[decision]
-        if not index.is_empty:
-            yield from (found for found in index.find(words) if found.rule.tool in (None, tool))
+        if index.is_empty:
+            return []
+        return [found for found in index.find(words) if found.rule.tool is None or found.rule.tool == tool]
 
     def resembling(self, decision: Decision, words: Sequence[Word], tool: str) -> Rule | None:
         """A rule that may be meant although its pattern does not fit."""
@@ -114,9 +121,3 @@ class RuleBook:
 
     def _of_tool(self, tool: str) -> list[Rule]:
         return [*self._tools.get(tool, ()), *self._tools.get("*", ())]
-
-
-@lru_cache(maxsize=1024)
-def text_pattern(pattern: str) -> re.Pattern[str]:
-    """A text in which `*` stands for any characters."""
-    return re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolyard.permissions.paths import parse_path_pattern
@@ -18,7 +19,7 @@ __all__ = ["Origin", "Rule", "parse_rule"]
 KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reason"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Origin:
     """Where a rule comes from; the line in a file is looked up only when it is shown."""
 
@@ -27,6 +28,10 @@ class Origin:
     pointer: Pointer = ()
 
     def __str__(self) -> str:
+        return self._shown
+
+    @cached_property
+    def _shown(self) -> str:
         return str(self.document.position(self.pointer)) if self.document else self.label
 
 
@@ -49,9 +54,9 @@ class Rule:
     confined: bool = False
     """Of a preset: holds only where every path among the arguments is inside the workspace."""
 
-    def describe(self) -> str:
-        """The rule and where it is written."""
-        return f"{self.decision} {self.text} ({self.origin})"
+    def why(self) -> str:
+        """What a model is told that runs into the rule."""
+        return self.reason or f"the rule '{self.decision} {self.text}' ({self.origin})"
 
 
 def parse_rule(value: Json, decision: Decision, origin: Origin, *, confined: bool = False) -> Rule | BadPattern:
@@ -81,7 +86,12 @@ def read_fields(value: dict[str, Json]) -> dict[str, Any] | BadPattern:
         if not isinstance(text, str) or not text.strip():
             return BadPattern(f"'{key}' must be a text that is not empty")
         fields[key] = text
-    for key, parse in (("command", parse_pattern), ("write", parse_path_pattern), ("read", parse_path_pattern), ("path", parse_path_pattern)):
+    for key, parse in (
+        ("command", parse_pattern),
+        ("write", parse_path_pattern),
+        ("read", parse_path_pattern),
+        ("path", parse_path_pattern),
+    ):
         if key in fields:
             fields[key] = parse(fields[key])
             if isinstance(fields[key], BadPattern):

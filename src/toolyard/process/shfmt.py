@@ -1,8 +1,8 @@
 """Runs shfmt on a line of shell text. A filter of our own choice: it reads one small file and ends within milliseconds.
 
-It is started directly, without the keeper, which is there for programs that may do anything: that halves the time, and a
-shell that waits for permission waits for this. Input and output are files in memory, so that nothing can block, and the
-process ends by itself when nobody waits for it any more.
+It is started directly, without the keeper, which is there for programs that may do anything: that halves the time, and
+a shell that waits for permission waits for this. Input and output are files in memory, so that nothing can block, and
+the process ends by itself even when nobody waits for it any more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ def parse_with_shfmt(text: bytes, *, patience: float = PATIENCE) -> bytes | None
         given, taken = memory_file(), memory_file()
         os.pwrite(given, text, 0)
         argv = [program, "--language-dialect", "bash", "--to-json"]
-        actions = [(os.POSIX_SPAWN_DUP2, given, 0), (os.POSIX_SPAWN_DUP2, taken, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+        actions = [
+            (os.POSIX_SPAWN_DUP2, given, 0),
+            (os.POSIX_SPAWN_DUP2, taken, 1),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ]
         pid = os.posix_spawn(program, argv, {"GOMAXPROCS": "1"}, file_actions=actions)
         if wait_for(pid, patience) != 0:
             return None

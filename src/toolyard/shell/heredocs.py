@@ -1,4 +1,4 @@
-"""Here-documents, of which the grammar's word is not taken: the text itself decides where they end and what they hold."""
+"""Here-documents: not the grammar, but the text itself decides where they end and what they hold."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def read_heredoc(source: bytes, node: Node) -> Redirection:
     )
 
 
-def extent(
-    source: bytes, after: int, end: Node, delimiter: str, *, strips_tabs: bool
-) -> tuple[str, tuple[int, int]]:
+def extent(source: bytes, after: int, end: Node, delimiter: str, *, strips_tabs: bool) -> tuple[str, tuple[int, int]]:
     """The text from the next line to the line of the delimiter, which must be the first of its kind.
 
     The line of the operator must hold no second here-document and no quote that could go on in the next line.

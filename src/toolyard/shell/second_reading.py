@@ -1,15 +1,20 @@
 """Whether shfmt, a parser written by others, reads the same commands in a line as we do.
 
-Compared is the skeleton: where each word of each command, condition, loop and redirection begins and ends, and what every
-word stands for of which we say that it is certain. A construct that the skeleton has no form for is a disagreement.
+Compared is the skeleton: where each word of each command, condition, loop and redirection begins and ends, and what
+every word stands for of which we say that it is certain. A construct without a form there is a disagreement.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
+from toolyard.process.shfmt import parse_with_shfmt
 from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
+from toolyard.shell.syntax import read_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
     from toolyard.shell.reading import Reading
     from toolyard.shell.words import Word
 
-__all__ = ["same_reading"]
+__all__ = ["agrees", "same_reading"]
 
 Span: TypeAlias = tuple[int, int]
 Bone: TypeAlias = tuple[Any, ...]
@@ -25,6 +30,23 @@ NO_BODY: Span = (0, 0)
 HOLDERS = frozenset({"BinaryCmd", "Block", "Subshell", "IfClause", "WhileClause", "TimeClause", "File"})
 CONDITION_OPERATORS = re.compile(r"\[\[|\]\]|&&|\|\||[!()<>]|==?|!=|=~|-[a-zA-Z]{1,2}")
 SPECIAL_IN_QUOTES = re.compile(r"\\([$`\"\\])")
+
+
+async def agrees(text: str) -> bool:
+    """Whether both readers see the same commands in a line; what shfmt said of it once is remembered."""
+    known = SAID.get(text)
+    if known is None:
+        tree = await asyncio.to_thread(parse_with_shfmt, text.encode("utf-8", "replace"))
+        if tree is None:
+            return False
+        known = SAID[text] = same_reading(read_line(text), msgspec.json.decode(tree))
+        while len(SAID) > MOST_REMEMBERED:
+            del SAID[next(iter(SAID))]
+    return known
+
+
+SAID: dict[str, bool] = {}
+MOST_REMEMBERED = 4096
 
 
 class Different(Exception):
@@ -224,7 +246,7 @@ def operands_of(node: dict[str, Any]) -> Iterable[dict[str, Any]]:
 
 
 def is_dollar_quoted(part: dict[str, Any]) -> bool:
-    return part["Type"] == "SglQuoted" or part["Type"] == "DblQuoted"
+    return part["Type"] in ("SglQuoted", "DblQuoted")
 
 
 def span_of(node: dict[str, Any]) -> Span:

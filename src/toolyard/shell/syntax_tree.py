@@ -1,13 +1,15 @@
 """A line through tree-sitter-bash: an allow-list of node kinds, and every byte of the text accounted for.
 
 The grammar is tolerant, so a tree alone proves nothing. Whatever is not on the list is a doubt; so is text between two
-nodes that is no blank, and a word whose text is not what its node says. Of what is left a second reader has to say the same.
+nodes that is no blank, and a word whose text is not what its node says. Of what is left a second reader has to say the
+same.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from toolyard.shell.heredocs import read_heredoc
@@ -34,14 +36,17 @@ TRANSPARENT = frozenset({
     "while_statement", "do_group", "negated_command",
 })  # fmt: skip
 """Nodes that only hold others."""
+PATTERN_NODES = frozenset(
+    {"extglob_pattern", "word", "string", "raw_string", "simple_expansion", "number", "concatenation"}
+)
 STATEMENTS = TRANSPARENT | {
     "command", "redirected_statement", "test_command", "for_statement", "case_statement", "function_definition",
     "declaration_command", "c_style_for_statement", "file_redirect",
 }  # fmt: skip
 REPEATING = frozenset({"while_statement", "for_statement", "c_style_for_statement"})
 TOKENS = frozenset({
-    ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while", "until",
-    "do", "done", "for", "in", "case", "esac", ";;",
+    ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
+    "until", "do", "done", "for", "in", "case", "esac", ";;",
 })  # fmt: skip
 FILE_OPERATORS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>", ">|", ">&-", "<&-"})
 RESERVED = frozenset({
@@ -214,8 +219,9 @@ class TreeReader:
     def _redirected(self, node: Node) -> None:
         """A statement with redirections behind it."""
         self._check_gaps(node)
-        body, *redirects = node.children
-        if body.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+        first, *redirects = node.children
+        body: Node | None = first
+        if first.type.endswith("_redirect"):
             body, redirects = None, node.children
         found: list[Redirection] = []
         words: list[Node] = []
@@ -248,7 +254,7 @@ class TreeReader:
         operator = self.text_of(children.pop(0))
         if operator not in FILE_OPERATORS and operator != "<<<":
             raise Misread(f"a redirection {operator}")
-        for left, right in zip(children[1:], children[2:], strict=False):
+        for left, right in pairwise(children[1:]):
             self._check_gap(left.end_byte, right.start_byte, BETWEEN_WORDS)
         target = self._word(children[0]) if children else None
         if target is None and not operator.endswith("-"):
@@ -300,16 +306,22 @@ class TreeReader:
         words: list[Word] = []
         for child in node.children:
             match child.type:
-                case "extglob_pattern" | "word" | "string" | "raw_string" | "simple_expansion" | "number" | "concatenation":
+                case (
+                    "extglob_pattern"
+                    | "word"
+                    | "string"
+                    | "raw_string"
+                    | "simple_expansion"
+                    | "number"
+                    | "concatenation"
+                ):
                     words.append(self._word(child))
                 case ";;&" | ";&":
                     raise Misread("a case that goes on with the next")
                 case _:
                     self.statement(child)
         if words:
-            self.parts.append(
-                Loop(name=None, words=tuple(words), text=self.text_of(node), start=words[0].start)
-            )
+            self.parts.append(Loop(name=None, words=tuple(words), text=self.text_of(node), start=words[0].start))
 
     def _bare_assignments(self, node: Node) -> None:
         several = node.type == "variable_assignments"
@@ -342,7 +354,7 @@ class TreeReader:
         for child in node.children[1:-1]:
             leaves.extend(self._leaves(child))
         leaves.append(node.children[-1])
-        for left, right in zip(leaves, leaves[1:], strict=False):
+        for left, right in pairwise(leaves):
             self._check_gap(left.end_byte, right.start_byte, BETWEEN_WORDS if opening == "[" else BLANK)
         words = tuple(self._word(leaf) for leaf in leaves)
         text, start = self.text_of(node), node.start_byte
@@ -367,14 +379,14 @@ class TreeReader:
     def _word(self, node: Node) -> Word:
         """A word; one that cannot be read may be anything."""
         try:
-            if self.source[node.end_byte : node.end_byte + 1] in (b"<", b">") and DESCRIPTOR.fullmatch(self.text_of(node)):
+            if self.source[node.end_byte : node.end_byte + 1] in (b"<", b">") and DESCRIPTOR.fullmatch(
+                self.text_of(node)
+            ):
                 raise Misread("a word that may be the descriptor of a redirection")
             return self._words.read(node)
         except Misread as error:
             self.doubt("word", str(error), node)
-            return Word(
-                text=self.text_of(node), start=node.start_byte, end=node.end_byte, kind="dynamic", splits=True
-            )
+            return Word(text=self.text_of(node), start=node.start_byte, end=node.end_byte, kind="dynamic", splits=True)
 
     def _substitution(self, node: Node) -> None:
         """The commands inside `$(…)`, `<(…)` or backticks."""
@@ -384,16 +396,14 @@ class TreeReader:
 
     def _check_gaps(self, node: Node, *, between_words: bool = False) -> None:
         """Between the parts of a node there must be blanks and nothing else."""
-        children = node.children
-        for left, right in zip(children, children[1:], strict=False):
+        for left, right in pairwise(node.children):
             if between_words and not right.type.endswith("_redirect") and not left.type.endswith("_redirect"):
                 self._check_gap(left.end_byte, right.start_byte, BETWEEN_WORDS)
             else:
                 self._check_gap(left.end_byte, right.start_byte, BLANK)
 
     def _check_gaps_before(self, node: Node, last: str) -> None:
-        children = node.children
-        for left, right in zip(children, children[1:], strict=False):
+        for left, right in pairwise(node.children):
             if right.type != last and left.type != last:
                 self._check_gap(left.end_byte, right.start_byte, BLANK)
 

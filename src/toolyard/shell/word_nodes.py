@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["WordReader"]
 
-PLAIN_NODES = frozenset({"word", "number", "test_operator", "extglob_pattern", "regex", "special_variable_name", "variable_name"})
+PLAIN_NODES = frozenset(
+    {"word", "number", "test_operator", "extglob_pattern", "regex", "special_variable_name", "variable_name"}
+)
 """Nodes whose text is a piece of an unquoted word."""
-OPERATOR_WORDS = frozenset({"$", "==", "=~", "=", "!=", "<", ">", "!", "(", ")", "&&", "||", "[", "]", "[[", "]]", "-a", "-o"})
+OPERATOR_WORDS = frozenset(
+    {"$", "==", "=~", "=", "!=", "<", ">", "!", "(", ")", "&&", "||", "[", "]", "[[", "]]", "-a", "-o"}
+)
 """Tokens that are words of their own in a command or a condition."""
 PARAMETER = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!_-])")
 HARMLESS_EXPANSION = re.compile(
