@@ -18,6 +18,9 @@ from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.permissions.grants import GrantStore, default_grants_file
+from toolyard.permissions.policy import RulePolicy
+from toolyard.permissions.section import Sections
 from toolyard.plugins.bash_source import stamp_of
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.loader import Loader
@@ -60,6 +63,8 @@ class AgentApplication:
         self._config_env = dict(config_env or {})
         self._overrides = dict(env_overrides or {})
         self._permissions = permissions
+        self._rules: RulePolicy | None = None
+        self._grants = GrantStore(default_grants_file())
         self._approver = approver
         self._only = only
         self._session = session or uuid.uuid4().hex
@@ -96,7 +101,7 @@ class AgentApplication:
     def problems(self) -> list[ConfigProblem]:
         """Every problem known now, sorted."""
         loaded = self._loaded or self._load_apart()
-        return sort_problems([*loaded.problems(), *self._said])
+        return sort_problems([*loaded.problems(), *self._said, *(self._rules.problems() if self._rules else ())])
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -240,9 +245,17 @@ class AgentApplication:
             tools=catalog,
             audit=self._audit,
             redactor=Redactor(secrets),
-            permissions=self._permissions,
+            permissions=self._permissions or self._policy(configuration),
             approver=self._approver,
         )
+
+    def _policy(self, configuration: Configuration) -> RulePolicy:
+        """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""
+        sections = Sections(configuration.value, configuration.document)
+        if self._rules is None:
+            self._rules = RulePolicy(sections, self._grants, protected=(str(self._config_path),))
+        self._rules.sections = sections
+        return self._rules
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"
@@ -258,10 +271,14 @@ class AgentApplication:
         known = loaded.settings.get(agent)
         if known is None or known[0] != here:
             output = loaded.configuration.output
+            config = loaded.configuration.for_agent(agent)
+            folder = config.get("working_directory")
             settings = CallSettings(
                 session=self._session,
+                agent=agent,
                 cwd=Path(here),
-                config=loaded.configuration.for_agent(agent),
+                workspace=Path(here, folder) if isinstance(folder, str) else Path(here),
+                config=config,
                 output_limit=output.limit_bytes,
                 spill_folder=self._sessions_dir / "outputs" if output.spill else None,
             )
@@ -296,7 +313,14 @@ class Loaded:
 
     def problems(self) -> list[ConfigProblem]:
         """What is wrong with the configuration and with what it names."""
-        return [*self.configuration.problems, *self._broken_edit, *self._loader.problems, *self.catalog.problems]
+        permissions = Sections(self.configuration.value, self.configuration.document)
+        return [
+            *self.configuration.problems,
+            *self._broken_edit,
+            *permissions.problems(self.configuration.agents()),
+            *self._loader.problems,
+            *self.catalog.problems,
+        ]
 
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since."""

@@ -23,6 +23,10 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
+    "permissions": (
+        "toolyard.cli.permissions:permissions",
+        "Say what may run: check, test, list, allow, deny, revoke.",
+    ),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),
 }

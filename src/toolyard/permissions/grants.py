@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
 import os
-import secrets
-import tempfile
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
-from toolyard.permissions.rules import Origin, Rule, parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolyard.core.tool import Json
+    from toolyard.permissions.rules import Rule
 
 __all__ = ["Grant", "GrantStore", "Loaded", "default_grants_file"]
 
@@ -50,7 +45,7 @@ class GrantFile(msgspec.Struct, frozen=True, kw_only=True):
     grants: list[Grant]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded:
     """What the file says, or what is left of it."""
 
@@ -59,6 +54,8 @@ class Loaded:
 
     def rules(self, workspace: str, file: Path) -> list[Rule]:
         """The rules that hold in a workspace."""
+        from toolyard.permissions.rules import Origin, Rule, parse_rule
+
         found: list[Rule] = []
         for grant in self.grants:
             if grant.workspace is None or grant.workspace == workspace:
@@ -74,6 +71,8 @@ class GrantStore:
     def __init__(self, file: Path) -> None:
         self.file = file
         self._last_good = file.with_suffix(".last-good.json")
+        self.files = (file, self._last_good)
+        """Whoever writes these makes rules."""
         self._stamp: object = None
         self._loaded = Loaded()
 
@@ -88,6 +87,9 @@ class GrantStore:
         self, decision: Literal["allow", "deny"], rule: Json, *, workspace: str | None, source: str, by: str
     ) -> Grant:
         """Keep a rule; one that is there already is not kept twice."""
+        import secrets
+        from datetime import UTC, datetime
+
         grant = Grant(
             id=secrets.token_hex(4),
             decision=decision,
@@ -136,6 +138,8 @@ class GrantStore:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
+        import fcntl
+
         descriptor = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -168,6 +172,9 @@ class GrantStore:
 
     def _write(self, file: Path, grants: list[Grant]) -> None:
         """Write beside the file, then put it in its place, so that there is always a whole one."""
+        import json
+        import tempfile
+
         text = json.dumps({"version": VERSION, "grants": [msgspec.to_builtins(grant) for grant in grants]}, indent=2)
         descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         try:
@@ -185,6 +192,8 @@ class GrantStore:
 
 def decode(file: Path) -> list[Grant]:
     """The grants of a file; raises ValueError or OSError when it is not what we write, or others may write it."""
+    from toolyard.permissions.rules import Origin, Rule, parse_rule
+
     state = file.stat()
     if state.st_uid != os.getuid() or state.st_mode & 0o022:
         raise ValueError("others may write the file")
@@ -197,6 +206,8 @@ def decode(file: Path) -> list[Grant]:
 
 def text_of(grant: Grant) -> str:
     """A grant's rule in a line."""
+    from toolyard.permissions.rules import Origin, Rule, parse_rule
+
     rule = parse_rule(grant.rule, grant.decision, Origin(label=""))
     return rule.text if isinstance(rule, Rule) else ""
 

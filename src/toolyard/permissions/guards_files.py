@@ -187,7 +187,8 @@ SYSTEMD_READS = frozenset({
 FIND_SAFE = names("""
     -H -L -P -daystart -depth -d -follow -help --help -ignore_readdir_race -noignore_readdir_race -maxdepth -mindepth
     -mount -noleaf -nowarn -warn -regextype -version --version -xautofs -xdev -amin -anewer -atime -cmin -cnewer
-    -context -ctime -empty -executable -false -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname
+    -context -ctime
+    -empty -executable -false -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname
     -mmin -mtime -name -newer -nogroup -nouser -path -perm -readable -regex -samefile -size -true -type -uid -used -user
     -wholename -writable -xtype -print -print0 -printf -ls -prune -quit -not -a -and -o -or
 """)

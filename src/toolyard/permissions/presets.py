@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from toolyard.config.settings import Preset
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.config.settings import Preset
     from toolyard.core.events import Decision
 
-__all__ = ["ALLOWLIST", "PRESETS", "PresetRules", "preset_rules"]
+__all__ = ["ALLOWLIST", "PresetRules", "preset_rules"]
 
 LOOKING = """
     ls **; cat **; head **; tail **; wc **; grep **; egrep **; fgrep **; rg **; find **; fd **; stat **; file **; du
@@ -33,7 +33,6 @@ WORKING = "mkdir **; touch **; cp **; tee **; git add **"
 TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 """What is typed into a running program may be a command of its."""
 ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
-PRESETS: tuple[Preset, ...] = get_args(Preset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import PermissionSettings, Preset
-from toolyard.permissions.presets import PRESETS
-from toolyard.permissions.rules import Origin, Rule, parse_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from toolyard.config.document import Document, Pointer
     from toolyard.core.events import Decision
     from toolyard.core.tool import Json
+    from toolyard.permissions.rules import Rule
 
-__all__ = ["Section", "read_permissions", "read_rules"]
+__all__ = ["Section", "Sections", "read_permissions", "read_rules"]
 
 LISTS: tuple[Decision, ...] = ("allow", "ask", "deny")
+PRESETS: tuple[Preset, ...] = get_args(Preset)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Section:
     """What the configuration says about an agent's calls."""
 
@@ -41,6 +41,24 @@ class Section:
         """Why the rules cannot be relied on: one that could not be read may have been against something."""
         errors = [problem for problem in self.problems if problem.severity == "error"]
         return f"the permission rules are damaged ({errors[0].where})" if errors else ""
+
+
+class Sections:
+    """The sections of all agents of a configuration, each read once."""
+
+    def __init__(self, value: Json, document: Document) -> None:
+        self._value, self._document = value, document
+        self._known: dict[str, Section] = {}
+
+    def of(self, agent: str) -> Section:
+        """All that holds for an agent."""
+        if agent not in self._known:
+            self._known[agent] = read_permissions(self._value, self._document, agent)
+        return self._known[agent]
+
+    def problems(self, agents: Iterable[str]) -> list[ConfigProblem]:
+        """What is wrong with the sections of agents."""
+        return [each for agent in agents for each in self.of(agent).problems]
 
 
 def read_permissions(value: Json, document: Document, agent: str) -> Section:
@@ -111,6 +129,8 @@ def read_rules(
     value: Json, decision: Decision, document: Document, pointer: Pointer
 ) -> tuple[list[Rule], list[ConfigProblem]]:
     """A list of rules; each that is none is a problem of its own."""
+    from toolyard.permissions.rules import Origin, Rule, parse_rule
+
     if not isinstance(value, list):
         return [], [problem(document, pointer, f"'{decision}' must be a list of rules")]
     rules: list[Rule] = []

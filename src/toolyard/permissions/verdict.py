@@ -135,6 +135,9 @@ class PermissionPolicy(Protocol):
 class RemembersAnswers(Protocol):
     """A policy that can keep an answer for longer than once."""
 
+    def ask_timeout(self, agent: str) -> float:
+        """How many seconds a question about an agent's call waits for its answer."""
+
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep the rules that were offered; says what was kept. They are on disk when this returns."""
 
