@@ -16,6 +16,9 @@ from toolyard.config.problems import ConfigProblem, Position, sort_problems
 from toolyard.core.formats import export
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
+from toolyard.permissions.grants import GrantStore, default_grants_file
+from toolyard.permissions.policy import RulePolicy
+from toolyard.permissions.section import Sections
 from toolyard.plugins.loader import Loader
 from toolyard.plugins.standing import standings
 from toolyard.plugins.workshops import Caches, Workshops
@@ -62,6 +65,8 @@ class AgentApplication:
         self._config_env = dict(config_env or {})
         self._overrides = dict(env_overrides or {})
         self._permissions = permissions
+        self._rules: RulePolicy | None = None
+        self._grants = GrantStore(default_grants_file())
         self._approver = approver
         self._only = only
         self._session = session or uuid.uuid4().hex
@@ -98,7 +103,10 @@ class AgentApplication:
 
     def problems(self) -> list[ConfigProblem]:
         """Every problem known now, sorted."""
-        return sort_problems([*self._known().problems(), *self._said])
+        loaded = self._known()
+        rules = self._rules
+        permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
+        return sort_problems([*loaded.problems(), *self._said, *permitting])
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -274,17 +282,26 @@ class AgentApplication:
         self._audit.policy = configuration.audit
         secrets = process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value))
         redactor = Redactor(secrets)
+        permissions = self._permissions or self._policy(configuration)
 
         def make(catalog: Catalog) -> Invoker:
             return Invoker(
                 tools=catalog,
                 audit=self._audit,
                 redactor=redactor,
-                permissions=self._permissions,
+                permissions=permissions,
                 approver=self._approver,
             )
 
         return make
+
+    def _policy(self, configuration: Configuration) -> RulePolicy:
+        """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""
+        sections = Sections(configuration.value, configuration.document)
+        if self._rules is None:
+            self._rules = RulePolicy(sections, self._grants, protected=(str(self._config_path),))
+        self._rules.sections = sections
+        return self._rules
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"
@@ -300,10 +317,14 @@ class AgentApplication:
         if tools.settings is None or tools.settings[0] != here:
             agent = agent or loaded.default_agent()
             output = loaded.configuration.output_of(agent)
+            config = loaded.configuration.for_agent(agent)
+            folder = config.get("working_directory")
             settings = CallSettings(
                 session=self._session,
+                agent=agent,
                 cwd=Path(here),
-                config=loaded.configuration.for_agent(agent),
+                workspace=Path(here, folder) if isinstance(folder, str) else Path(here),
+                config=config,
                 output_limit=output.limit_bytes,
                 spill_folder=self._sessions_dir / "outputs" if output.spill else None,
             )

@@ -32,15 +32,21 @@ OF_THE_TOOL = (None, "exit_code", "timeout")
 @click.argument("arguments", metavar="[ARGS_JSON|-]", default="{}")
 @agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
-@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission.")
+@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission; default yes.")
+@click.option("--ask", is_flag=True, help="Be asked as an agent's person would be, where the rules leave it open.")
 @click.pass_obj
-def call(places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None) -> int:
+def call(
+    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None, ask: bool
+) -> int:
     """Call TOOL with a JSON object, or with what standard input holds (-).
 
     The final text goes to standard output; on a terminal partial output appears as it comes. Exit status: 0 done, 1 the
     tool failed, 2 wrong usage or arguments, 3 refused, 130 interrupted.
     """
-    return run_to_end(call_once(places, tool, read_arguments(arguments), agent, as_json, approver_for(answer)))
+    if ask and answer is not None:
+        raise click.UsageError("--ask asks, --yes and --no answer: give one of them")
+    approver = asking() if ask else approver_for(answer)
+    return run_to_end(call_once(places, tool, read_arguments(arguments), agent, as_json, approver))
 
 
 @click.command()
@@ -67,16 +73,24 @@ def read_arguments(text: str) -> str:
     return text
 
 
-def approver_for(answer: bool | None) -> Approver | None:
-    if answer is None:
-        return None
+def approver_for(answer: bool | None = None) -> Approver:
+    """Who types a call has decided on it; a rule that denies it still does."""
     from toolyard.permissions.verdict import answer_always
 
+    if answer is None:
+        return answer_always(allowed=True, reason="typed at the command line")
     return answer_always(allowed=answer, reason="answered with --yes" if answer else "answered with --no")
 
 
+def asking() -> Approver:
+    """A person at this terminal."""
+    from toolyard.cli.approver import TerminalApprover
+
+    return TerminalApprover()
+
+
 async def call_once(
-    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver | None
+    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver
 ) -> int:
     from toolyard.cli.tool_log import show_tool_log
 

@@ -26,6 +26,10 @@ COMMANDS = {
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
     "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
     "doctor": ("toolyard.cli.doctor:doctor", "Look whether everything is there that tools need."),
+    "permissions": (
+        "toolyard.cli.permissions:permissions",
+        "Say what may run: check, test, list, allow, deny, revoke.",
+    ),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "audit": ("toolyard.cli.audit:audit", "Look into the audit log: show, verify."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),

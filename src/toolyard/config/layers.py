@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 __all__ = ["STRUCTURE", "Layer", "effective_config", "layers_of", "mapping", "merge_deep", "provider_of"]
 
 STRUCTURE = frozenset(
-    {"$schema", "agents", "providers", "plugins", "plugin_policy", "plugin_cache_dir", "mixins", "mixin_policy"}
+    {
+        "$schema",
+        "agents",
+        "providers",
+        "plugins",
+        "plugin_policy",
+        "plugin_cache_dir",
+        "mixins",
+        "mixin_policy",
+        "permissions",
+    }
 )
 """Keys that arrange the file instead of configuring an agent."""
 

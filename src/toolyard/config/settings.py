@@ -16,7 +16,9 @@ __all__ = [
     "MixinPolicy",
     "NodeSettings",
     "OutputSettings",
+    "PermissionSettings",
     "PluginPolicy",
+    "Preset",
     "ResourceLimits",
 ]
 
@@ -101,6 +103,22 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
     on_failure: Literal["continue", "stop"] = "continue"
 
 
+Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
+
+
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`permissions`: which calls may happen. A rule is a pattern of commands, or an object that says more."""
+
+    preset: Preset = "workspace"
+    allow: list[str | dict[str, Any]] = []
+    ask: list[str | dict[str, Any]] = []
+    deny: list[str | dict[str, Any]] = []
+    allowed_commands: list[str] | None = None
+    """The programs of the preset `allowlist`."""
+    ask_timeout_seconds: Seconds = 300
+    """How long a question waits for its answer, which is no after that."""
+
+
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "plugin_policy": PluginPolicy,
     "mixin_policy": MixinPolicy,
@@ -135,6 +153,9 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
     system_message: str | dict[str, Any] | UnsetType = UNSET
     working_directory: Annotated[str | UnsetType, Meta(description="The folder that bash tools run in.")] = UNSET
     output: OutputSettings | UnsetType = UNSET
+    permissions: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="Which calls may happen: preset, allow, ask and deny add up.")
+    ] = UNSET
 
 
 class NodeSettings(LayerSettings, frozen=True, kw_only=True):
