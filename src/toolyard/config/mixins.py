@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.config.layers import mapping, merge_deep
 from toolyard.config.mixin_circles import in_order, references_in_circles
-from toolyard.config.origins import Merged, Origins
+from toolyard.config.origins import Merged, Origins, dotted
 from toolyard.config.problems import ConfigProblem
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Expansion:
         """The new document."""
         config = {key: value for key, value in self._document.value.items() if key != "mixins"}
         nodes = list(nodes_of(config))
-        refs = {pointer: self._known_refs(pointer, node, (".".join(map(str, pointer)),)) for pointer, node in nodes}
+        refs = {pointer: self._known_refs(pointer, node, (dotted(pointer),)) for pointer, node in nodes}
         self._expand_all(self._follow([ref for found in refs.values() for ref in found]))
         for section in {pointer[0] for pointer, _ in nodes}:
             config[section] = dict(config[section])
@@ -77,10 +77,12 @@ class Expansion:
         known: list[str] = []
         refs = node.get(REFS)
         for index, ref in enumerate(refs if isinstance(refs, list) else ()):
-            if ref in self._mixins if isinstance(ref, str) else False:
+            if not isinstance(ref, str):
+                continue  # said with all that is not what its key takes
+            if ref in self._mixins:
                 known.append(ref)
                 self._chains.setdefault(ref, (*chain, ref))
-            elif isinstance(ref, str):
+            else:
                 self._say(
                     "mixin_unknown",
                     f"there is no mixin '{ref}': {way((*chain, ref))}",
@@ -126,7 +128,7 @@ class Expansion:
     def _is_shallow_enough(self, ref: str, pointer: Pointer, node: JsonObject) -> bool:
         if self._heights[ref] <= self._policy.max_depth:
             return True
-        chain = [".".join(map(str, pointer)), ref]
+        chain = [dotted(pointer), ref]
         while below := self._merged[("mixins", chain[-1])].refs:
             chain.append(max(below, key=self._heights.__getitem__))
         self._say(
@@ -161,5 +163,5 @@ class Expansion:
 
 
 def way(chain: Sequence[str]) -> str:
-    """A chain of names, as a person reads it."""
-    return " → ".join(chain)
+    """A chain of names, as a person reads it; of a long one both ends."""
+    return " → ".join(chain if len(chain) <= 24 else (*chain[:18], "…", *chain[-3:]))
