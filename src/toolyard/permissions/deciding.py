@@ -105,10 +105,11 @@ def without_secrets(verdict: Verdict, redact: Callable[[str], str]) -> Verdict:
         return verdict
     parts = tuple(replace(part, text=redact(part.text), reason=redact(part.reason)) for part in verdict.parts)
     holds_secret = any(redact(offer.text) != offer.text for offer in verdict.offers)
+    offers = tuple(replace(offer, source=redact(offer.source)) for offer in verdict.offers)
     return replace(
         verdict,
         reason=redact(verdict.reason),
         parts=parts,
-        offers=() if holds_secret else verdict.offers,
+        offers=() if holds_secret else offers,
         shown=redact(verdict.shown),
     )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["PathIndex", "is_inside", "parse_path_pattern", "resolved"]
 
 DEEP = "**"
+NOWHERE = "/dev/null/nowhere"
+"""A path that no file has."""
 
 
 def parse_path_pattern(text: str) -> tuple[str, ...] | BadPattern:
@@ -31,9 +33,12 @@ def parse_path_pattern(text: str) -> tuple[str, ...] | BadPattern:
 
 
 def resolved(path: str, folder: str) -> tuple[str, str]:
-    """A path made absolute, as it is written and as symbolic links lead."""
-    written = os.path.normpath(os.path.join(folder, path))
-    return written, os.path.realpath(os.path.join(folder, path))
+    """A path made absolute, as it is written and as symbolic links lead; nowhere if there can be no such path."""
+    joined = os.path.join(folder, path)
+    try:
+        return os.path.normpath(joined), os.path.realpath(joined)
+    except ValueError:  # a NUL character, or half a character
+        return NOWHERE, NOWHERE
 
 
 def is_inside(path: str, folder: str) -> bool:

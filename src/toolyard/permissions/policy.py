@@ -72,8 +72,7 @@ class RulePolicy:
             return f"{texts} allowed for this session"
         workspace = self._circumstances(request).workspace
         for offer in verdict.offers:
-            source = request.redact(offer.source)
-            self.grants.add("allow", offer.rule, workspace=workspace, source=source, by="answered with always")
+            self.grants.add("allow", offer.rule, workspace=workspace, source=offer.source, by="answered with always")
         return f"{texts} allowed from now on"
 
     def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeReader"]
 
-DEEPEST = 120
+DEEPEST = 64
 MOST_COMMANDS = 50
 BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*\Z")
 BETWEEN_WORDS = re.compile(rb"(?:\\\n)*[ \t](?:[ \t]|\\\n)*\Z")
