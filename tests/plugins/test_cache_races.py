@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_one_who_waits_takes_over_when_the_first_is_killed(command, tmp_path):
     ):
         locks = tmp_path / "cache" / ".locks"
         while not list(locks.glob("*")) and first.poll() is None:
-            pass
+            time.sleep(0.01)
         first.kill()
         out, error = second.communicate(timeout=PATIENCE)
         assert second.returncode == 0, error

@@ -62,7 +62,7 @@ BAD = {
     "exits": ("import sys\nsys.exit(3)\n", "plugin_import_exit", "sys.exit(3)", 2),
     "interrupts": ("raise KeyboardInterrupt\n", "plugin_import", "KeyboardInterrupt", 1),
     "imports": ("import no_such_module_at_all\n", "plugin_import", "No module named 'no_such_module_at_all'", 1),
-    "hangs": ("import time\nwhile True: time.sleep(0.01)\n", "plugin_import_timeout", "2 seconds", None),
+    "hangs": ("import time\nwhile True: time.sleep(0.01)\n", "plugin_import_timeout", "5 seconds", None),
     "misspelt": ("def great() -> str:\n    return ''\n", "plugin_entry", "has no 'greet'", None),
     "untyped": ("def greet(x: object) -> str:\n    return ''\n", "plugin_signature", "cannot be a tool", 1),
     "no plugin": ("class greet:\n    pass\n", "plugin_entry", "is no plugin", 1),
@@ -75,7 +75,7 @@ async def test_a_plugin_that_cannot_be_loaded_is_named_and_the_others_work(yard,
     module, code, words, line = BAD[case]
     plain(yard.folder / "bad", module)
     plain(yard.folder / "good", greeting("fine", "fine"), "plugin.fine")
-    policy = {"python_import_timeout_seconds": 2} if case == "hangs" else {}
+    policy = {"python_import_timeout_seconds": 5} if case == "hangs" else {}
     async with yard.app("path:bad", "path:good", plugin_cache_dir="cache", policy=policy) as app:
         (problem,) = app.get_config_errors()
         assert problem["type"] == code

@@ -198,7 +198,7 @@ async def test_arguments_that_are_no_object_run_nothing(yard, arguments):
             '{"plugins": [{"bash_tool": {"path": "nowhere"}}], "plugin_policy": {"allow_bash_tools": true}}',
             "plugin_missing",
         ),
-        ('{"plugins": ["some.module.Class"]}', "plugin_unsupported"),
+        ('{"plugins": ["some.module.Class"]}', "plugin_entry"),
         ('{"plugin_policy": []}', "config_type"),
         ('{"plugin_policy": {"bash_timeout_seconds": -1}}', "config_type"),
         ('{"plugin_policy": {"bash_timeout_seconds": "60"}}', "config_type"),

@@ -259,7 +259,7 @@ class Later:
         return "from later"
 """
     yard.file("features.py", module)
-    policy = {"python_timeout_seconds": 1}
+    policy = {"python_timeout_seconds": 5}
     async with yard.app("path:features.py", FEATURE, policy=policy, system_message="from the first") as app:
         result = await app.system_message()
         assert result.text == "from later\n\nfrom the first"
