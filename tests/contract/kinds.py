@@ -6,12 +6,14 @@ row says why, and the tests of that behaviour are skipped with these words.
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from support import need
 from toolyard.core.tool import Failure, ToolResult
 from yard import STRING, Yard
 
@@ -147,6 +149,38 @@ def write_shell_session(yard: Yard, behaviour: Behaviour, limit: float) -> Writt
     )
 
 
+NODE: dict[Behaviour, str] = {
+    "echo": "context.write(value)",
+    "fail": "throw new Error('broken')",
+    "hang": """
+      const pids = [process.pid, child.spawn("sleep", ["300"]).pid];
+      pids.push(child.spawn("setsid", ["sleep", "300"]).pid);
+      pids.push(child.spawn("sleep", ["300"], { detached: true, stdio: "ignore" }).pid);
+      fs.writeFileSync("@/pids", pids.join("\\n") + "\\n");
+      fs.writeFileSync("@/here", "ready\\n");
+      await new Promise(() => {})""",
+    "flood": f"context.write('HEAD'); await context.write('x'.repeat({FLOOD})); context.write('TAIL')",
+    "crash": "process.kill(process.pid, 'SIGKILL'); await new Promise(() => {})",
+    "leak": "context.write(fs.readFileSync('@/secret', 'utf8'))",
+    "read": "let n = 0; for await (const piece of process.stdin) n += piece.length; context.write(`rest:${n}`)",
+    "meet": """
+      fs.writeFileSync("@/here", `${value}\\n`);
+      while (!fs.existsSync("@/go")) await new Promise((go) => setTimeout(go, 100));
+      context.write(value)""",
+    "log": "fs.appendFileSync('@/log', `${value}\\n`)",
+}
+"""The same in JavaScript."""
+
+
+def write_node(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    need("node")
+    code = NODE[behaviour].replace("@", str(yard.folder))
+    head = "import child from 'node:child_process';\nimport fs from 'node:fs';\n"
+    tool = f"description: 'A probe.', parameters: {json.dumps(SCHEMA)}, async run({{ value }}, context) {{\n{code}\n}}"
+    yard.file("probe.mjs", f"{head}export default {{ {tool} }};\n")
+    return Written(plugin="node:probe.mjs", arguments=value_argument, policy={"node_timeout_seconds": limit})
+
+
 def printed(result: ToolResult) -> str:
     return str((result.data or {})["stdout"])
 
@@ -155,6 +189,8 @@ KINDS = [
     Kind(name="bash_script", write=write_bash_script),
     Kind(name="bash_script", write=write_bash_comments, id="bash_comments"),
     Kind(name="manifest_command", write=write_manifest),
+    # An error that is thrown has no code of its own.
+    Kind(name="node_module", write=write_node, exit_code=1),
     # An exit code is an answer there, whatever it is.
     Kind(name="shell_command", write=write_shell_command, tool="shell", said=printed, failure=None),
     Kind(

@@ -254,3 +254,10 @@ async def test_C14_a_second_start_knows_the_tools_without_starting_anything(yard
     async with yard.open(config) as app:
         assert (app._children.keeper_pid, app.tool_specs()) == (None, specs)
         assert await call(app, "again", {"text": "x"}) == "x"
+
+
+async def test_C14_a_setting_that_a_tool_asks_for_is_a_known_key(yard):
+    yard.module("return context.config", more="configKeys: ['smtp_user', 'plugin_cash_dir'],")
+    async with yard.app("node:probe.mjs", smtp_user="ada", plugin_cash_dir="x") as app:
+        assert codes(app) == []
+        assert json.loads(await call(app)) == {"smtp_user": "ada", "plugin_cash_dir": "x"}

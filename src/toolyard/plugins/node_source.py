@@ -74,7 +74,10 @@ class NodeSource:
 
     def plugins(self) -> Sequence[Plugin]:
         """Each tool is a plugin of its own, on or off by itself."""
-        return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool]) for tool in self._tools]
+        return [
+            Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool], config_keys=tool.listed.config_keys)
+            for tool in self._tools
+        ]
 
     def tools(self) -> Sequence[NodeModuleTool]:
         """The tools themselves."""
