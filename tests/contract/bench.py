@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from contract.kinds import Behaviour, Kind, Written
 from support import PATIENCE
 from toolyard.app import AgentApplication
@@ -24,17 +22,11 @@ class Bench:
         self.kind = kind
         self.yard = yard
 
-    def need(self, ability: str) -> None:
-        """Skip where the kind cannot do it, in the row's own words."""
-        if ability in self.kind.cannot:
-            pytest.skip(f"{self.kind}: {self.kind.cannot[ability]}")
-
     @asynccontextmanager
     async def tool(
         self, behaviour: Behaviour, *, limit: float = PATIENCE, options: dict[str, Any] | None = None, **settings: Any
     ) -> AsyncIterator[Loaded]:
         """Write the tool, load it, and call it as often as is wanted."""
-        self.need(behaviour)
         written = self.kind.write(self.yard, behaviour, limit)
         settings = {**written.settings, **settings}
         config = self.yard.config(written.plugin, policy=dict(written.policy), **settings)

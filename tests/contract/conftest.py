@@ -13,6 +13,20 @@ from support import Signpost
 from yard import Yard
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a kind cannot do by its nature; its row says why."""
+    impossible = [item for item in items if is_impossible(item)]
+    if impossible:
+        config.hook.pytest_deselected(items=impossible)
+        items[:] = [item for item in items if item not in impossible]
+
+
+def is_impossible(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("ability")
+    kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")
+    return bool(mark and kind and mark.args[0] in kind.cannot)
+
+
 @pytest.fixture(params=KINDS, ids=str)
 def kind(request: pytest.FixtureRequest) -> Kind:
     return request.param

@@ -1,7 +1,7 @@
 """Every kind of tool, as one row each: who can write a tool of that kind that behaves in a given way.
 
 A new kind is a function that writes its tools and a row in `KINDS`. Where a kind cannot behave so by its nature, its
-row says why, and the tests of that behaviour are skipped with these words.
+row says why, and the tests of that behaviour are left out for it.
 """
 
 from __future__ import annotations
@@ -181,6 +181,49 @@ def write_node(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
     return Written(plugin="node:probe.mjs", arguments=value_argument, policy={"node_timeout_seconds": limit})
 
 
+PYTHON: dict[Behaviour, str] = {
+    "echo": "return value",
+    "fail": 'raise ToolError("broken")',
+    "hang": """
+    say(HERE, "ready")
+    await asyncio.sleep(3600)""",
+    "flood": f'return "HEAD" + "x" * {FLOOD} + "TAIL"',
+    "leak": 'return (FOLDER / "secret").read_text()',
+    "meet": """
+    say(HERE, value)
+    while not (FOLDER / "go").exists():
+        await asyncio.sleep(0.05)
+    return value""",
+    "log": 'say(FOLDER / "log", value)',
+}
+
+
+def write_python(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    code = PYTHON[behaviour]
+    yard.file(
+        "probe.py",
+        f"""
+import asyncio
+from pathlib import Path
+from typing import Annotated
+from toolyard.plugins.contract import ToolError, tool
+
+FOLDER = Path({str(yard.folder)!r})
+HERE = FOLDER / "here"
+
+def say(path, text):
+    with path.open("a") as file:
+        file.write(text + "\\n")
+
+@tool
+async def probe(value: Annotated[str, "A text."]):
+    "A probe."
+    {code}
+""",
+    )
+    return Written(plugin="path:probe.py", arguments=value_argument, policy={"python_timeout_seconds": limit})
+
+
 def printed(result: ToolResult) -> str:
     return str((result.data or {})["stdout"])
 
@@ -198,5 +241,16 @@ KINDS = [
         write=write_shell_session,
         tool="bash",
         cannot={"side_by_side": "one shell runs one command at a time"},
+    ),
+    Kind(
+        name="python",
+        write=write_python,
+        exit_code=1,
+        processes=0,
+        streams=False,
+        cannot={
+            "crash": "it is part of the application, and ends with it",
+            "read": "it has no standard input of its own",
+        },
     ),
 ]

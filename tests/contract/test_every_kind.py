@@ -126,8 +126,8 @@ async def test_twenty_calls_at_once_are_answered_each_with_its_own_in_their_orde
     assert sorted(bench.finished()) == sorted(TWENTY)
 
 
+@pytest.mark.ability("side_by_side")
 async def test_twenty_calls_run_side_by_side(bench: Bench, here: Signpost):
-    bench.need("side_by_side")
     async with bench.tool("meet") as tool:
         turn = asyncio.create_task(tool.turn(TWENTY))
         arrived: list[str] = []
@@ -139,6 +139,7 @@ async def test_twenty_calls_run_side_by_side(bench: Bench, here: Signpost):
     assert {id: bench.said(result) for id, result in results.items()} == {value: value for value in TWENTY}
 
 
+@pytest.mark.ability("crash")
 async def test_a_tool_that_is_killed_is_an_answer_and_the_next_call_works(bench: Bench):
     async with bench.tool("crash") as tool:
         for _ in range(2):
@@ -175,6 +176,7 @@ async def test_secrets_are_in_no_result_no_event_and_no_record(bench: Bench, mon
         assert "tok-1234567890" not in repr(place)
 
 
+@pytest.mark.ability("read")
 async def test_standard_input_is_at_its_end(bench: Bench):
     async with bench.tool("read") as tool:
         assert bench.said(await tool()).strip() == "rest:0"
