@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from toolyard.process.output import HeadTail
@@ -47,6 +48,11 @@ class Outlet:
         self._waiting: list[tuple[Stream, str]] = []
         self._printed = HeadTail(limit, spill_to=spill_to)
         self._closed = False
+
+    @cached_property
+    def no_input(self) -> TextIO:
+        """A stream at its end; one for each call, since a tool may close it."""
+        return io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
 
     def write(self, stream: Stream, text: str) -> None:
         """Take printed text, which is kept: a tool that returns nothing answers with it."""
@@ -157,15 +163,14 @@ class RoutedInput:
         self.behind = behind
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.behind if CURRENT.get() is None else nothing_to_read(), name)
+        return getattr(self._stream(), name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.behind if CURRENT.get() is None else nothing_to_read())
+        return iter(self._stream())
 
-
-def nothing_to_read() -> TextIO:
-    """A stream at its end; a new one each time, for a tool may close it."""
-    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    def _stream(self) -> TextIO:
+        outlet = CURRENT.get()
+        return self.behind if outlet is None else outlet.no_input
 
 
 class Router:
