@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import sys
 import threading
@@ -150,6 +151,33 @@ async def test_a_tool_that_returns_nothing_answers_with_what_it_printed():
     for function in (report, report_later):
         async with open_plugin(function) as plugin:
             assert (await plugin.call(function.__name__, {})).text == "all is well\n"
+
+
+async def test_standard_input_is_at_its_end(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("meant for the application\n"))
+
+    def read() -> dict:
+        seen = [sys.stdin.read(), sys.stdin.readline(), list(sys.stdin), sys.stdin.buffer.read().decode()]
+        try:
+            seen.append(input())
+        except EOFError:
+            seen.append("the end")
+        return {"seen": seen, "terminal": sys.stdin.isatty() or sys.stdout.isatty()}
+
+    async with open_plugin(read) as plugin:
+        result = await plugin.call("read", {})
+    assert result.data == {"seen": ["", "", [], "", "the end"], "terminal": False}
+    assert sys.stdin.read() == "meant for the application\n"
+
+
+async def test_a_tool_cannot_hand_our_streams_to_a_process():
+    def hand_on() -> None:
+        sys.stdout.fileno()
+
+    async with open_plugin(hand_on) as plugin:
+        result = await plugin.call("hand_on", {})
+    assert result.failure == "crash"
+    assert "pipes" in result.text
 
 
 async def test_two_tools_that_print_at_once_keep_their_output_apart():
@@ -361,11 +389,16 @@ async def test_long_answers_keep_their_head_and_tail():
     def long() -> str:
         return "a" * 3_000_000
 
-    async with open_plugin(long) as plugin:
-        result = await plugin.call("long", {})
-    assert result.truncated
-    assert result.bytes_out == 3_000_000
-    assert len(result.text) < 1_100_000
+    def long_printed() -> None:
+        for _ in range(30):
+            sys.stdout.write("a" * 100_000)
+
+    for function in (long, long_printed):
+        async with open_plugin(function) as plugin:
+            result = await plugin.call(function.__name__, {})
+        assert result.truncated
+        assert result.bytes_out == 3_000_000
+        assert 1_000_000 < len(result.text) < 1_100_000
 
 
 async def test_two_hundred_calls_at_once():

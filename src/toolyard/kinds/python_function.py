@@ -90,12 +90,12 @@ class PythonTool:
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it; what it prints is partial output, what it returns the answer."""
-        outlet = Outlet(context.emit, late=log.debug)
+        outlet = Outlet(context.emit, late=log.debug, limit=context.output_limit, spill_to=context.spill_to)
         call = self._context(plan, context, outlet)
         try:
             ended = await self._run(await self._callee.ready(plan.prepared, call), outlet, call)
         finally:
-            printed = outlet.close().text
+            printed = outlet.close()
         match ended:
             case Returned(value=value):
                 return succeeded(value, printed, context)
@@ -103,7 +103,7 @@ class PythonTool:
                 log.info("tool '%s' failed", self.spec.name, exc_info=error)
                 return failed(self.spec.name, error, self._roots, context)
             case OutOfTime():
-                return timed_out(self.spec.name, self.spec.timeout or 0, printed, context)
+                return timed_out(self.spec.name, self.spec.timeout or 0, printed.text, context)
 
     async def _run(self, work: Work, outlet: Outlet, call: ToolContext) -> Returned | Raised | OutOfTime:
         return await run_authored(

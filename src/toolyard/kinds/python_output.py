@@ -1,18 +1,21 @@
-"""What Python tools print: never on the application's own streams, but as the output of the call that runs."""
+"""The standard streams of Python tools: what they print is the output of their call, and there is nothing to read."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import sys
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from toolyard.process.output import HeadTail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from toolyard.core.tool import Stream
     from toolyard.process.output import Captured
@@ -22,12 +25,20 @@ __all__ = ["Outlet", "routed"]
 CURRENT: ContextVar[Outlet | None] = ContextVar("toolyard_outlet", default=None)
 """Where the running tool's output goes; tasks inherit it, and so does the thread of a call."""
 MOST_KEPT = 65_536
+"""How much is kept of what is printed outside of calls."""
 
 
 class Outlet:
     """Takes what one call prints and emits, from whatever thread, and hands it on in the thread of the loop."""
 
-    def __init__(self, emit: Callable[[Stream, str], None] | None, *, late: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        emit: Callable[[Stream, str], None] | None,
+        *,
+        late: Callable[[str], None],
+        limit: int = MOST_KEPT,
+        spill_to: Path | None = None,
+    ) -> None:
         self._emit = emit
         self._late = late
         """Takes what comes after the end of the call."""
@@ -35,8 +46,13 @@ class Outlet:
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._waiting: list[tuple[Stream, str]] = []
-        self._printed = HeadTail(MOST_KEPT)
+        self._printed = HeadTail(limit, spill_to=spill_to)
         self._closed = False
+
+    @cached_property
+    def no_input(self) -> TextIO:
+        """A stream at its end; one for each call, since a tool may close it."""
+        return io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
 
     def write(self, stream: Stream, text: str) -> None:
         """Take printed text, which is kept: a tool that returns nothing answers with it."""
@@ -108,6 +124,12 @@ class Routed:
         """A tool has no terminal."""
         return CURRENT.get() is None and self.behind.isatty()
 
+    def fileno(self) -> int:
+        """A tool has no descriptor of ours to hand on."""
+        if CURRENT.get() is None:
+            return self.behind.fileno()
+        raise io.UnsupportedOperation("a tool's output has no descriptor; give a process pipes")
+
     @property
     def buffer(self) -> Any:
         """The same for bytes."""
@@ -134,6 +156,23 @@ class RoutedBytes:
         """Nothing is kept back."""
 
 
+class RoutedInput:
+    """Standard input that is at its end for a tool: what comes there is meant for the application."""
+
+    def __init__(self, behind: TextIO) -> None:
+        self.behind = behind
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream(), name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stream())
+
+    def _stream(self) -> TextIO:
+        outlet = CURRENT.get()
+        return self.behind if outlet is None else outlet.no_input
+
+
 class Router:
     """Puts the routed streams in place while a tool runs, and the old ones back after the last."""
 
@@ -149,6 +188,8 @@ class Router:
                 sys.stdout = cast("TextIO", Routed(sys.stdout, "stdout"))
             if sys.stderr is not None and not isinstance(sys.stderr, Routed):
                 sys.stderr = cast("TextIO", Routed(sys.stderr, "stderr"))
+            if sys.stdin is not None and not isinstance(sys.stdin, RoutedInput):
+                sys.stdin = cast("TextIO", RoutedInput(sys.stdin))
 
     def leave(self) -> None:
         """One less."""
@@ -158,6 +199,8 @@ class Router:
                 sys.stdout = sys.stdout.behind
             if self._users == 0 and isinstance(sys.stderr, Routed):
                 sys.stderr = sys.stderr.behind
+            if self._users == 0 and isinstance(sys.stdin, RoutedInput):
+                sys.stdin = sys.stdin.behind
 
 
 ROUTER = Router()

@@ -27,11 +27,13 @@ LONGEST_MESSAGE = 2000
 MOST_FRAMES = 4
 
 
-def succeeded(value: Any, printed: str, context: CallContext) -> ToolResult:
+def succeeded(value: Any, printed: Captured, context: CallContext) -> ToolResult:
     """The answer of a tool that came to its end; one that returned nothing answers with what it printed."""
     if isinstance(value, ToolResult):
         return value
-    text, data = as_text(printed if value is None else value)
+    if value is None:
+        return ToolResult(text=printed.text, bytes_out=printed.total_bytes, truncated=printed.truncated)
+    text, data = as_text(value)
     return answer(text, context, data=data)
 
 
