@@ -189,6 +189,7 @@ PYTHON: dict[Behaviour, str] = {
     await asyncio.sleep(3600)""",
     "flood": f'return "HEAD" + "x" * {FLOOD} + "TAIL"',
     "leak": 'return (FOLDER / "secret").read_text()',
+    "read": 'return f"rest:{len(sys.stdin.read())}"',
     "meet": """
     say(HERE, value)
     while not (FOLDER / "go").exists():
@@ -204,6 +205,7 @@ def write_python(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
         "probe.py",
         f"""
 import asyncio
+import sys
 from pathlib import Path
 from typing import Annotated
 from toolyard.plugins.contract import ToolError, tool
@@ -250,7 +252,6 @@ KINDS = [
         streams=False,
         cannot={
             "crash": "it is part of the application, and ends with it",
-            "read": "it has no standard input of its own",
         },
     ),
 ]
