@@ -206,7 +206,11 @@ def book_of(places: Places, rules: Path | None, agent: str) -> RuleBook | None:
     """The rules of a file, or those in force; None when they cannot be read, which is said."""
     if rules is None:
         policy = policy_in_force(places)
-        show_problems([*policy.sections.of(agent).problems, *policy.problems()])
+        section = policy.sections.of(agent)
+        show_problems([*section.problems, *policy.problems()])
+        if not section.is_configured:
+            show_note("no 'permissions' are configured, so calls are not asked about; this is what 'workspace' says")
+            section.is_configured = True
         return policy.book(agent, os.getcwd())
     from toolyard.config.document import read_document
     from toolyard.config.problems import ConfigProblem
