@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Catalog", "Shadowed"]
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadowed:
     """A tool that lost its name to an earlier registration."""
