@@ -174,7 +174,9 @@ def test_compiled_packages_are_shared_and_the_plugins_own_are_not(tmp_path, monk
     shared = tmp_path / "site" / "compiled_thing"
     shutil.copytree(compiled, shared)
     (shared / "__init__.py").write_text("import pure_dependency\nKIND = 'compiled'\n")
-    write(tmp_path / "site", {"pure_dependency.py": "X = 1\n", "own/__init__.py": "import compiled_thing\n"})
+    metadata = {"compiled_thing-1.dist-info/METADATA": "Name: compiled-thing\nVersion: 1\n"}
+    pure = {"pure_dependency.py": "X = 1\n", "own/__init__.py": "import compiled_thing\n"}
+    write(tmp_path / "site", {**pure, **metadata})
     space = ImportSpace([str(tmp_path / "site")], ["own.Plugin"])
     own = space.load("own")
     assert own.compiled_thing.__name__ == "compiled_thing"

@@ -4,8 +4,8 @@ The modules of a space are imported under a prefix of their own and find each ot
 `__builtins__` hold an `__import__` that looks into the space first, also when a function imports long after. Everything
 else, the standard library and what is installed beside us, is shared.
 
-Compiled modules cannot be private, since most of them can be loaded only once in a process. Where a plugin brings
-such, only its own packages are private; the rest is found under its plain name after everything else.
+Compiled modules cannot be private, since most of them can be loaded only once in a process. Where such are installed
+with a plugin, only its own packages are private; the rest is found under its plain name after everything else.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ImportSpace:
     def __init__(self, roots: Sequence[str], entries: Iterable[str] = ()) -> None:
         self.roots = list(roots)
         self.prefix = f"{PREFIX}{next(NUMBERS)}"
-        self.compiled = any(map(has_compiled, self.roots))
+        self.compiled = any(is_site(root) and has_compiled(root) for root in self.roots)
         self._own = {entry.partition(".")[0] for entry in entries}
         self._owned: dict[str, bool] = {}
         self._importlib = SpaceImportlib(self)
@@ -189,6 +189,14 @@ def install_finders() -> None:
         if PrivateFinder not in sys.meta_path:
             sys.meta_path.insert(0, PrivateFinder)
             sys.meta_path.append(SharedFinder)
+
+
+def is_site(folder: str) -> bool:
+    """Whether packages were installed into a folder; one that they only lie in may be as large as a whole project."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def has_compiled(folder: str) -> bool:
