@@ -30,7 +30,6 @@ class Registration:
     pointer: Pointer | None
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadowed:
     """A plugin that lost its id, or a tool that lost its name, to an earlier registration."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -141,11 +142,18 @@ async def adopt_instance(
         message, hint = f"'{entry}' has no id", 'give the class an attribute: id = "my_plugin"'
         return Adopted(problems=[problem("plugin_id", message, hint, where)])
     enabled = getattr(instance, "default_enabled", True) is not False
+    make = partial(Plugin, id=plugin_id, default_enabled=enabled, instance=instance, config_keys=asked_keys(instance))
     if kind != "tool":
-        return Adopted(plugins=[Plugin(id=plugin_id, kind=kind, tools=(), default_enabled=enabled, instance=instance)])
+        return Adopted(plugins=[make(kind=kind, tools=())])
     tools, problems = await ToolClass(instance, author, timeout=timeout).tools(config, entry, where)
-    plugin = Plugin(id=plugin_id, kind="python", tools=tools, default_enabled=enabled, instance=instance)
+    plugin = make(kind="python", tools=tools)
     return Adopted(plugins=[plugin] if not problems else [], problems=problems)
+
+
+def asked_keys(instance: Any) -> tuple[str, ...]:
+    """The keys of the configuration that it says it asks for."""
+    keys = getattr(instance, "config_keys", ())
+    return tuple(key for key in keys if isinstance(key, str)) if isinstance(keys, list | tuple | set) else ()
 
 
 def kind_of(plugin: Any, wanted: Sequence[str] = ()) -> PluginKind | None:
