@@ -10,7 +10,6 @@ import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from toolyard.cli.render import count, relative
@@ -21,6 +20,7 @@ from toolyard.process.environment import ParentEnvironment, looks_like_credentia
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from toolyard.config.configuration import Configuration
     from toolyard.config.problems import ConfigProblem
@@ -146,12 +146,9 @@ def check_configuration(problems: Sequence[ConfigProblem], configuration: Config
 
 def check_folders(configuration: Configuration, sessions: Path) -> Iterator[Row]:
     """Whether plugins, sessions and the audit log have a place."""
-    cache = configuration.value.get("plugin_cache_dir")
-    if isinstance(cache, str) and cache:
-        folder = Path(configuration.document.folder) / os.path.expanduser(cache)
-        yield check_folder("plugin cache", folder, "change plugin_cache_dir")
-    else:
-        yield Row(check="plugin cache", status="ok", detail="plugin_cache_dir is not set; nothing is installed")
+    from toolyard.app import default_cache_dir
+
+    yield check_folder("plugin cache", configuration.plugin_cache(default_cache_dir()), "change plugin_cache_dir")
     for check, folder in (("sessions", sessions), ("audit log", sessions / "audit")):
         yield check_folder(check, folder, "toolyard --sessions DIR …")
 

@@ -81,6 +81,13 @@ class Configuration:
             return self.output
         return read_section(OutputSettings, self.for_agent(agent).get("output"))
 
+    def plugin_cache(self, user_cache: Path) -> Path:
+        """`plugin_cache_dir`, relative to the file's folder; by default in the user's cache folder."""
+        named = self.value.get("plugin_cache_dir")
+        if not isinstance(named, str) or not named:
+            return user_cache / "plugins"
+        return Path(os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(named))))
+
     def _nodes(self, section: str) -> Iterator[JsonObject]:
         return map(mapping, mapping(self.value.get(section)).values())
 

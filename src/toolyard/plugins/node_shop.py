@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from toolyard.kinds.content_cache import ContentCache
@@ -48,7 +47,7 @@ def make_node_shop(
     return NodeShop(
         workshop=workshop,
         policy=NodePolicy(
-            cache=plugin_cache(configuration, cache_dir),
+            cache=str(configuration.plugin_cache(cache_dir)),
             install_deps=policy.node_install_deps,
             build=policy.node_build,
             package_manager=policy.node_package_manager,
@@ -56,11 +55,3 @@ def make_node_shop(
             build_command=policy.node_build_command,
         ),
     )
-
-
-def plugin_cache(configuration: Configuration, cache_dir: Path) -> str:
-    """`plugin_cache_dir`, relative to the configuration's folder; by default in the user's cache folder."""
-    named = configuration.value.get("plugin_cache_dir")
-    if not isinstance(named, str) or not named:
-        return str(cache_dir / "plugins")
-    return os.path.abspath(os.path.join(configuration.document.folder, os.path.expanduser(named)))

@@ -94,13 +94,12 @@ class Workshops:
     @cached_property
     def python(self) -> PythonWorkshop:
         """For plugins that are fetched, installed or imported; made for no agent in particular."""
-        from toolyard.plugins.node_shop import plugin_cache
         from toolyard.plugins.python_workshop import PythonWorkshop
 
         return PythonWorkshop(
             children=self._children,
             policy=self._configuration.policy,
-            cache_dir=Path(plugin_cache(self._configuration, self._caches.folder)),
+            cache_dir=self._configuration.plugin_cache(self._caches.folder),
             bundled=BUNDLED,
             document=self._configuration.document,
             config={},
