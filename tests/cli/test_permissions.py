@@ -95,8 +95,16 @@ def test_cases_that_differ_are_printed(toolyard):
     assert "1 as they must be, 3 not" in ran.err
 
 
-@pytest.mark.parametrize("line", ["{", '{"command": "ls"}', '{"command": "ls", "must": "x"}', '{"command": 1, "must": "deny"}',
-                                  '{"command": "ls", "must": "deny", "rules": {"denny": []}}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        '{"command": "ls"}',
+        '{"command": "ls", "must": "x"}',
+        '{"command": 1, "must": "deny"}',
+        '{"command": "ls", "must": "deny", "rules": {"denny": []}}',
+    ],
+)
 def test_a_line_that_is_no_case_is_named(toolyard, line):
     ran = toolyard("permissions", "test", toolyard.file("cases.jsonl", line))
     assert ran.code == 2

@@ -343,7 +343,7 @@ def guard_unzip(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # no
 
 def guard_pieces(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """The names of what it writes are not in its arguments."""
-    if words[1:] and words[1].value not in ("--help", "--version"):
+    if [word.value for word in words[1:]] not in (["--help"], ["--version"]):
         yield Concern(message=f"{words[0].text} writes files")
 
 
