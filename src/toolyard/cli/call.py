@@ -166,7 +166,9 @@ class Watcher:
             case PreviewReady(preview=text):
                 self._preview = text
                 if text and not self._quiet and is_terminal(sys.stderr):
-                    show_note(text, "faint")
+                    from toolyard.shell.visible_text import escaped
+
+                    show_note(escaped(text), "faint")
             case OutputChunk(stream=stream, text=text) if not self._quiet:
                 self.output.add(text, is_error=stream == "stderr")
             case CallFinished(call_id=call_id, duration=duration):

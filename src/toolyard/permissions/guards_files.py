@@ -144,7 +144,7 @@ TAR = options(
 )
 FILE = options(
     flags="""
-        -bcdDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
+        -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
         extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
         uncompress-noreport version help
     """,
@@ -184,6 +184,9 @@ SYSTEMD_READS = frozenset({
     "list-jobs", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "help", "show-environment",
 })  # fmt: skip
 
+XXD_VALUE = re.compile(r"-[cglnosR]|-(?:cols|groupsize|len|name|seek)")
+NO_FILES = names("/dev/null /dev/stderr /dev/stdout")
+TEE_FLAGS = names("-a --append -i --ignore-interrupts -p -ai -ia")
 FIND_SAFE = names("""
     -H -L -P -daystart -depth -d -follow -help --help -ignore_readdir_race -noignore_readdir_race -maxdepth -mindepth
     -mount -noleaf -nowarn -warn -regextype -version --version -xautofs -xdev -amin -anewer -atime -cmin -cnewer
@@ -264,20 +267,24 @@ def second_is_written(given: Given) -> Iterator[Concern]:
 
 
 def guard_xxd(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """The second file is written."""
-    given = options(values="-cglnosR", flags="-abCdeiEhprtuv", complete=True).scan(words[1:])
-    yield from given.concerns
-    yield from second_is_written(given)
+    """The second file is written; behind the first there are no options any more."""
+    at = 1
+    while at < len(words) and (value := words[at].value) is not None and value.startswith("-") and value != "-":
+        at += 2 if XXD_VALUE.fullmatch(value) else 1
+    if any(word.splits for word in words[1:]) or (at < len(words) and words[at].may_be_option):
+        yield Concern(message="what xxd reads and writes is not certain")
+    for word in words[at + 1 : at + 2]:
+        yield Concern(message=f"'{word.text}' is written", writes=word)
 
 
 def guard_tee(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Every file is written."""
+    """Every file is written, also one that is named like an option."""
+    ended = False
     for word in words[1:]:
-        if word.value is None or not word.value.startswith("-"):
-            if word.value not in ("/dev/null", "/dev/stderr", "/dev/stdout"):
-                yield Concern(message=f"tee writes '{word.text}'", writes=word)
-        elif word.value not in ("-a", "--append", "-i", "--ignore-interrupts", "-p", "-ai", "-ia", "--", "-"):
-            yield Concern(message=f"'{word.text}' of tee is not known")
+        if word.value == "--" and not ended:
+            ended = True
+        elif (ended or word.value not in TEE_FLAGS) and word.value not in NO_FILES:
+            yield Concern(message=f"tee writes '{word.text}'", writes=word)
 
 
 def guard_date(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
@@ -336,8 +343,16 @@ def guard_unzip(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # no
 
 def guard_pieces(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """The names of what it writes are not in its arguments."""
-    if words[1:] and words[1].value not in ("--help", "--version"):
+    if [word.value for word in words[1:]] not in (["--help"], ["--version"]):
         yield Concern(message=f"{words[0].text} writes files")
+
+
+def guard_shuf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Repeating has no end, unless it is counted."""
+    given = SHUF.scan(words[1:])
+    yield from given.concerns
+    if given.has("r", "repeat") and not given.has("n", "head-count"):
+        yield Concern(message="shuf does not end by itself")
 
 
 def guard_hostname(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
@@ -382,7 +397,7 @@ FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
     "systemctl": guard_systemctl,
     "sort": guard_by(SORT),
     "gsort": guard_by(SORT),
-    "shuf": guard_by(SHUF),
+    "shuf": guard_shuf,
     "iconv": guard_by(ICONV),
     "fd": guard_by(FD),
     "fdfind": guard_by(FD),

@@ -46,6 +46,7 @@ CURL = options(
         "engine egd-file random-file cacert capath crlfile": "loads other code or trust",
         "location-trusted": "sends credentials elsewhere",
     },
+    dash_is_output=True,
     complete=True,
 )
 CURL_DATA = names("d H data data-ascii data-binary data-urlencode json header url-query w write-out")

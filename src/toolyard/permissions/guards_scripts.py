@@ -194,7 +194,7 @@ AWK_TOKEN = re.compile(
       | (?P<comment>\#[^\n]*)
       | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
       | (?P<word>[A-Za-z_]\w*)
-      | (?P<number>\d[\w.]*|\.\d+)
+      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
       | (?P<operator>\|\||&&|>=|<=|==|!=|\+\+|--|\*\*=?|[-+*%^]=|>>|[-+*%^!<>|~?:,;(){}\[\]$=&\n])
       | (?P<slash>/)""",
     re.VERBOSE,
@@ -242,7 +242,7 @@ def awk_concern(program: str) -> str | None:
         depth += (text == "(") - (text == ")") if kind == "operator" else 0
         if text == "|" or (printing and depth <= 0 and text in (">", ">>")):
             return "awk writes a file or runs a command"
-        if kind == "operator" and text in ";}\n{":
+        if kind == "operator" and text in ";}{":  # a newline ends no statement behind a comma
             printing, depth = False, 0
         elif kind == "word" and text in ("print", "printf"):
             printing, depth = True, 0

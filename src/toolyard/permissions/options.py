@@ -57,6 +57,8 @@ class Options:
     """Whether the lists have every option there is, so that an unknown one is a concern."""
     single_dash: bool = False
     """Whether long options begin with one dash or two, as in Go and find."""
+    dash_is_output: bool = False
+    """Whether a file called `-` is no file, but the standard output."""
 
     def scan(self, words: Sequence[Word]) -> Given:
         """Read the words behind the program's name."""
@@ -87,6 +89,7 @@ def options(
     harms: dict[str, str] | None = None,
     complete: bool = False,
     single_dash: bool = False,
+    dash_is_output: bool = False,
 ) -> Options:
     """Lists of names; a word with a dash is a row of single letters: `-abc` is a, b and c."""
     spread: dict[str, str] = {}
@@ -100,6 +103,7 @@ def options(
         harms=spread,
         is_complete=complete,
         single_dash=single_dash,
+        dash_is_output=dash_is_output,
     )
 
 
@@ -212,7 +216,7 @@ class Scanner:
         from toolyard.shell.words import literal_word
 
         target = literal_word(value) if isinstance(value, str) else value
-        if target is None or target.value != "-":
+        if target is None or target.value != "-" or not self._table.dash_is_output:
             self.given.concerns.append(Concern(message=f"'{word.text}' writes a file", writes=target))
 
     def _concern(self, message: str) -> None:
