@@ -186,7 +186,7 @@ async def check_once(places: Places, command: str, rules: Path | None, agent: st
 async def test_once(places: Places, file: Path, rules: Path | None, agent: str, as_json: bool) -> int:
     from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
 
-    book = book_of(places, rules, agent)
+    book = book_of(places, rules, agent, says_so=False)
     outcomes: list[CaseOutcome] = []
     for case in read_cases(file):
         outcome = case.message if isinstance(case, BadCase) else await run_case(case, book)
@@ -202,14 +202,15 @@ async def test_once(places: Places, file: Path, rules: Path | None, agent: str, 
     return 1 if any(not outcome.passed for outcome in outcomes) else 0
 
 
-def book_of(places: Places, rules: Path | None, agent: str) -> RuleBook | None:
+def book_of(places: Places, rules: Path | None, agent: str, *, says_so: bool = True) -> RuleBook | None:
     """The rules of a file, or those in force; None when they cannot be read, which is said."""
     if rules is None:
         policy = policy_in_force(places)
         section = policy.sections.of(agent)
         show_problems([*section.problems, *policy.problems()])
         if not section.is_configured:
-            show_note("no 'permissions' are configured, so calls are not asked about; this is what 'workspace' says")
+            if says_so:
+                show_note("no 'permissions' are configured; this is what the preset 'workspace' says")
             section.is_configured = True
         return policy.book(agent, os.getcwd())
     from toolyard.config.document import read_document
