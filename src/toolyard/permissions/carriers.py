@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.guards_files import find_commands
+from toolyard.permissions.guards_find import find_commands
 from toolyard.permissions.programs import is_carrier, is_shell, names
 from toolyard.shell.words import Word
 

@@ -18,7 +18,7 @@ from toolyard.shell.visible_text import escaped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolyard.permissions.judge import LineVerdict
+    from toolyard.permissions.line_verdict import LineVerdict
     from toolyard.permissions.rules import Rule
     from toolyard.permissions.section import Section
     from toolyard.permissions.verdict import PermissionRequest

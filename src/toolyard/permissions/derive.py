@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.tool import Json
-    from toolyard.permissions.judge import LineVerdict
+    from toolyard.permissions.line_verdict import LineVerdict
     from toolyard.permissions.places import Place
     from toolyard.permissions.rulebook import RuleBook
     from toolyard.shell.reading import Part

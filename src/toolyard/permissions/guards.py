@@ -6,9 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.carriers import only_looks_up
+from toolyard.permissions.guards_archives import ARCHIVE_GUARDS
 from toolyard.permissions.guards_build import BUILD_GUARDS
 from toolyard.permissions.guards_builtins import BUILTIN_GUARDS
 from toolyard.permissions.guards_files import FILE_GUARDS
+from toolyard.permissions.guards_find import guard_find
 from toolyard.permissions.guards_git import git_concerns
 from toolyard.permissions.guards_network import NETWORK_GUARDS
 from toolyard.permissions.guards_scripts import SCRIPT_GUARDS
@@ -24,7 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["concerns_about", "is_never_covered", "place_concern"]
 
-GUARDS = {**FILE_GUARDS, **SCRIPT_GUARDS, **NETWORK_GUARDS, **BUILD_GUARDS, **BUILTIN_GUARDS}
+GUARDS = {
+    **ARCHIVE_GUARDS,
+    **BUILD_GUARDS,
+    **BUILTIN_GUARDS,
+    **FILE_GUARDS,
+    **NETWORK_GUARDS,
+    **SCRIPT_GUARDS,
+    **dict.fromkeys(("find", "gfind"), guard_find),
+}
 RUNNERS: dict[str, tuple[tuple[str, ...], ...]] = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "uvx"), ((),)),
     "pipx": (("run",),),

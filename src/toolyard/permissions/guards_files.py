@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.places import Place
     from toolyard.shell.words import Word
 
-__all__ = ["FILE_GUARDS", "find_commands"]
+__all__ = ["FILE_GUARDS"]
 
 RUNS = "runs another program"
 WRITES = "writes a file"
@@ -116,32 +115,6 @@ MAN = options(
     },
     complete=True,
 )
-TAR = options(
-    flags="""
-        -tvzjJaZhpPOnBiRGSWkUmdwlso list verbose gzip gunzip ungzip bzip2 xz zstd lzma lzip lzop compress uncompress
-        auto-compress dereference utc full-time numeric-owner wildcards no-wildcards anchored no-anchored ignore-case
-        no-ignore-case no-recursion recursion show-defaults show-omitted-dirs block-number ignore-zeros help version
-        usage test-label diff compare null force-local no-auto-compress exclude-vcs exclude-backups exclude-caches
-        to-stdout
-    """,
-    values="""
-        -fCXKNbHVLg file directory exclude exclude-from strip-components starting-file newer after-date newer-mtime
-        blocking-factor record-size format label quoting-style sort transform xform warning
-    """,
-    optional="occurrence checkpoint totals one-top-level",
-    harms={
-        "-I use-compress-program": RUNS,
-        "-T files-from": "reads names, and options among them, from a file",
-        "-F info-script new-volume-script": RUNS,
-        "to-command rsh-command rmt-command checkpoint-action": RUNS,
-        "-x extract get": "writes the files of the archive",
-        "-cruA create append update concatenate catenate delete add-file": "writes an archive",
-        "index-file volno-file listed-incremental": WRITES,
-        "remove-files recursive-unlink unlink-first overwrite": "removes files",
-        "-M multi-volume": "may run another program",
-    },
-    complete=True,
-)
 FILE = options(
     flags="""
         -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
@@ -150,12 +123,6 @@ FILE = options(
     """,
     values="-eFfmP exclude exclude-quiet separator files-from magic-file parameter",
     harms={"-C compile": WRITES},
-    complete=True,
-)
-UNZIP = options(
-    flags="-lvtpZzqncaC1",
-    values="-PxI",
-    harms={"-duofjbDLKXVM:^T": "writes the files of the archive"},
     complete=True,
 )
 ONLY_PAGERS = options(harms={"pager": RUNS, "output": WRITES})
@@ -171,7 +138,6 @@ TAIL = options(
     values="-ncs lines bytes pid sleep-interval max-unchanged-stats",
     harms={"-fF follow": "does not end by itself"},
 )
-ZIP = options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"})
 INSTALL = options(harms={"-s strip strip-program": RUNS})
 OPENSSL = options(
     writes="out writerand sess_out keylogfile",
@@ -187,69 +153,6 @@ SYSTEMD_READS = frozenset({
 XXD_VALUE = re.compile(r"-[cglnosR]|-(?:cols|groupsize|len|name|seek)")
 NO_FILES = names("/dev/null /dev/stderr /dev/stdout")
 TEE_FLAGS = names("-a --append -i --ignore-interrupts -p -ai -ia")
-FIND_SAFE = names("""
-    -H -L -P -daystart -depth -d -follow -help --help -ignore_readdir_race -noignore_readdir_race -maxdepth -mindepth
-    -mount -noleaf -nowarn -warn -regextype -version --version -xautofs -xdev -amin -anewer -atime -cmin -cnewer
-    -context -ctime
-    -empty -executable -false -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname
-    -mmin -mtime -name -newer -nogroup -nouser -path -perm -readable -regex -samefile -size -true -type -uid -used -user
-    -wholename -writable -xtype -print -print0 -printf -ls -prune -quit -not -a -and -o -or
-""")
-FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]|-O[0-3]|-D|-[0-9].*|[-+][0-9].*")
-FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
-FIND_WRITES = ("-fprint", "-fprint0", "-fprintf", "-fls")
-FIND_HARMFUL = (*FIND_RUNS, *FIND_WRITES, "-delete", "-files0-from")
-
-
-def guard_find(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Every test and action has to be known; what `-exec` runs is judged as a command of its own."""
-    inside = False
-    takes_mode = False
-    for word in words[1:]:
-        value = word.value
-        if inside:
-            inside = value not in (";", "+")
-        elif value is None:
-            if could_be(word, FIND_HARMFUL):
-                yield Concern(message=f"what '{word.text}' becomes may be an action")
-        elif value in ("-exec", "-ok"):
-            inside = True
-        elif value in FIND_HARMFUL:
-            what = "removes files" if value == "-delete" else RUNS if value in FIND_RUNS else WRITES
-            yield Concern(message=f"'{value}' {what}")
-        elif value.startswith("-") and not takes_mode and value not in FIND_SAFE and not FIND_NEWER.fullmatch(value):
-            yield Concern(message=f"'{value}' of find is not known")
-        takes_mode = value in ("-perm", "-name", "-iname", "-path", "-regex", "-printf", "-size")
-    if inside:
-        yield Concern(message="-exec without an end")
-
-
-def find_commands(words: Sequence[Word]) -> list[tuple[Word, ...]]:
-    """The commands behind the actions of find that run some, with what find puts in as words that are not certain."""
-    found: list[tuple[Word, ...]] = []
-    at = 1
-    while at < len(words):
-        if words[at].value in FIND_RUNS:
-            end = next((i for i in range(at + 1, len(words)) if words[i].value in (";", "+")), len(words))
-            found.append(tuple(uncertain(word) if "{}" in (word.value or "") else word for word in words[at + 1 : end]))
-            at = end
-        at += 1
-    return found
-
-
-def uncertain(word: Word) -> Word:
-    from dataclasses import replace
-
-    return replace(word, value=None, kind="dynamic", prefix=(word.value or "").partition("{}")[0])
-
-
-def could_be(word: Word, values: Sequence[str]) -> bool:
-    """Whether a word may become one of these."""
-    if not word.may_be_option:
-        return False
-    if word.kind == "glob" and not re.search(r"[{\\'\"]", word.text):
-        return any(fnmatch.fnmatchcase(value, word.text) for value in values)
-    return True
 
 
 def guard_uniq(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
@@ -305,46 +208,9 @@ def guard_man(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
             yield Concern(message=f"'{operand.text}' is not the name of a page")
 
 
-def guard_tar(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Listing does no harm. The first word may be a row of options without a dash."""
-    rest = list(words[1:])
-    if rest and rest[0].value and not rest[0].value.startswith("-"):
-        given = TAR.scan([dashed(rest[0])])
-        yield from given.concerns
-        rest = rest[1 + sum(letter in TAR.values for letter in rest[0].value) :]
-    given = TAR.scan(rest)
-    yield from given.concerns
-    for value in (*given.values("f", "file"), *(word.value for word in words[1:])):
-        text = value if isinstance(value, str) else value.value if value else None
-        if text and re.match(r"[^/]*[^/\\]:", text) and not text.startswith("-"):
-            yield Concern(message=f"'{text}' may be on another machine")
-
-
-def dashed(word: Word) -> Word:
-    from toolyard.shell.words import literal_word
-
-    # Values of such a row stand behind it, so none is glued to a letter.
-    letters = "".join(letter for letter in word.value or "" if letter not in TAR.values)
-    return literal_word(f"-{letters}" if letters else "-v")
-
-
 def guard_tail(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """Following a file has no end; that a file has the name of an option is no harm here."""
     yield from TAIL.scan([word for word in words[1:] if word.value is not None]).concerns
-
-
-def guard_unzip(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Unless it lists, tests or prints, it writes the files of the archive."""
-    given = UNZIP.scan(words[1:])
-    yield from given.concerns
-    if not given.has(*"lvtpZz"):
-        yield Concern(message="unzip writes the files of the archive")
-
-
-def guard_pieces(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """The names of what it writes are not in its arguments."""
-    if [word.value for word in words[1:]] not in (["--help"], ["--version"]):
-        yield Concern(message=f"{words[0].text} writes files")
 
 
 def guard_shuf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
@@ -383,16 +249,11 @@ def guard_by(table: Options) -> Callable[[Sequence[Word], Place], Iterator[Conce
 
 
 FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
-    "find": guard_find,
-    "gfind": guard_find,
     "uniq": guard_uniq,
     "xxd": guard_xxd,
     "tee": guard_tee,
     "date": guard_date,
     "man": guard_man,
-    "tar": guard_tar,
-    "gtar": guard_tar,
-    "bsdtar": guard_tar,
     "hostname": guard_hostname,
     "systemctl": guard_systemctl,
     "sort": guard_by(SORT),
@@ -405,7 +266,6 @@ FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
     "ripgrep": guard_by(RG),
     "tree": guard_by(TREE),
     "file": guard_by(FILE),
-    "unzip": guard_unzip,
     "ag": guard_by(ONLY_PAGERS),
     "ack": guard_by(ONLY_PAGERS),
     "bat": guard_by(BAT),
@@ -416,10 +276,6 @@ FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
     "dmesg": guard_by(DMESG),
     "journalctl": guard_by(JOURNALCTL),
     "tail": guard_tail,
-    "split": guard_pieces,
-    "csplit": guard_pieces,
-    "cpio": guard_pieces,
-    "zip": guard_by(ZIP),
     "install": guard_by(INSTALL),
     "ginstall": guard_by(INSTALL),
     "openssl": guard_by(OPENSSL),

@@ -1,10 +1,12 @@
-"""Programs with a language of their own, of which some words run commands or write files: sed, awk, jq."""
+"""Programs with a language of their own, of which some words run commands, write files or read secrets."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from toolyard.permissions.guards_awk import guard_awk
+from toolyard.permissions.guards_sed import guard_sed
 from toolyard.permissions.options import Concern, options
 
 if TYPE_CHECKING:
@@ -13,29 +15,8 @@ if TYPE_CHECKING:
     from toolyard.permissions.places import Place
     from toolyard.shell.words import Word
 
-__all__ = ["SCRIPT_GUARDS", "awk_concern", "sed_concern"]
+__all__ = ["SCRIPT_GUARDS"]
 
-SED = options(
-    flags="""
-        -nErsuz quiet silent debug posix regexp-extended separate sandbox unbuffered null-data zero-terminated help
-        version follow-symlinks
-    """,
-    values="-el expression line-length",
-    harms={"-i in-place": "changes files in place", "-f file": "takes its script from a file"},
-    complete=True,
-)
-AWK = options(
-    flags="-bcCghnOrsStV posix traditional sandbox re-interval characters-as-bytes optimize version help",
-    values="-Fv field-separator assign",
-    harms={
-        "-f file exec -E": "takes its program from a file",
-        "-ilL include load lint": "loads other code",
-        "-W": "is an option that depends on the awk",
-        "-oOpdD pretty-print profile dump-variables debug": "writes a file",
-        "-e source": "is a further program",
-    },
-    complete=True,
-)
 JQ = options(
     flags="""
         -nrjaceMCSsRhV null-input raw-output raw-output0 join-output ascii-output compact-output exit-status
@@ -47,207 +28,6 @@ JQ = options(
 )
 JQ_WORDS = re.compile(r"\b(?:env|import|include)\b|\$ENV|\$__loc__")
 JQ_PAIRS = frozenset({"--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"})
-
-
-def guard_sed(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Every script is read; its input files do no harm."""
-    given = SED.scan(words[1:])
-    yield from given.concerns
-    scripts = given.values("e", "expression") or list(given.operands[:1])
-    for script in scripts:
-        text = script if isinstance(script, str) else script.value if script else None
-        if text is None:
-            yield Concern(message="the script of sed is not certain")
-        elif why := sed_concern(text):
-            yield Concern(message=why)
-
-
-class SedScript:
-    """Goes through a script of sed, command by command; anything unusual is a concern."""
-
-    PLAIN = frozenset("=dDgGhHlnNpPxzF")
-    ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)")
-    LABEL = re.compile(r"\s*\w*\s*(?=[;}\n]|\Z)")
-    END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|(?=#)|\Z)")
-    FLAGS = re.compile(r"[gpiImM0-9]*")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-
-    def run(self) -> str | None:
-        """Why the script may do more than print; None when it does not."""
-        while True:
-            while self.at < len(self.text) and self.text[self.at] in " \t\n;{}":
-                self.at += 1
-            if self.at >= len(self.text):
-                return None
-            if why := self.command():
-                return why
-
-    def command(self) -> str | None:
-        if not self.addresses():
-            return "an address of sed that is not understood"
-        char = self.text[self.at : self.at + 1]
-        self.at += 1
-        if char == "#":
-            self.take(re.compile(r"[^\n]*"))
-            return None
-        if char == ":":
-            return (
-                None
-                if self.take(re.compile(r"[ \t]*\w+")) and self.take(self.END)
-                else "a label of sed that is not understood"
-            )
-        if char == "{":
-            return None
-        if char in "sy":
-            return self.substitution(char)
-        if char in "qQlL" or char in self.PLAIN:
-            self.take(re.compile(r"\s*\d*"))
-            return None if char and self.take(self.END) else f"'{char}' of sed with more behind it"
-        if char in "btT":
-            return None if self.take(self.LABEL) else "a label of sed that is not understood"
-        if char in "aic" and char:
-            return (
-                None if self.take(re.compile(r"(?:[^\n\\]|\\.)*(?:\n|\Z)", re.DOTALL)) else "text of sed without an end"
-            )
-        names = {
-            "e": "runs a command",
-            "w": "writes a file",
-            "W": "writes a file",
-            "r": "reads a file",
-            "R": "reads a file",
-        }
-        return f"'{char}' of sed {names.get(char, 'is not understood')}"
-
-    def addresses(self) -> bool:
-        for _ in range(2):
-            if not self.address():
-                return False
-            if not self.take(re.compile(r"\s*,")):
-                break
-        self.take(re.compile(r"[\s!]*"))
-        return True
-
-    def address(self) -> bool:
-        self.take(re.compile(r"[ \t]*"))
-        if self.take(self.ADDRESS):
-            return True
-        delimiter = "/" if self.text[self.at : self.at + 1] == "/" else ""
-        if self.text[self.at : self.at + 1] == "\\":
-            self.at += 1
-            delimiter = self.text[self.at : self.at + 1]
-        if not delimiter:
-            return True
-        self.at += 1
-        found = self.until(delimiter)
-        self.take(re.compile(r"[IM]*"))
-        return found
-
-    def substitution(self, char: str) -> str | None:
-        delimiter = self.text[self.at : self.at + 1]
-        self.at += 1
-        if delimiter in ("", "\\", "\n") or not self.until(delimiter) or not self.until(delimiter):
-            return f"'{char}' of sed without an end"
-        if char == "s":
-            self.take(self.FLAGS)
-        if self.take(self.END):
-            return None
-        return "a flag of sed that runs a command or writes a file"
-
-    def until(self, delimiter: str) -> bool:
-        """Go behind the next delimiter that is not escaped."""
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            self.at += 2 if char == "\\" else 1
-            if char == delimiter:
-                return True
-        return False
-
-    def take(self, pattern: re.Pattern[str]) -> bool:
-        match = pattern.match(self.text, self.at)
-        if match:
-            self.at = match.end()
-        return bool(match)
-
-
-def sed_concern(script: str) -> str | None:
-    """Why a script of sed may do more than print."""
-    return SedScript(script).run()
-
-
-def guard_awk(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """The program is read; variables and files behind it do no harm."""
-    given = AWK.scan(words[1:])
-    yield from given.concerns
-    if not given.operands:
-        yield Concern(message="awk without a program")
-    elif given.operands[0].value is None:
-        yield Concern(message="the program of awk is not certain")
-    elif why := awk_concern(given.operands[0].value):
-        yield Concern(message=why)
-
-
-AWK_TOKEN = re.compile(
-    r"""(?P<blank>[ \t]+|\\\n)
-      | (?P<comment>\#[^\n]*)
-      | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
-      | (?P<word>[A-Za-z_]\w*)
-      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
-      | (?P<operator>\|\||&&|>=|<=|==|!=|\+\+|--|\*\*=?|[-+*%^]=|>>|[-+*%^!<>|~?:,;(){}\[\]$=&\n])
-      | (?P<slash>/)""",
-    re.VERBOSE,
-)
-AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\[^\n]|\[\^?\]?[^\]/\n\\]*\])*/")
-EXPECTS_OPERAND = frozenset("(,~!{};\n?:=<>+-*%^$[&|") | {
-    *("&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "%=", "^=", "**", "**=", ">>", ""),
-    *("return", "print", "printf", "in", "case", "exit", "else", "do", "delete"),
-}  # fmt: skip
-"""Tokens after which a slash begins a regular expression; after an operand it divides."""
-UNCLEAR = frozenset({")", "++", "--", "length"})
-"""Tokens after which awks differ."""
-AWK_FORBIDDEN = {
-    "system": "system runs a command",
-    "getline": "getline may run a command",
-    "popen": "popen runs a command",
-    "include": "@include loads code",
-    "load": "@load loads code",
-    "extension": "extension loads code",
-}
-
-
-def awk_concern(program: str) -> str | None:
-    """Why a program of awk may do more than print."""
-    at, depth, printing = 0, 0, False
-    before = ""
-    while at < len(program):
-        match = AWK_TOKEN.match(program, at)
-        if match is None:
-            return f"'{program[at]}' of awk is not understood"
-        kind, text = match.lastgroup, match[0]
-        if kind == "slash" and before in UNCLEAR and "/" in program[at + 1 :]:
-            return "a slash of awk that may divide or begin a regular expression"
-        if kind == "slash" and before in EXPECTS_OPERAND:
-            regex = AWK_REGEX.match(program, at)
-            if regex is None:
-                return "a regular expression of awk that is not understood"
-            at, before = regex.end(), "an operand"
-            continue
-        at = match.end()
-        if kind in ("blank", "comment"):
-            continue
-        if kind == "word" and text in AWK_FORBIDDEN:
-            return AWK_FORBIDDEN[text]
-        depth += (text == "(") - (text == ")") if kind == "operator" else 0
-        if text == "|" or (printing and depth <= 0 and text in (">", ">>")):
-            return "awk writes a file or runs a command"
-        if kind == "operator" and text in ";}{":  # a newline ends no statement behind a comma
-            printing, depth = False, 0
-        elif kind == "word" and text in ("print", "printf"):
-            printing, depth = True, 0
-        before = "" if kind == "slash" else "an operand" if kind in ("string", "number") else text
-    return None
 
 
 def guard_jq(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards

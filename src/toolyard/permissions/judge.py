@@ -11,13 +11,12 @@ from toolyard.permissions.file_access import NETWORK_FILE, FileAccess
 from toolyard.permissions.guards import concerns_about, is_never_covered, place_concern
 from toolyard.permissions.guards_builtins import check_condition, is_safe_variable
 from toolyard.permissions.guards_git import git_subcommand
+from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
 from toolyard.permissions.places import Place
 from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
 from toolyard.permissions.variables import is_harmless_assignment
-from toolyard.permissions.verdict import Judged
 from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
 from toolyard.shell.syntax import read_line
-from toolyard.shell.visible_text import escaped
 from toolyard.shell.wrappers import take_off_wrappers
 
 if TYPE_CHECKING:
@@ -26,31 +25,17 @@ if TYPE_CHECKING:
     from toolyard.core.events import Decision
     from toolyard.permissions.rulebook import RuleBook
     from toolyard.permissions.rules import Rule
+    from toolyard.permissions.verdict import Judged
     from toolyard.shell.reading import Doubt, Part, Reading
     from toolyard.shell.words import Word
 
-__all__ = ["Judge", "LineVerdict", "judge_line"]
+__all__ = ["Judge", "judge_line"]
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 DEEPEST = 4
-MOST_SHOWN = 200
 FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 DUPLICATE = re.compile(r"\d{1,3}-?|-")
 TRUSTED = "everything is trusted that no rule is against"
-
-
-@dataclass(slots=True, kw_only=True)
-class LineVerdict:
-    """What the rules say of a line."""
-
-    decision: Decision
-    reason: str
-    reading: Reading
-    parts: tuple[Judged, ...]
-    rules: tuple[Rule, ...] = ()
-    """The rules that allowed its parts."""
-    needs_second_reading: bool = False
-    """Whether another reader has to see the same commands before it is allowed."""
 
 
 def judge_line(
@@ -265,29 +250,3 @@ class Judge:
 def is_free(operator: str, target: str) -> bool:
     """Whether a redirection touches no file."""
     return target in FREE_TARGETS or (operator in (">&", "<&") and bool(DUPLICATE.fullmatch(target)))
-
-
-def judged_as(
-    decision: Decision, text: str, kind: str, reason: str, *, rule: Rule | None = None, doubt: str | None = None
-) -> Judged:
-    shown = escaped(text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + " …")
-    return Judged(
-        text=shown,
-        kind=kind,
-        decision=decision,
-        reason=reason,
-        rule=rule.text if rule else None,
-        origin=rule.origin if rule else None,
-        doubt=doubt,
-    )
-
-
-def reason_for(decision: Decision, parts: Sequence[Judged]) -> str:
-    """The reason of the first part that decides the line."""
-    deciding = [part for part in parts if part.decision == decision]
-    if not deciding:
-        return "there is nothing to run"
-    if decision == "allow":
-        return " · ".join(dict.fromkeys(part.reason for part in deciding))
-    more = f" (and {len(deciding) - 1} more)" if len(deciding) > 1 else ""
-    return f"{deciding[0].text}: {deciding[0].reason}{more}"

@@ -65,8 +65,6 @@ class SimpleCommand:
     """The same command with its wrappers, such as `timeout 5`, from the outermost to the innermost."""
     repeated: bool = False
     """Whether it may run several times."""
-    keyword_time: int | None = None
-    """Where the reserved word `time` stands before it."""
 
     @property
     def name(self) -> str | None:
