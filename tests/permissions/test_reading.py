@@ -131,6 +131,19 @@ def test_no_text_makes_the_reader_raise(text):
     assert escaped(text) is not None
 
 
+@pytest.mark.parametrize("character", ["\U0001d231", "\U000aa5c2", "\U0010ffff", "\u9999", "\u0130"])
+@pytest.mark.parametrize("form", ["a{%s", "a:{%s}", "echo {%s,b}", "echo {1..%s}", "echo ${%s}", "{%s<<%s"])
+def test_characters_beyond_latin_1_do_not_break_the_grammar(character, form):
+    text = form.replace("%s", character)
+    reading = read_line(text)
+    assert all(part.text in text for part in reading.parts)
+
+
+def test_a_word_beside_braces_keeps_its_characters():
+    (command,) = read_line("echo '日本 😀' ${x}y").parts
+    assert command.words[1].text == "'日本 😀'"
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SourceText"]
 
+BEYOND_LATIN_1 = re.compile(r"[^\x00-\xff]")
 BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*\Z")
 BETWEEN_WORDS = re.compile(rb"(?:\\\n)*[ \t](?:[ \t]|\\\n)*\Z")
 """A line that goes on without a blank makes one word of two."""
@@ -26,6 +27,13 @@ class SourceText:
     def __init__(self, text: str) -> None:
         self.source = text.encode("utf-8")
         self.doubts: list[Doubt] = []
+        self.for_grammar = self.source
+        """The same bytes for the grammar, which looks behind a `{` for digits in a table that ends at U+00FF, and
+        crashes on what lies far beyond. Such characters are part of words to bash, so a `/` does as well."""
+        if b"{" in self.source and BEYOND_LATIN_1.search(text):
+            self.for_grammar = BEYOND_LATIN_1.sub(lambda found: "/" * len(found[0].encode()), text).encode()
+            if b"<<" in self.source:  # two delimiters could look alike
+                self.doubt("here_document", "a here-document beside braces and characters beyond Latin-1")
 
     def doubt(self, code: str, message: str, node: Node | None = None) -> None:
         """Note something that could not be proven."""

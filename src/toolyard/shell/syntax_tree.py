@@ -74,7 +74,7 @@ class TreeReader:
 
     def read(self) -> None:
         """Read the whole line."""
-        root = parser().parse(self._text.source).root_node
+        root = parser().parse(self._text.for_grammar).root_node
         if root.has_error:
             self._text.doubt("syntax", "bash's grammar does not fit")
         self._text.check_ends(root)
