@@ -48,6 +48,17 @@ class FileAccess:
                         return rule
         return None
 
+    def may_be_refused(self, words: Sequence[Word]) -> str | None:
+        """Why a command may touch a file that a rule is against, although no argument names it."""
+        if not self._book.refuses_files or (words[0].value or "") in SPEAKS_ONLY:
+            return None
+        for word in words[1:]:
+            if word.value is None and word.kind == "dynamic":
+                return f"what '{word.text}' becomes may be a file that a rule is against"
+            if self._place.moves and words[0].value != "cd" and paths_in(word.value or word.prefix):
+                return f"where '{word.text}' is, is not certain, and a rule is against some files"
+        return None
+
     def why_not_read(self, target: Word) -> str | None:
         """Why a file may not be read; None when it may."""
         path = target.value
@@ -85,6 +96,8 @@ class FileAccess:
         for word in words[1:]:
             if word.value is None and word.kind == "dynamic":
                 return f"what '{word.text}' becomes may be outside of the workspace"
+            if word.prefix.startswith("--files"):
+                return f"'{word.text}' names files that are not to be seen here"
             for path in paths_in(word.value if word.value is not None else word.text):
                 if (self._place.moves and ".." in path) or not self._place.contains(path):
                     return f"'{word.text}' is outside of the workspace"

@@ -66,6 +66,7 @@ AWK_FORBIDDEN = {
     "include": "@include loads code",
     "load": "@load loads code",
     "extension": "extension loads code",
+    "ARGV": "ARGV names other files",
 }
 
 

@@ -39,10 +39,10 @@ def guard_find(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
     """Every test and action has to be known; what `-exec` runs is judged as a command of its own."""
     inside = False
     takes_mode = False
-    for word in words[1:]:
+    for at, word in enumerate(words[1:], 1):
         value = word.value
         if inside:
-            inside = value not in (";", "+")
+            inside = not ends_command(words, at)
         elif value is None:
             if could_be(word, FIND_HARMFUL):
                 yield Concern(message=f"what '{word.text}' becomes may be an action")
@@ -64,11 +64,16 @@ def find_commands(words: Sequence[Word]) -> list[tuple[Word, ...]]:
     at = 1
     while at < len(words):
         if words[at].value in FIND_RUNS:
-            end = next((i for i in range(at + 1, len(words)) if words[i].value in (";", "+")), len(words))
+            end = next((i for i in range(at + 1, len(words)) if ends_command(words, i)), len(words))
             found.append(tuple(uncertain(word) if "{}" in (word.value or "") else word for word in words[at + 1 : end]))
             at = end
         at += 1
     return found
+
+
+def ends_command(words: Sequence[Word], at: int) -> bool:
+    """Whether a word ends what an action runs: a semicolon, or a plus that stands behind `{}`."""
+    return words[at].value == ";" or (words[at].value == "+" and words[at - 1].value == "{}")
 
 
 def uncertain(word: Word) -> Word:

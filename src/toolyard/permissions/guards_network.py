@@ -50,6 +50,7 @@ CURL = options(
     complete=True,
 )
 CURL_DATA = names("d H data data-ascii data-binary data-urlencode json header url-query w write-out")
+CURL_NAMED = names("data-urlencode url-query")
 WEB = re.compile(r"https?://[^@\s]*|[A-Za-z0-9.-]+(?::\d+)?(?:[/?#][^@\s]*)?", re.IGNORECASE)
 WGET = options(
     flags="""
@@ -83,8 +84,10 @@ def guard_curl(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
     yield from given.concerns
     for name, value in given.options:
         text = value if isinstance(value, str) else value.value if value else None
-        if name in CURL_DATA and text and (text.startswith("@") or (name == "data-urlencode" and "@" in text)):
+        if name in CURL_DATA and text and (text.startswith("@") or (name in CURL_NAMED and "@" in text)):
             yield Concern(message=f"'{text}' sends a file")
+        if name in ("w", "write-out") and text and "output{" in text:
+            yield Concern(message=f"'{text}' writes a file")
         if name.startswith("proto") and text and not re.fullmatch(r"[=,+-]*(?:https?[=,+-]*)+", text):
             yield Concern(message="is not about the web")
     urls = [*given.operands, *given.values("url")]

@@ -130,6 +130,8 @@ class Judge:
             for word in words[1:]:
                 if rule := self._rule_against_file(word):
                     return self._by(rule, text)
+            if why := self._files.may_be_refused(words):
+                return self._ask(text, why, "may_be_refused")
         return None
 
     def _rule_against_file(self, word: Word) -> Rule | None:

@@ -21,13 +21,13 @@ LOOKING = """
     cut **; tr **; sort **; uniq **; nl **; tac **; rev **; fold **; fmt **; paste **; join **; column **; od **;
     hexdump **; xxd **; strings **; md5sum **; sha1sum **; sha256sum **; sha512sum **; cksum **; base64 **; jq **;
     sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
-    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname; uptime; nproc; free **; ps **; wait; jobs;
-    exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **; git grep **; git
-    ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **; git cat-file
-    **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv; git branch
-    --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote; git remote -v; git
-    stash list; git worktree list; git config --get **; git config --list; git --version; set -e; set -eu; set -euo
-    pipefail; set -o pipefail; set +e
+    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname; uptime; nproc; free **; ps; ps aux; ps -ef;
+    wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **; git
+    grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
+    git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
+    git branch --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote; git
+    remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version; set -e; set
+    -eu; set -euo pipefail; set -o pipefail; set +e
 """
 WORKING = "mkdir **; touch **; cp **; tee **; git add **"
 TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
