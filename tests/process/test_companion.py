@@ -116,7 +116,7 @@ async def test_an_end_is_told_once_after_the_last_words(desk, script, words):
 async def test_what_it_started_ends_with_it_however_it_ends(desk):
     companion, heard = start(desk, 'sleep "$1" & setsid sleep "$1" & echo ready; wait')
     await heard.until(desk, lambda: heard.lines)
-    assert len(desk.alive()) == 3
+    await desk.until(lambda: len(desk.alive()) == 3)
     await companion.aclose()
     assert desk.alive() == []
     _, heard = start(desk, 'setsid sleep "$1" & exit 0')
