@@ -39,7 +39,7 @@ async def rows() -> AsyncIterator[Row]:
 
 async def one(app: AgentApplication, what: str, tool: str, arguments: dict[str, str], promise: float | None) -> Row:
     """The lines' own time beside the whole call's, since a difference of medians is smaller than their noise."""
-    loaded = await app._current()
+    loaded = (await app._current()).agent()
     log = loaded.invoker.audit
     spent: list[float] = []
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+
+from shell.console import Console, Session, end_marked, marked
 
 TEARDOWN_PATIENCE = 100.0
 STANDARD_ERROR = pytest.StashKey[int]()
@@ -13,8 +18,21 @@ STANDARD_ERROR = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            # Somebody runs us in the background; our children would ignore these too, whatever they are.
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         config.stash[STANDARD_ERROR] = os.dup(2)
+    take_time_for_examples()
+
+
+def take_time_for_examples() -> None:
+    """No example of a property has a deadline: on a loaded machine any may take long, and the first one imports."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("unhurried")
 
 
 @pytest.hookimpl(trylast=True)
@@ -42,3 +60,24 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     home = tmp_path_factory.mktemp("home")
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture
+async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Console]:
+    """Sessions whose private folders are where we can look; whatever a test does, nothing of them may be left."""
+    private = tmp_path / "private"
+    private.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(private))
+    console = Console(tmp_path)
+    yield console
+    await console.close()
+    left = marked(console.mark)
+    end_marked(console.mark)
+    assert left == []
+    assert list(private.iterdir()) == []
+
+
+@pytest.fixture
+async def shell(console: Console) -> Session:
+    """A fresh session that has run `cd …; export KEEP=42`."""
+    return await console.open_prepared()

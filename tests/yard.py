@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ class Yard:
     ) -> Path:
         """A tool file with a schema made of the given parts; `cases` are further subcommands."""
         return self.file(file or f"{name}.bash", script(name, run=run, cases=cases, **schema))
+
+    def manifest(self, *entries: Any, file: str = "tools.json") -> Path:
+        """A manifest of these entries."""
+        return self.file(file, json.dumps({"tools": list(entries)}, indent=2))
+
+    def program(self, name: str, text: str, *, interpreter: str = "/usr/bin/env bash") -> str:
+        """A script in `tools/bin`; the spelling by which a manifest names it."""
+        self.file(f"tools/bin/{name}", f"#!{interpreter}\n{text}\n").chmod(0o755)
+        return f"./tools/bin/{name}"
 
     def config(self, *plugins: Any, policy: dict[str, Any] | None = None, **rest: Any) -> Path:
         value = {"plugins": list(plugins), "plugin_policy": {"allow_bash_tools": True, **(policy or {})}, **rest}
@@ -56,6 +66,12 @@ class Yard:
 
 
 STRING = {"type": "string"}
+ANYTHING = shutil.which("true") or "/bin/true"
+
+
+def named(name: str = "probe", **fields: Any) -> dict[str, Any]:
+    """An entry of a manifest."""
+    return {"name": name, "description": "A probe.", "command": [ANYTHING], **fields}
 
 
 def schema_text(name: str, **parts: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import os
 import uuid
@@ -18,28 +17,31 @@ from toolyard.config.problems import ConfigProblem, Position, sort_problems
 from toolyard.core.formats import export
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
-from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
-from toolyard.plugins.bash_source import stamp_of
-from toolyard.plugins.catalog import Catalog
+from toolyard.permissions.grants import GrantStore, default_grants_file
+from toolyard.permissions.policy import RulePolicy
+from toolyard.permissions.section import Sections
 from toolyard.plugins.loader import Loader
-from toolyard.process.child import Children
+from toolyard.plugins.standing import standings
+from toolyard.plugins.workshops import Caches, Workshops
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
-from toolyard.process.limits import Limits
-from toolyard.runtime.audit import AuditUnavailable, NdjsonAudit
+from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
+from toolyard.runtime.loaded import AgentTools, Loaded
+from toolyard.runtime.quarters import Quarters, choose_sandbox
 from toolyard.runtime.redaction import Redactor
-from toolyard.runtime.sandboxing import sandbox_for, sandbox_problems
+from toolyard.runtime.sandboxing import sandbox_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
-    from toolyard.process.proxy import Decision
-    from toolyard.process.sandbox import SandboxReport
+    from toolyard.plugins.catalog import Catalog
+    from toolyard.plugins.standing import Standing
+    from toolyard.process.sandbox import Sandbox, SandboxReport
+    from toolyard.runtime.features import Contribution, Features
 
 __all__ = ["AgentApplication"]
 
@@ -57,6 +59,7 @@ class AgentApplication:
         permissions: PermissionPolicy | None = None,
         approver: Approver | None = None,
         session: str | None = None,
+        session_metadata: JsonObject | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         only: Literal["shell:command", "shell:session"] | None = None,
     ) -> None:
@@ -65,18 +68,20 @@ class AgentApplication:
         self._config_env = dict(config_env or {})
         self._overrides = dict(env_overrides or {})
         self._permissions = permissions
+        self._rules: RulePolicy | None = None
+        self._grants = GrantStore(default_grants_file())
         self._approver = approver
         self._only = only
         self._session = session or uuid.uuid4().hex
-        self._cache_dir = Path(os.path.abspath(cache_dir or default_cache_dir()))
-        self._cache = SchemaCache(self._cache_dir / "bash-schemas.json")
+        self._metadata = dict(session_metadata or {})
+        self._caches = Caches(Path(os.path.abspath(cache_dir or default_cache_dir())))
         self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
         self._loaded: Loaded | None = None
         self._apart: Loaded | None = None
-        self._retired: list[Children] = []
         self._reloading = asyncio.Lock()
         self._audit = NdjsonAudit(self._sessions_dir / "audit", on_failure=self._say_audit)
+        self._quarters = self._new_quarters()
         os.environ.update(self._overrides)
 
     async def __aenter__(self) -> AgentApplication:
@@ -89,9 +94,7 @@ class AgentApplication:
         loaded, self._loaded = self._loaded, None
         if loaded:
             await loaded.aclose()
-        for children in (*self._retired, *([loaded.children] if loaded else [])):
-            await children.aclose()
-        self._retired.clear()
+        await self._quarters.aclose()
         self._audit.close()
 
     def get_config_errors(self) -> list[dict[str, str | int | None]]:
@@ -100,97 +103,138 @@ class AgentApplication:
 
     def problems(self) -> list[ConfigProblem]:
         """Every problem known now, sorted."""
-        loaded = self._loaded or self._load_apart()
-        redact = loaded.invoker.redactor.redact
-        found = sort_problems([*loaded.problems(), *self._said])
+        loaded = self._known()
+        rules = self._rules
+        permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
+        redact = loaded.redactor.redact
+        found = sort_problems([*loaded.problems(), *self._said, *permitting])
         return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
-        return (self._loaded or self._load_apart()).configuration.agents()
+        return self._known().configuration.agents()
 
     @overload
-    def tool_specs(self, agent: str = ..., *, format: None = ...) -> list[ToolSpec]: ...
+    def tool_specs(self, agent: str | None = ..., *, format: None = ...) -> list[ToolSpec]: ...
     @overload
-    def tool_specs(self, agent: str = ..., *, format: WireFormat) -> list[JsonObject]: ...
+    def tool_specs(self, agent: str | None = ..., *, format: WireFormat) -> list[JsonObject]: ...
     def tool_specs(
-        self, agent: str = "default", *, format: WireFormat | None = None
+        self, agent: str | None = None, *, format: WireFormat | None = None
     ) -> list[ToolSpec] | list[JsonObject]:
         """What an agent has, as specs or in a wire format."""
         specs = [tool.spec for tool in self.tools(agent)]
         return specs if format is None else list(export(specs, format).tools)
 
-    def tools(self, agent: str = "default") -> Sequence[Tool]:  # noqa: ARG002 - every agent has the same tools here
-        """The tools of an agent, in the order of the configuration."""
-        return (self._loaded or self._load_apart()).catalog.tools()
+    def tools(self, agent: str | None = None) -> Sequence[Tool]:
+        """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first."""
+        return self._known().agent(agent).catalog.tools()
+
+    def plugins(self, agent: str | None = None) -> list[Standing]:
+        """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
+        loaded = self._known()
+        return list(standings(loaded.agent(agent).catalog, loaded.configuration.document))
 
     def sandbox_report(self) -> SandboxReport | None:
-        """What keeps the children of tools in, property by property, and why; None when it is off."""
-        sandbox = (self._loaded or self._load_apart()).children.sandbox
+        """What keeps the processes of tools in, property by property, and why; None when it is off."""
+        sandbox = self._known().crews.tools.sandbox
         return sandbox.report() if sandbox else None
 
-    def origin(self, name: str) -> str:
+    def origin(self, name: str, agent: str | None = None) -> str:
         """The file that a tool comes from."""
-        return (self._loaded or self._load_apart()).catalog.file_of(name)
+        return self._known().agent(agent).catalog.file_of(name)
 
     async def call_tool(
         self,
         name: str,
         arguments: JsonObject | str,
         *,
-        agent: str = "default",
+        agent: str | None = None,
         call_id: str | None = None,
         on_event: Observer | None = None,
     ) -> ToolResult:
         """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
         loaded = await self._current()
         call = ToolCall(id=call_id or self._new_call_id(), name=name, arguments=arguments)
-        return await loaded.invoker.call(call, self._settings(loaded, agent), on_event)
+        tools = loaded.agent(agent)
+        return await tools.invoker.call(call, self._settings(loaded, agent, tools), on_event)
 
     async def call_tools(
         self,
         calls: Iterable[ToolCall],
         *,
-        agent: str = "default",
+        agent: str | None = None,
         on_event: Observer | None = None,
         cancelled: asyncio.Event | None = None,
     ) -> dict[str, ToolResult]:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
         loaded = await self._current()
-        return await loaded.invoker.call_all(calls, self._settings(loaded, agent), on_event, cancelled=cancelled)
+        tools = loaded.agent(agent)
+        settings = self._settings(loaded, agent, tools)
+        return await tools.invoker.call_all(calls, settings, on_event, cancelled=cancelled)
 
-    async def preview_tool(self, name: str, arguments: JsonObject | str, *, agent: str = "default") -> str | ToolResult:
+    async def preview_tool(
+        self, name: str, arguments: JsonObject | str, *, agent: str | None = None
+    ) -> str | ToolResult:
         """What a call would do, in a line; a result instead when the call could not even begin."""
         loaded = await self._current()
         call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments)
-        return await loaded.invoker.preview(call, self._settings(loaded, agent))
+        tools = loaded.agent(agent)
+        return await tools.invoker.preview(call, self._settings(loaded, agent, tools))
+
+    async def system_message(self, agent: str | None = None) -> Contribution:
+        """The system message that the agent's plugins make for a request, in `text`."""
+        loaded = await self._current()
+        agent = agent or loaded.default_agent()
+        return await self._features(loaded, agent).system_message(loaded.configuration.for_agent(agent))
+
+    async def request_options(self, agent: str | None = None) -> Contribution:
+        """The options that the agent's plugins give to a request, in `options`."""
+        loaded = await self._current()
+        agent = agent or loaded.default_agent()
+        return await self._features(loaded, agent).request_options(loaded.configuration.for_agent(agent))
+
+    async def ui_elements(
+        self, agent: str | None = None, *, tags: Sequence[str] = (), models: Sequence[str] = ()
+    ) -> Contribution:
+        """The controls that the agent's plugins offer to a person, in `elements`."""
+        loaded = await self._current()
+        agent = agent or loaded.default_agent()
+        features = self._features(loaded, agent, tags=tags, models=models)
+        return await features.ui_elements(loaded.configuration.for_agent(agent))
 
     async def reload(self) -> None:
-        """Read the configuration again; one that cannot be read keeps the running one and is reported."""
+        """Read the configuration again: what is unchanged keeps its state, and an unreadable one changes nothing."""
+        async with self._reloading:
+            await self._reload()
+
+    def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
+        """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""
+        return self._watch(self._known().state(), seconds)
+
+    async def _watch(self, seen: object, seconds: float) -> AsyncIterator[None]:
+        while True:
+            await asyncio.sleep(seconds)
+            await self.refresh()
+            if (now := (await self._current()).state()) != seen:
+                seen = now
+                yield
+
+    async def _reload(self) -> None:
         if self._loaded is None:
             raise ApplicationClosed("the application is not open")
         before = self._loaded
         after = await self._load(before)
         if not after.configuration.readable and before.configuration.readable:
-            before.take_over_stamps(after)
-            if after.children is not before.children:
-                await after.children.aclose()
+            before.keep_despite(after)
         else:
             self._loaded = after
             await before.aclose(except_for=after)
-            await self._retire(before.children, after.children)
-
-    async def _retire(self, before: Children, after: Children) -> None:
-        """Close what ran children before a reload, or let it finish what it still does."""
-        self._retired = [*self._retired, *([before] if before is not after else [])]
-        for children in [children for children in self._retired if not children.is_busy]:
-            self._retired.remove(children)
-            await children.aclose()
+        await self._quarters.retire(except_for=self._loaded.crews)
 
     async def refresh(self) -> None:
         """Look at the configuration and every tool file again."""
         loaded = await self._current()
-        await loaded.catalog.refresh()
+        await loaded.refresh()
 
     async def _current(self) -> Loaded:
         if self._loaded is None:
@@ -198,43 +242,36 @@ class AgentApplication:
         if self._loaded.is_stale():
             async with self._reloading:
                 if self._loaded and self._loaded.is_stale():
-                    await self.reload()
-        await choose_sandbox(self._loaded.children)
+                    await self._reload()
+        await choose_sandbox(self._loaded.crews.tools)
         return self._loaded
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        children = self._children(configuration, before)
-        workshop = self._workshop(configuration, children)
-        if workshop and self._cache.is_empty and configuration.loads_bash_tools:
-            await choose_sandbox(children)
-            children.start()  # every schema will have to be read: let it start while we look for them
-        loader = Loader(configuration.policy, workshop)
-        kept = before.catalog.sources() if before else ()
-        entries = configuration.value.get("plugins")
-        if self._only:
-            entries = shell_entries(entries, self._only)
-        catalog = Catalog(loader.sources(entries, configuration.document, kept))
-        await catalog.refresh()
-        self._cache.save()
-        self._say_sandbox(configuration, children)
-        return Loaded(configuration, loader, catalog, self._invoker(configuration, catalog, children), children)
+        crews = self._quarters.crews(configuration, before.crews if before else None)
+        if self._caches.schemas.is_empty and configuration.loads_bash_tools:
+            await choose_sandbox(crews.tools)
+            crews.tools.start()  # every schema will have to be read: let it start while we look for them
+        redactor = self._redactor(configuration)
+        loaded = Loaded(
+            configuration,
+            Loader(
+                configuration.policy, Workshops(configuration, crews, self._caches), before.kept() if before else {}
+            ),
+            self._invoker_maker(configuration, redactor, crews.tools.sandbox),
+            crews=crews,
+            redactor=redactor,
+            session=self._session,
+            metadata=self._metadata,
+            only=shell_entries(configuration.value.get("plugins"), self._only) if self._only else None,
+        )
+        await loaded.refresh()
+        self._caches.save()
+        self._say_sandbox(configuration, crews.tools.sandbox)
+        return loaded
 
-    def _children(self, configuration: Configuration, before: Loaded | None) -> Children:
-        """Who runs the tools' processes: those from before a reload, unless they are kept in otherwise now."""
-        sandbox = sandbox_for(configuration, sessions=self._sessions_dir, cache=self._cache_dir, cwd=os.getcwd())
-        if before and before.children.sandbox == sandbox and not (sandbox and before.children.is_stale()):
-            return before.children
-        if sandbox:
-            sandbox.on_decision = self._record_connection
-        return Children(sandbox)
-
-    def _record_connection(self, decision: Decision) -> None:
-        """Where hosts are named, every wish to reach one is on record."""
-        record = {"event": "network", "session": self._session, "host": decision.host, "port": decision.port}
-        outcome = {"decision": "allow" if decision.allowed else "deny", "reason": decision.reason}
-        with contextlib.suppress(AuditUnavailable):
-            self._audit.write(record | outcome)
+    def _known(self) -> Loaded:
+        return self._loaded or self._load_apart()
 
     def _load_apart(self) -> Loaded:
         """Load without an open application: in a loop and with processes of its own, ended before this returns."""
@@ -242,53 +279,57 @@ class AgentApplication:
             return self._apart
 
         async def load() -> Loaded:
-            loaded = await self._load()
-            await loaded.children.aclose()
-            return loaded
+            try:
+                return await self._load()
+            finally:
+                await self._quarters.aclose()
+                self._quarters = self._new_quarters()
 
         # A thread, because the caller may be inside a running event loop.
         with ThreadPoolExecutor(1) as thread:
             self._apart = thread.submit(asyncio.run, load()).result()
         return self._apart
 
-    def _workshop(self, configuration: Configuration, children: Children) -> BashWorkshop | None:
-        bash = find_bash()
-        if bash is None:
-            return None
-        policy, limits = configuration.policy, configuration.limits
-        conditions = BashConditions(
-            timeout=policy.bash_timeout_seconds,
-            error_timeout=policy.bash_error_timeout_seconds,
-            stream_stderr=policy.bash_stream_stderr,
-            pass_env=tuple(policy.pass_env),
-            limits=Limits(
-                cpu_seconds=limits.cpu_seconds,
-                memory_bytes=limits.memory_bytes,
-                file_bytes=limits.file_bytes,
-                open_files=limits.open_files,
-                processes=limits.processes,
-                output_bytes=limits.output_bytes,
-            ),
+    def _new_quarters(self) -> Quarters:
+        return Quarters(
+            sessions=self._sessions_dir, cache=self._caches.folder, audit=self._audit, session=self._session
         )
-        return BashWorkshop(bash=bash, children=children, conditions=conditions, cache=self._cache)
 
-    def _invoker(self, configuration: Configuration, catalog: Catalog, children: Children) -> Invoker:
+    def _redactor(self, configuration: Configuration) -> Redactor:
+        return Redactor(process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value)))
+
+    def _invoker_maker(
+        self, configuration: Configuration, redactor: Redactor, sandbox: Sandbox | None
+    ) -> Callable[[Catalog], Invoker]:
+        """What makes the invoker of each agent, with all that they share."""
         self._audit.policy = configuration.audit
-        secrets = process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value))
-        return Invoker(
-            tools=catalog,
-            audit=self._audit,
-            redactor=Redactor(secrets),
-            permissions=self._permissions,
-            approver=self._approver,
-            sandbox=children.sandbox,
-        )
+        permissions = self._permissions or self._policy(configuration)
 
-    def _say_sandbox(self, configuration: Configuration, children: Children) -> None:
+        def make(catalog: Catalog) -> Invoker:
+            return Invoker(
+                tools=catalog,
+                audit=self._audit,
+                redactor=redactor,
+                permissions=permissions,
+                approver=self._approver,
+                sandbox=sandbox,
+            )
+
+        return make
+
+    def _policy(self, configuration: Configuration) -> RulePolicy:
+        """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""
+        sections = Sections(configuration.value, configuration.document)
+        if self._rules is None:
+            self._rules = RulePolicy(sections, self._grants, protected=(str(self._config_path),))
+        self._rules.sections = sections
+        return self._rules
+
+    def _say_sandbox(self, configuration: Configuration, sandbox: Sandbox | None) -> None:
         """A sandbox that is required and cannot be had stops every call; say so before the first."""
         self._said = [problem for problem in self._said if not problem.code.startswith("sandbox_")]
         self._said += sandbox_problems(configuration)
-        if children.sandbox and (reason := children.sandbox.refusal()):
+        if sandbox and (reason := sandbox.refusal()):
             hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
             where = configuration.document.position(("sandbox", "mode"))
             self._said.append(ConfigProblem(code="sandbox_unavailable", message=reason, hint=hint, where=where))
@@ -301,21 +342,40 @@ class AgentApplication:
             )
         )
 
-    def _settings(self, loaded: Loaded, agent: str) -> CallSettings:
+    def _settings(self, loaded: Loaded, agent: str | None, tools: AgentTools) -> CallSettings:
         """The conditions of a call, made anew only when the working directory has changed."""
         here = os.getcwd()
-        known = loaded.settings.get(agent)
-        if known is None or known[0] != here:
-            output = loaded.configuration.output
+        if tools.settings is None or tools.settings[0] != here:
+            agent = agent or loaded.default_agent()
+            output = loaded.configuration.output_of(agent)
+            config = loaded.configuration.for_agent(agent)
+            folder = config.get("working_directory")
             settings = CallSettings(
                 session=self._session,
+                agent=agent,
                 cwd=Path(here),
-                config=loaded.configuration.for_agent(agent),
+                workspace=Path(here, folder) if isinstance(folder, str) else Path(here),
+                config=config,
                 output_limit=output.limit_bytes,
                 spill_folder=self._sessions_dir / "outputs" if output.spill else None,
             )
-            known = loaded.settings[agent] = (here, settings)
-        return known[1]
+            tools.settings = (here, settings)
+        return tools.settings[1]
+
+    def _features(
+        self, loaded: Loaded, agent: str, *, tags: Sequence[str] = (), models: Sequence[str] = ()
+    ) -> Features:
+        from toolyard.plugins.contract import FeatureContext
+        from toolyard.runtime.features import Features
+
+        document = loaded.configuration.document
+        context = FeatureContext(
+            agent=agent, cwd=Path.cwd(), config_dir=Path(document.folder), tags=tuple(tags), models=tuple(models)
+        )
+        catalog = loaded.agent(agent).catalog
+        plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
+        limit = loaded.configuration.policy.python_timeout_seconds
+        return Features(plugins, context, document.path, limit=limit)
 
     def _new_call_id(self) -> str:
         return f"call_{self._session}_{next(self._numbers)}"
@@ -327,62 +387,6 @@ class AgentApplication:
             builtin=builtin_names(self._config_path, Path.cwd()),
             process=os.environ,
         )
-
-
-class Loaded:
-    """A configuration with everything that came of it."""
-
-    def __init__(
-        self, configuration: Configuration, loader: Loader, catalog: Catalog, invoker: Invoker, children: Children
-    ) -> None:
-        self.configuration = configuration
-        self.catalog = catalog
-        self.invoker = invoker
-        self.children = children
-        self._cwd = os.getcwd()
-        self._loader = loader
-        self._broken_edit: tuple[ConfigProblem, ...] = ()
-        config = str(configuration.document.path)
-        self._stamps = {config: stamp_of(config), **loader.watched}
-        self.settings: dict[str, tuple[str, CallSettings]] = {}
-        """For each agent the settings of its calls, with the working directory they were made for."""
-
-    def problems(self) -> list[ConfigProblem]:
-        """What is wrong with the configuration and with what it names."""
-        return [*self.configuration.problems, *self._broken_edit, *self._loader.problems, *self.catalog.problems]
-
-    def is_stale(self) -> bool:
-        """Whether the configuration or a descriptor was written since."""
-        for path, stamp in self._stamps.items():
-            if stamp_of(path) != stamp:
-                return True
-        return self.children.is_stale() or (self.children.sandbox is not None and os.getcwd() != self._cwd)
-
-    def take_over_stamps(self, broken: Loaded) -> None:
-        """An edit broke the configuration: go on with this one, and say so, until the next edit."""
-        self._stamps |= broken._stamps
-        self._broken_edit = tuple(
-            ConfigProblem(
-                code=problem.code,
-                message=f"{problem.message}; the last good configuration stays in use",
-                hint=problem.hint,
-                where=problem.where,
-            )
-            for problem in broken.configuration.problems
-        )
-
-    async def aclose(self, *, except_for: Loaded | None = None) -> None:
-        """Close the sources that nobody uses any more."""
-        kept = except_for.catalog.sources() if except_for else ()
-        for source in self.catalog.sources():
-            if source not in kept:
-                await source.aclose()
-
-
-async def choose_sandbox(children: Children) -> None:
-    """The first time on a machine it is tried what a sandbox can do here, which takes a moment."""
-    if children.sandbox and not children.sandbox.is_chosen and not children.sandbox.is_known():
-        await asyncio.to_thread(children.sandbox.choose)
 
 
 def shell_entries(entries: Json, word: str) -> list[Json]:

@@ -5,18 +5,33 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
 
     ToolyardError
     ├── ApplicationClosed       a call on an application that is not open
+    ├── UnknownAgent            an agent that the configuration does not have
     ├── ShellError              a bash session was asked for what it cannot do
+    ├── ToolError               raised by a Python tool: it could not do what it was asked
     └── ProcessError            a child process could not be run at all
         ├── CannotStart         the program is missing, not a program, or the argument list is too long
         │   └── NoSandbox       a sandbox is required and cannot be had
         └── KeeperLost          the helper that owns all children died; its children were killed
+
+    ToolStopped                 raised inside a Python tool whose call is over; no `except Exception` holds it up
 """
 
 from __future__ import annotations
 
 import errno
 
-__all__ = ["ApplicationClosed", "CannotStart", "KeeperLost", "NoSandbox", "ProcessError", "ShellError", "ToolyardError"]
+__all__ = [
+    "ApplicationClosed",
+    "CannotStart",
+    "KeeperLost",
+    "NoSandbox",
+    "ProcessError",
+    "ShellError",
+    "ToolError",
+    "ToolStopped",
+    "ToolyardError",
+    "UnknownAgent",
+]
 
 
 class ToolyardError(Exception):
@@ -27,8 +42,24 @@ class ApplicationClosed(ToolyardError):
     """A call on an application that is not open."""
 
 
+class UnknownAgent(ToolyardError):
+    """An agent was named that the configuration does not have; the message names those it has."""
+
+
 class ShellError(ToolyardError):
     """A bash session was asked for what it cannot do, or cannot be had at all."""
+
+
+class ToolError(ToolyardError):
+    """A Python tool could not do what it was asked; the model reads the message."""
+
+    def __init__(self, message: str, *, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class ToolStopped(BaseException):
+    """The call of a Python tool was cancelled or is out of time, and its thread goes on."""
 
 
 class ProcessError(ToolyardError):

@@ -11,18 +11,32 @@ from support import ROOT, CommandLine, need
 
 BUILTIN = Path(package.__file__).parent / "builtin_plugins"
 EXAMPLES = ROOT / "examples"
-FOLDERS = sorted(path.parent for place in (BUILTIN, EXAMPLES) for path in place.glob("*/agent_plugin.json"))
+DESCRIPTORS = ("*/agent_plugin.json", "*/tools.json", "*/package.json")
+FOLDERS = sorted(
+    {path.parent for place in (BUILTIN, EXAMPLES) for pattern in DESCRIPTORS for path in place.glob(pattern)}
+)
+FEATURES = [folder for folder in FOLDERS if folder.name.startswith("feature-")]
+"""Plugins without tools, and so without cases of tools."""
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FEATURES, ids=lambda folder: folder.name)
+def test_a_bundled_feature_passes_its_strict_check(toolyard: CommandLine, folder: Path):
+    checked = toolyard("tool", "check", folder, "--strict")
+    assert (checked.code, checked.out) == (0, "")
+
+
+@pytest.mark.parametrize("folder", [f for f in FOLDERS if f not in FEATURES], ids=lambda folder: folder.name)
 def test_a_bundled_tool_passes_its_strict_check_its_tests_and_shellcheck(toolyard: CommandLine, folder: Path):
+    if (folder / "package.json").exists():
+        need("node")
     checked = toolyard("tool", "check", folder, "--strict")
     assert (checked.code, checked.out) == (0, "")
     tested = toolyard("tool", "test", folder, "--json")
     assert [row for row in tested.json if not row["passed"]] == []
     assert (tested.code, tested.err) == (0, "")
     assert len(tested.json) >= 5
-    assert toolyard.run([need("shellcheck"), *folder.glob("*.bash")]).out == ""
+    if scripts := list(folder.glob("*.bash")):
+        assert toolyard.run([need("shellcheck"), *scripts]).out == ""
 
 
 def test_nothing_is_bundled_without_a_descriptor():
@@ -31,10 +45,18 @@ def test_nothing_is_bundled_without_a_descriptor():
 
 
 def test_the_examples_load_and_are_all_there(toolyard: CommandLine):
+    need("node")
     ran = toolyard("--config", EXAMPLES / "toolyard.json", "tools", "--format", "json")
     assert (ran.code, ran.err) == (0, "")
     listed = {Path(row["origin"]).parent for row in ran.json}
     assert listed == {folder for folder in FOLDERS if folder.parent == EXAMPLES}
+
+
+def test_an_example_of_a_node_package_streams_what_it_finds(toolyard: CommandLine):
+    need("node")
+    toolyard.file("a.md", "# One\n## Two\n")
+    ran = toolyard("--config", EXAMPLES / "toolyard.json", "call", "markdown_outline", '{"file": "a.md", "depth": 1}')
+    assert (ran.code, ran.out, ran.err) == (0, "- One (1)\n", "")
 
 
 def test_an_example_gets_its_setting_from_the_configuration(toolyard: CommandLine):
@@ -42,6 +64,18 @@ def test_an_example_gets_its_setting_from_the_configuration(toolyard: CommandLin
     toolyard.file("src/a.txt", "needle\n")
     ran = toolyard("--config", EXAMPLES / "toolyard.json", "call", "search_text", '{"pattern": "needle"}')
     assert ran.out == "./src/a.txt:1:needle\n"
+
+
+def test_an_example_of_a_manifest_runs_alone_and_gets_the_variable_that_it_names(toolyard: CommandLine):
+    ran = toolyard(
+        "--config",
+        EXAMPLES / "text-tools" / "tools.json",
+        "call",
+        "common_words",
+        '{"text": "the cat and the dog", "most": 1}',
+        env={"IGNORED_WORDS": "the and"},
+    )
+    assert (ran.code, ran.out, ran.err) == (0, '[{"word": "cat", "times": 1}]', "")
 
 
 def test_the_template_can_be_copied_and_called(toolyard: CommandLine):

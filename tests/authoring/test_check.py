@@ -462,9 +462,9 @@ async def test_a_descriptor_at_fault_is_found_out(tmp_path: Path, descriptor, li
     assert finding.hint
 
 
-@pytest.mark.parametrize("name", ["agent_plugin.json", "notes.txt", "tool.py"])
+@pytest.mark.parametrize("name", ["agent_plugin.json", "notes.txt", "tool.rb"])
 async def test_a_file_that_is_no_bash_script_is_not_run_to_find_out(tmp_path: Path, name):
-    text = "#!/usr/bin/env python3\n" if name == "tool.py" else ""
+    text = "#!/usr/bin/env ruby\n" if name == "tool.rb" else ""
     (finding,) = await check(write(tmp_path, f"{text}touch {tmp_path}/ran\n", name))
     assert (finding.code, finding.line) == ("tool_not_script", 1)
     assert not (tmp_path / "ran").exists()

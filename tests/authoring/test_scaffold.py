@@ -7,7 +7,8 @@ import os
 import pytest
 
 from support import CommandLine, need
-from toolyard.authoring.scaffold import MODES
+from toolyard.authoring.new_bash import MODES
+from toolyard.authoring.scaffold import KINDS
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,29 @@ def test_a_new_tool_loads_from_its_folder_and_can_be_called(toolyard: CommandLin
     toolyard.config("bash:./greet")
     ran = toolyard("call", "greet", '{"name": "Ada", "loud": true}')
     assert (ran.code, ran.out, ran.err) == (0, "HELLO, ADA!\n", "")
+
+
+def test_a_new_manifest_passes_its_check_and_its_tests_and_can_be_called(toolyard: CommandLine):
+    ran = toolyard("tool", "new", "greet", "--kind", "manifest")
+    assert (ran.code, ran.out.split()) == (0, ["greet/tools.json", "greet/tools/bin/greet", "greet/tests/greet.json"])
+    checked = toolyard("tool", "check", "greet", "--strict")
+    assert (checked.code, checked.out) == (0, "")
+    tested = toolyard("tool", "test", "greet", "--json")
+    assert [row for row in tested.json if not row["passed"]] == []
+    assert len(tested.json) >= 5
+    called = toolyard("--config", "greet/tools.json", "call", "greet", '{"name": "Ada", "loud": true}')
+    assert (called.code, called.out, called.err) == (0, '{"greeting": "HELLO, ADA!"}', "")
+
+
+def test_modes_are_for_bash_scripts(toolyard: CommandLine):
+    ran = toolyard("tool", "new", "greet", "--kind", "manifest", "--mode", "json")
+    assert ran.code == 2
+    assert "--mode is for bash scripts" in ran.err
+    assert list(toolyard.folder.iterdir()) == []
+
+
+def test_every_kind_is_offered(toolyard: CommandLine):
+    assert f"[{'|'.join(KINDS)}]" in toolyard("tool", "new", "--help").out
 
 
 def test_flags_are_the_mode_when_none_is_named(toolyard: CommandLine):

@@ -40,6 +40,10 @@ def imported(toolyard: CommandLine, *words: str) -> set[str]:
         (["call", "--help"], OPENING | {"toolyard.cli.call", "toolyard.cli.live_output"}),
         (["exec", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "exec", "live_output")}),
         (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "live_output", "shell")}),
+        (["init", "--help"], START | {"toolyard.cli.init", "toolyard.cli.render"}),
+        (["config", "--help"], OPENING | {"toolyard.cli.config"}),
+        (["config", "show", "--help"], OPENING | {"toolyard.cli.config"}),
+        (["doctor", "--help"], START | {f"toolyard.cli.{name}" for name in ("doctor", "opening", "render", "running")}),
         (["tool", "--help"], START | {"toolyard.cli.render", "toolyard.cli.running", "toolyard.cli.tool"}),
     ],
 )
@@ -55,6 +59,7 @@ def test_writing_a_new_tool_starts_no_machinery(toolyard: CommandLine):
     modules = imported(toolyard, "tool", "new", "my_tool")
     assert {name for name in modules if name.startswith("toolyard.")} == START - {"toolyard"} | {
         "toolyard.authoring",
+        "toolyard.authoring.new_bash",
         "toolyard.authoring.scaffold",
         "toolyard.cli.render",
         "toolyard.cli.running",

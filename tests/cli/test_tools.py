@@ -130,8 +130,8 @@ def test_every_problem_is_shown_with_a_hint_and_the_good_tools_are_listed(toolya
     assert "bad.bash:" in ran.err
     assert 'hint: create it: {"bash_tools": [{"file": "tool.bash"}]}' in ran.err
     assert "missing.bash: no such file" in ran.err
-    assert ': no plugin source here loads "path:x"' in ran.err
-    assert ": a plugin is a string or an object, not 17" in ran.err
+    assert f"there is no folder {toolyard.folder / 'x'}" in ran.err
+    assert ": 'plugins[5]' must be a string or an object, not 17" in ran.err
 
 
 def test_all_also_lists_what_did_not_load_and_why(toolyard: CommandLine):
@@ -140,12 +140,39 @@ def test_all_also_lists_what_did_not_load_and_why(toolyard: CommandLine):
     toolyard.config("bash:good.bash", "bash:twice.bash", "bash:missing.bash")
     ran = toolyard("tools", "--all", "--format", "json")
     assert [(row["name"], row["state"], row["reason"].split(":")[0]) for row in ran.json] == [
-        ("good", "on", ""),
+        ("good", "on", "on by default"),
+        ("good", "off", f"a plugin with this id comes from {toolyard.folder}/good.bash already"),
         ("missing.bash", "off", "bash_file_missing"),
-        ("twice.bash", "off", "tool_name_taken"),
     ]
     table = toolyard("tools", "--all").out.splitlines()
     assert [line.split()[2] for line in table] == ["on", "off", "off"]
+
+
+def test_all_shows_what_is_off_why_and_where_that_was_decided(toolyard: CommandLine):
+    toolyard.file("good.bash", script("good"))
+    text = """{"plugins": ["bash:good.bash", "shell:session"],
+  "plugin_policy": {"allow_bash_tools": true},
+  "agents": {"writer": {
+    "disabled_plugins": ["shell:session"]}, "reader": {}}}"""
+    config = toolyard.file("toolyard.json", text)
+    rows = toolyard("tools", "--all", "--format", "json").json
+    assert [(row["name"], row["plugin"], row["state"], row["reason"], row["where"]) for row in rows] == [
+        ("good", "good", "on", "on by default", f"{config}:1:14"),
+        ("bash", "shell:session", "off", "listed in disabled_plugins", f"{config}:4:26"),
+        ("bash_job", "shell:session", "off", "listed in disabled_plugins", f"{config}:4:26"),
+    ]
+    table = toolyard("tools", "--all").out
+    assert "listed in disabled_plugins (toolyard.json:4:26)" in table
+    assert names(toolyard("tools", "--format", "json").json) == ["good"]
+    assert names(toolyard("tools", "--agent", "reader", "--format", "json").json) == ["good", "bash", "bash_job"]
+
+
+def test_calling_a_tool_that_is_off_says_why(toolyard: CommandLine):
+    toolyard.config("shell:command", disabled_plugins=["shell:command"])
+    for verb in ("call", "preview"):
+        ran = toolyard(verb, "shell", '{"command": "true"}')
+        assert ran.code == 2
+        assert "'shell' of the plugin 'shell:command' is off: listed in disabled_plugins (toolyard.json:1:" in ran.err
 
 
 def test_bash_tools_that_are_not_allowed_are_not_run_and_the_key_is_named(toolyard: CommandLine):
@@ -185,3 +212,17 @@ def test_on_a_terminal_rows_are_cut_to_its_width_and_in_a_pipe_they_are_whole(to
     assert terminal.text.endswith("…\n")
     assert len(terminal.text.splitlines()) == 1
     assert len(toolyard("tools").out) > 250
+
+
+def test_watching_lists_the_tools_again_when_they_change_and_ctrl_c_ends_it(toolyard: CommandLine):
+    toolyard.file("probe.bash", script("before"))
+    toolyard.config("bash:probe.bash")
+    with Terminal(toolyard, toolyard.path, "tools", "--watch") as terminal:
+        assert terminal.read_until("watching").startswith("before ")
+        new = toolyard.file("new.bash", script("after"))
+        new.rename(toolyard.folder / "probe.bash")  # at once, so that no half is seen
+        assert "before" not in terminal.read_until("after +bash_script").partition("something changed")[2]
+        toolyard.file("new.json", "{").rename(toolyard.folder / "toolyard.json")
+        terminal.read_until("the last good configuration stays in use")
+        terminal.type("\x03")
+        assert terminal.finish() == 130

@@ -53,7 +53,10 @@ def test_every_value_has_its_place_and_a_missing_one_that_of_what_is_around_it(t
         ('{"a": }', 1, 7, "expecting value"),
         ('{"a": 1', 1, 8, "the file ends here"),
         ("", 1, 1, "the file ends here"),
-        ('{"a": NaN}', 1, 1, "NaN"),
+        ('{"a": NaN}', 1, 7, "NaN"),
+        ('{"NaN":\n [-Infinity]}', 2, 3, "-Infinity is not a JSON value"),
+        ("[" * 101 + "]" * 101, 1, 101, "nested more than 100 levels deep"),
+        ('{"[[":\n' + '{"a":' * 100_000, 2, 496, "nested more than 100 levels deep"),
         ('{"a" 1}', 1, 6, "expecting ':'"),
     ],
 )

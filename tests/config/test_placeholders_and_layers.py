@@ -112,9 +112,3 @@ def test_all_problems_of_a_file_are_reported_at_once(tmp_path):
     )
     found = read_configuration(tmp_path / "c.json", names()).problems
     assert sorted(problem.code for problem in found) == ["config_type", "config_type", "config_type", "env_missing"]
-
-
-def test_plugins_of_one_agent_are_not_silently_left_out(tmp_path):
-    (tmp_path / "c.json").write_text('{"agents": {"a": {"plugins": ["bash:x"]}}}')
-    (problem,) = read_configuration(tmp_path / "c.json", names()).problems
-    assert (problem.code, problem.severity) == ("plugins_level_unsupported", "warning")

@@ -183,6 +183,19 @@ def test_what_a_format_requires_at_the_root_is_added(official, given, openai, ot
         official[format](exported.tools[0])
 
 
+@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"properties": {}}, PATH_SCHEMA], ids=str)
+def test_a_schema_that_is_verbatim_is_added_to_only_where_the_format_requires_it(official, schema) -> None:
+    spec = ToolSpec(name="t", description="d", input=JsonInput(schema=schema, verbatim=True))
+    for format in FORMATS:
+        official[format](export_one(spec, format))
+    assert export_one(spec, "openai")["function"]["parameters"] == schema
+    assert export_one(spec, "responses")["parameters"] == schema
+    assert export_one(spec, "anthropic")["input_schema"] == {"type": "object", **schema}
+    codes = [problem.code for format in OPENAI for problem in format_problems(spec, format)]
+    assert codes == ([] if schema is PATH_SCHEMA else ["schema_incomplete"] * 2)
+    assert len(export([spec], "openai").tools) == 1
+
+
 def test_exporting_does_not_change_the_schema_of_the_tool() -> None:
     schema: dict[str, Any] = {}
     for format in FORMATS:

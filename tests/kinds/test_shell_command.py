@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from support import PATIENCE
+from support import PATIENCE, Signpost
 from toolyard.core.formats import export
 from toolyard.core.tool import CallContext, Plan, ToolResult
 from toolyard.kinds.bash_schema_cache import SchemaCache
@@ -192,15 +191,17 @@ async def test_programs_are_told_that_nobody_is_there_unless_the_environment_say
 async def test_both_streams_are_heard_while_the_command_runs(desk):
     heard = asyncio.Queue()
     desk.context = replace(desk.context, emit=lambda *piece: heard.put_nowait(piece))
-    os.mkfifo(desk.context.cwd / "go_on")
-    running = asyncio.ensure_future(desk.run("echo out; read -r _ <go_on; echo err >&2; read -r _ <go_on"))
+    post = Signpost(desk.context.cwd / "go_on")
+    command = "echo out; read -r _ <go_on; echo err >&2; read -r _ <go_on"
+    running = asyncio.ensure_future(desk.run(command))
     async with asyncio.timeout(PATIENCE):
         assert await heard.get() == ("stdout", "out\n")
-        await asyncio.to_thread((desk.context.cwd / "go_on").write_text, "\n")
+        post.go_on()
         assert await heard.get() == ("stderr", "err\n")
         assert not running.done()
-        await asyncio.to_thread((desk.context.cwd / "go_on").write_text, "\n")
+        post.go_on()
         assert (await running).text == "stdout:\nout\n\nstderr:\nerr\n\nexit code: 0"
+    post.close()
 
 
 async def test_limits_hold(desk):

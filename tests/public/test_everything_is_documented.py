@@ -10,21 +10,19 @@ from typing import get_args
 import pytest
 
 from toolyard.app import AgentApplication
-from toolyard.cli.main import COMMANDS
+from toolyard.cli.config import config
+from toolyard.cli.main import COMMANDS, main
 from toolyard.config import settings
+from toolyard.config.settings import FileSettings, NodeSettings
 from toolyard.core.events import Event
 from toolyard.core.tool import Failure
 from toolyard.kinds.bash_schema import SchemaFaultCode
+from toolyard.kinds.manifest_program import ProgramFaultCode
+from toolyard.plugins.manifest import ManifestFaultCode
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-SECTIONS = {
-    "plugin_policy": settings.PluginPolicy,
-    "output": settings.OutputSettings,
-    "limits": settings.ResourceLimits,
-    "audit": settings.AuditPolicy,
-    "sandbox": settings.SandboxSettings,
-}
+CONFIG_COMMANDS = [f"config {name}" for name in config.commands]
 
 
 def page(name: str) -> str:
@@ -32,20 +30,40 @@ def page(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "key", [f"{section}.{field}" for section, kind in SECTIONS.items() for field in kind.__struct_fields__]
+    "key", [f"{section}.{field}" for section, kind in settings.SECTIONS.items() for field in kind.__struct_fields__]
 )
 def test_every_setting(key):
     assert f"`{key}`" in page("configuration.md")
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "tool new", "tool check", "tool test"])
+@pytest.mark.parametrize("command", [*COMMANDS, *CONFIG_COMMANDS, "tool new", "tool check", "tool test"])
 def test_every_command(command):
-    assert re.search(rf"^\| `{command} ", page("cli.md"), re.MULTILINE)
+    assert re.search(rf"^\| `{command}[ `]", page("cli.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", [*get_args(ManifestFaultCode), *get_args(ProgramFaultCode)])
+def test_every_fault_of_a_manifest(code):
+    assert f"`{code}`" in page("manifests.md")
 
 
 @pytest.mark.parametrize("code", get_args(SchemaFaultCode))
 def test_every_fault_of_a_schema(code):
     assert f"`{code}`" in page("bash-tools.md")
+
+
+def test_every_problem_of_a_node_package():
+    modules = [path for folder in ("kinds", "plugins") for path in (ROOT / "src/toolyard" / folder).glob("node_*")]
+    named = re.findall(r'["\'](node_[a-z_]+)["\']', "".join(path.read_text() for path in modules))
+    codes = set(named) - {
+        "node_unknown",
+        "node_tool",
+        "node_module",
+        "node_modules",
+        *settings.PluginPolicy.__struct_fields__,
+    }
+    assert len(codes) >= 12
+    for code in codes:
+        assert f"`{code}`" in page("node-tools.md")
 
 
 @pytest.mark.parametrize(
@@ -72,3 +90,20 @@ def test_every_event(event):
 def test_every_link_leads_somewhere(file):
     for target in re.findall(r"\]\(([^)#]+)\)", file.read_text()):
         assert (file.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("key", FileSettings.__struct_encode_fields__ + NodeSettings.__struct_encode_fields__)
+def test_every_key_of_a_file(key):
+    assert re.search(rf"`(agents\.NAME\.)?{re.escape(key)}[`.]", page("configuration.md"))
+
+
+@pytest.mark.parametrize("name", [*COMMANDS])
+def test_every_option(name):
+    def options(command):
+        yield from (word for parameter in command.params for word in parameter.opts if word.startswith("--"))
+        for inner in getattr(command, "commands", {}).values():
+            yield from options(inner)
+
+    command = main.get_command(None, name)
+    for option in set(options(command)):
+        assert option in page("cli.md"), option

@@ -57,6 +57,14 @@ def folder(tmp_path) -> Path:
     return tmp_path / "deep" / "audit"
 
 
+def test_half_a_character_is_written_as_its_escape(folder):
+    audit = make(folder)
+    audit.write({"tool": "a\ud800", "cwd": folder, "argv": ("ü",)})
+    audit.close()
+    (record,) = records(folder)
+    assert (record["tool"], record["cwd"], record["argv"]) == ("a\ud800", str(folder), ["ü"])
+
+
 def test_midnight_begins_a_new_file(folder):
     times = [datetime(2026, 1, 2, 23, 59, 59, 999_999, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)]
     write(folder, 1, 2, clock=at(*times))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,14 @@ def test_a_secret_is_replaced_by_its_name():
 
 def test_the_longest_secret_wins():
     assert REDACTOR.redact("abcabcd abcabc") == "[redacted A_TOKEN] [redacted B_KEY][redacted B_KEY]"
+
+
+def test_a_secret_is_found_inside_json_too():
+    secret = 'a"b\\c\nd-ü'
+    redactor = Redactor({"A_TOKEN": secret})
+    for text in (secret, json.dumps({"said": secret}), json.dumps({"said": secret}, ensure_ascii=False)):
+        assert "[redacted A_TOKEN]" in redactor.redact(text)
+        assert "d-" not in redactor.redact(text)
 
 
 def test_without_secrets_nothing_is_touched():

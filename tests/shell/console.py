@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from toolyard.shell import BashSession, Job, Reply
 
 BASH = shutil.which("bash") or "/bin/bash"
@@ -22,6 +24,13 @@ PATIENCE = 60.0
 A_MOMENT = 0.5
 """A time limit that is meant to be hit."""
 
+
+def version_of(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")[:2]))
+
+
+BASH_VERSION = version_of(subprocess.check_output([BASH, "-c", "echo $BASH_VERSION"], text=True))
+SINCE_5_2 = pytest.mark.skipif(BASH_VERSION < (5, 2), reason="this bash does it otherwise by itself")
 
 BASH_SAYS = re.compile(
     r"^(?:environment: line \d+: |(?:\S*/)?bash: (?:(?:\S+: )?line \d+: )?(?:eval: )?)", re.MULTILINE
@@ -206,8 +215,9 @@ def processes() -> Iterator[tuple[int, str, str]]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 words, variables = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
-                yield (
-                    int(entry.name),
-                    words.replace(b"\0", b" ").decode(errors="replace"),
-                    variables.decode(errors="replace"),
-                )
+                if words:  # between two programs there are none for a moment
+                    yield (
+                        int(entry.name),
+                        words.replace(b"\0", b" ").decode(errors="replace"),
+                        variables.decode(errors="replace"),
+                    )

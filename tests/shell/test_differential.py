@@ -2,19 +2,20 @@
 
 The commands are in `differential/`: those of a file run one after the other in one session, each in a folder of its
 own; those of `differential/fresh/` change the shell or end it and have a session each. A line that begins with `%%`
-begins a command.
+begins a command; `%% since 5.2` or `%% before 5.3` one in which other versions of bash disagree with themselves: what
+an interactive shell or one with an EXIT trap says differs from what `bash -c` says.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from shell.console import Console, Session, normalised
+from shell.console import BASH_VERSION, Console, Session, normalised, version_of
 
 pytestmark = pytest.mark.anyio
 
@@ -37,6 +38,7 @@ class Command:
 
     where: str
     text: str
+    is_meant: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,21 @@ def commands_in(path: Path) -> list[Command]:
     for number, line in enumerate(path.read_text().split("\n"), 1):
         if line.startswith("%%"):
             lines = []
-            commands.append(Command(f"{path.name}:{number + 1}", ""))
+            commands.append(Command(f"{path.name}:{number + 1}", "", is_meant(line)))
         else:
             lines.append(line)
-            commands[-1] = Command(commands[-1].where, "\n".join(lines).removesuffix("\n"))
-    return commands
+            commands[-1] = replace(commands[-1], text="\n".join(lines).removesuffix("\n"))
+    return [command for command in commands if command.is_meant]
+
+
+def is_meant(line: str) -> bool:
+    """Whether a command is for this version of bash."""
+    match line.split():
+        case [_, "since", version]:
+            return version_of(version) <= BASH_VERSION
+        case [_, "before", version]:
+            return version_of(version) > BASH_VERSION
+    return True
 
 
 def differences(commands: Iterable[Command], expected: list[Answer], found: list[Answer]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from shell.console import Console, Session, end_marked, fresh_mark, marked, until
+from support import running
 from toolyard.shell import ShellError
 
 pytestmark = pytest.mark.anyio
@@ -216,7 +217,7 @@ async def test_nothing_outlives_an_application_that_is_killed(
 ) -> None:
     environment = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)}
     program = [sys.executable, "-c", APPLICATION, mark]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as application:
+    with running(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as application:
         assert application.stdout
         assert await asyncio.to_thread(application.stdout.readline) == b"ready\n"
         application.send_signal(number)

@@ -165,7 +165,9 @@ class Ways(RuleBasedStateMachine):
     def leave_a_child_that_prints(self) -> None:
         token = self.token()
         reply = self.run(f"(sleep 0.01; echo late; exec sleep {self.mark}) & echo {token}")
-        self.check(reply, f"{token}\n", 0)
+        # On a slow machine it comes before the end of the command, and is then the command's.
+        assert (set(reply.output.split()) - {"late"}, reply.exit_code) == ({token}, 0)
+        self.restarted_as_expected(reply)
 
     @rule(count=st.integers(2, 8))
     def ask_many_things_at_once(self, count: int) -> None:

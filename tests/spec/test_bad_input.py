@@ -198,7 +198,7 @@ async def test_arguments_that_are_no_object_run_nothing(yard, arguments):
             '{"plugins": [{"bash_tool": {"path": "nowhere"}}], "plugin_policy": {"allow_bash_tools": true}}',
             "plugin_missing",
         ),
-        ('{"plugins": ["some.module.Class"]}', "plugin_unsupported"),
+        ('{"plugins": ["some.module.Class"]}', "plugin_entry"),
         ('{"plugin_policy": []}', "config_type"),
         ('{"plugin_policy": {"bash_timeout_seconds": -1}}', "config_type"),
         ('{"plugin_policy": {"bash_timeout_seconds": "60"}}', "config_type"),
@@ -212,6 +212,12 @@ async def test_a_bad_configuration_is_a_problem_with_its_place(yard, config, cod
     assert problem["detail"]
     async with app:
         assert (await app.call_tool("x", {})).failure == "unknown_tool"
+
+
+async def test_a_name_that_is_no_text_is_an_unknown_tool(yard):
+    async with yard.app() as app:
+        assert (await app.call_tool("a\ud800", {}, call_id="\udc00")).failure == "unknown_tool"
+    assert [line["tool"] for line in yard.audit()] == ["a\ud800"]
 
 
 async def test_a_missing_configuration_is_a_problem_too(yard):

@@ -6,6 +6,9 @@ import asyncio
 
 import pytest
 
+from support import PATIENCE
+from toolyard.errors import UnknownAgent
+
 pytestmark = pytest.mark.anyio
 
 
@@ -82,7 +85,7 @@ async def test_two_tools_of_one_name_the_first_wins_and_the_other_is_named(yard)
     async with yard.app("bash:a.bash", "bash:b.bash") as app:
         assert (await app.call_tool("same", {})).text == "a\n"
         (problem,) = app.get_config_errors()
-        assert (problem["type"], problem["severity"]) == ("tool_name_taken", "warning")
+        assert (problem["type"], problem["severity"]) == ("plugin_id_taken", "warning")
         assert "a.bash" in problem["detail"]
         assert problem["file"].endswith("b.bash")
 
@@ -96,3 +99,71 @@ async def test_calls_at_the_moment_of_an_edit_reload_once_and_all_succeed(yard):
             results = await asyncio.gather(*(app.call_tool("one", {}) for _ in range(8)))
             assert {result.text for result in results} == {"one\n"}
     assert sum(line["event"] == "end" for line in yard.audit()) == 48
+
+
+SESSION = {"timeout_seconds": 60}
+
+
+async def test_what_an_edit_does_not_concern_keeps_its_state(yard):
+    yard.tool("one")
+    agents = {"a": {"plugins": [{"shell_session": SESSION}]}, "b": {"plugins": ["bash:one.bash", "shell:session"]}}
+    async with yard.app(agents=agents) as app:
+        for agent in "ab":
+            await app.call_tool("bash", {"command": f"x={agent}"}, agent=agent)
+        yard.config("bash:one.bash", agents={"new": {}, **agents})
+        await app.reload()
+        for agent in "ab":
+            assert (await app.call_tool("bash", {"command": "echo $x"}, agent=agent)).text == f"{agent}\n"
+        changed = {**agents, "a": {"plugins": [{"shell_session": {"timeout_seconds": 50}}]}}
+        yard.config(agents=changed)
+        assert (await app.call_tool("bash", {"command": "echo ${x-none}"}, agent="a")).text == "none\n"
+        assert (await app.call_tool("bash", {"command": "echo $x"}, agent="b")).text == "b\n"
+        yard.config(agents=changed, limits={"open_files": 512})
+        assert (await app.call_tool("bash", {"command": "echo ${x-none}"}, agent="b")).text == "none\n"
+        assert (await app.call_tool("bash", {"command": "ulimit -n"}, agent="b")).text == "512\n"
+
+
+async def test_an_agent_that_comes_or_goes_takes_effect_at_the_next_call(yard):
+    yard.tool("one", run="echo one")
+    async with yard.app(agents={"a": {}}) as app:
+        yard.config(agents={"b": {"plugins": ["bash:one.bash"]}})
+        assert (await app.call_tool("one", {}, agent="b")).text == "one\n"
+        assert app.agents() == ["b"]
+        with pytest.raises(UnknownAgent):
+            await app.call_tool("one", {}, agent="a")
+
+
+async def test_reloads_side_by_side_leave_one_configuration_and_all_it_needs(yard):
+    yard.tool("one", run="echo one")
+    async with yard.app("bash:one.bash", "shell:session") as app:
+        await app.call_tool("bash", {"command": "x=1"})
+        await asyncio.gather(*(app.reload() for _ in range(5)), app.call_tool("one", {}))
+        assert (await app.call_tool("bash", {"command": "echo $x"})).text == "1\n"
+
+
+async def test_watching_gives_a_turn_after_each_change(yard):
+    file = yard.tool("one")
+    config = yard.config("bash:one.bash", "bash:missing.bash")
+    good = config.read_text()
+
+    async def turn():
+        async with asyncio.timeout(PATIENCE):
+            await anext(watching)
+
+    async with yard.open(config) as app:
+        watching = app.watch(seconds=0.01)
+        yard.tool("two", file="one.bash")
+        await turn()
+        assert [spec.name for spec in app.tool_specs()] == ["two"]
+        yard.tool("three", file="missing.bash")
+        await turn()
+        assert [spec.name for spec in app.tool_specs()] == ["two", "three"]
+        file.write_text("exit 1\n")
+        await turn()
+        assert [problem["type"] for problem in app.get_config_errors()] == ["bash_schema_exit_status"]
+        config.write_text("{")
+        await turn()
+        assert "last good configuration" in app.get_config_errors()[-1]["detail"]
+        config.write_text(good.replace("bash:missing.bash", "shell:command"))
+        await turn()
+        assert [spec.name for spec in app.tool_specs()] == ["two", "shell"], "the last good version goes on"

@@ -6,10 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.authoring.findings import Finding, error, from_problem, warning
+from toolyard.authoring.manifest_check import manifest_findings
+from toolyard.authoring.node_check import node_findings
+from toolyard.authoring.python_check import python_findings
 from toolyard.authoring.schema_check import schema_findings
 from toolyard.authoring.trial import trial_findings
 from toolyard.authoring.workbench import open_workbench
 from toolyard.kinds.bash_script import BashScriptTool
+from toolyard.plugins.bash_source import BashToolSource
+from toolyard.plugins.manifest_source import ManifestSource
+from toolyard.plugins.node_source import NodeSource
+from toolyard.plugins.python_source import PythonSource
 from toolyard.plugins.script_text import ScriptText, read_script
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import ParentEnvironment
@@ -17,8 +24,6 @@ from toolyard.process.environment import ParentEnvironment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from toolyard.plugins.bash_source import BashToolSource
 
 __all__ = ["Finding", "check_tools"]
 
@@ -36,7 +41,14 @@ async def check_tools(path: Path, *, timeout: float = TRIAL_SECONDS) -> list[Fin
     async with open_workbench(path, timeout=timeout) as bench:
         findings = [from_problem(problem, path) for problem in bench.problems]
         for source in bench.sources:
-            findings += without_consequences(await check_source(source, timeout))
+            if isinstance(source, ManifestSource):
+                findings += manifest_findings(source)
+            elif isinstance(source, NodeSource):
+                findings += await node_findings(source)
+            elif isinstance(source, PythonSource):
+                findings += python_findings(source)
+            elif isinstance(source, BashToolSource):
+                findings += without_consequences(await check_source(source, timeout))
     return sorted(findings, key=lambda finding: (str(finding.file), finding.line, finding.severity, finding.message))
 
 

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.authoring.node_bench import node_at, node_source
+from toolyard.authoring.python_bench import python_source_at
+from toolyard.config.document import read_document
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.manifest_command import CommandConditions
 from toolyard.plugins.bash_source import BashToolSource
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
+from toolyard.plugins.manifest_source import ManifestSource
+from toolyard.plugins.spec import MANIFEST, ManifestFile
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
 from toolyard.runtime.invoke import Invoker
@@ -22,6 +28,8 @@ from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from toolyard.plugins.source import Source
 
 __all__ = ["Workbench", "open_workbench"]
 
@@ -32,7 +40,7 @@ SUFFIXES = (".bash", ".sh")
 class Workbench:
     """What lies on the bench."""
 
-    sources: Sequence[BashToolSource]
+    sources: Sequence[Source]
     catalog: Catalog
     invoker: Invoker
     problems: Sequence[ConfigProblem]
@@ -53,11 +61,23 @@ class NoAudit:
 async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Workbench]:
     """Read the tools of a file or a folder; ends every process on leaving."""
     children = Children()
-    files, problems = tool_files(path)
+    manifest, node = manifest_at(path), node_at(path)
+    python = python_source_at(path, children, timeout=timeout)
+    files, problems = tool_files(path) if not (manifest or node or python) or has_scripts(path) else ([], [])
     workshop = make_workshop(children, timeout)
-    if workshop is None:
-        files, problems = [], [no_bash()]
-    sources = [BashToolSource(str(file), workshop) for file in files if workshop]
+    if workshop is None and files:
+        problems = [no_bash()]
+    sources: list[Source] = [BashToolSource(str(file), workshop) for file in files if workshop]
+    if manifest:
+        sources.append(ManifestSource(manifest, CommandConditions(children=children)))
+    if node:
+        found = node_source(node, children, timeout)
+        if isinstance(found, ConfigProblem):
+            problems = [*problems, found]
+        else:
+            sources.append(found)
+    if python:
+        sources.append(python)
     catalog = Catalog(sources)
     try:
         await catalog.refresh()
@@ -83,6 +103,24 @@ def no_bash() -> ConfigProblem:
     return ConfigProblem(code="bash_missing", message="there is no bash on PATH", hint=hint)
 
 
+def manifest_at(path: Path) -> ManifestFile | None:
+    """The manifest meant by a path: a JSON file, or the one of a folder."""
+    path = Path(os.path.abspath(path))
+    file = path / MANIFEST if path.is_dir() else path
+    is_one = file.suffix == ".json" and file.name != DESCRIPTOR and file.exists()
+    return ManifestFile(path=str(file), pointer=()) if is_one else None
+
+
+def has_scripts(path: Path) -> bool:
+    """Whether a folder with tools of another kind has bash tools as well."""
+    if not path.is_dir():
+        return False
+    descriptor = read_document(path / DESCRIPTOR)
+    if isinstance(descriptor, ConfigProblem):
+        return any(file.suffix in SUFFIXES for file in path.iterdir())
+    return isinstance(descriptor.value, dict) and "bash_tools" in descriptor.value
+
+
 def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:
     """The tool files meant by a path: a file, a folder with a descriptor, or a folder of `*.bash` files."""
     path = Path(os.path.abspath(path))
@@ -103,7 +141,8 @@ def looks_like_script(file: Path) -> bool:
 
 
 def no_script(file: Path) -> ConfigProblem:
-    message, hint = "this is not a bash script", "name it *.bash, or begin it with #!/usr/bin/env bash"
+    message = "this is not a bash script"
+    hint = "name it *.bash, or begin it with #!/usr/bin/env bash; a manifest *.json, a module *.mjs"
     return ConfigProblem(code="tool_not_script", message=message, hint=hint, where=Position(file=file))
 
 

@@ -10,7 +10,7 @@ import click
 from toolyard.cli.live_output import LiveOutput
 from toolyard.cli.names import agent_option, tool_argument
 from toolyard.cli.opening import agent_of, open_application
-from toolyard.cli.render import is_terminal, show_json, show_note, show_problems, show_text
+from toolyard.cli.render import is_terminal, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
@@ -32,15 +32,21 @@ OF_THE_TOOL = (None, "exit_code", "timeout")
 @click.argument("arguments", metavar="[ARGS_JSON|-]", default="{}")
 @agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
-@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission.")
+@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission; default yes.")
+@click.option("--ask", is_flag=True, help="Be asked as an agent's person would be, where the rules leave it open.")
 @click.pass_obj
-def call(places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None) -> int:
+def call(
+    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None, ask: bool
+) -> int:
     """Call TOOL with a JSON object, or with what standard input holds (-).
 
     The final text goes to standard output; on a terminal partial output appears as it comes. Exit status: 0 done, 1 the
     tool failed, 2 wrong usage or arguments, 3 refused, 130 interrupted.
     """
-    return run_to_end(call_once(places, tool, read_arguments(arguments), agent, as_json, approver_for(answer)))
+    if ask and answer is not None:
+        raise click.UsageError("--ask asks, --yes and --no answer: give one of them")
+    approver = asking() if ask else approver_for(answer)
+    return run_to_end(call_once(places, tool, read_arguments(arguments), agent, as_json, approver))
 
 
 @click.command()
@@ -67,38 +73,53 @@ def read_arguments(text: str) -> str:
     return text
 
 
-def approver_for(answer: bool | None) -> Approver | None:
-    if answer is None:
-        return None
+def approver_for(answer: bool | None = None) -> Approver:
+    """Who types a call has decided on it; a rule that denies it still does."""
     from toolyard.permissions.verdict import answer_always
 
+    if answer is None:
+        return answer_always(allowed=True, reason="typed at the command line")
     return answer_always(allowed=answer, reason="answered with --yes" if answer else "answered with --no")
 
 
+def asking() -> Approver:
+    """A person at this terminal."""
+    from toolyard.cli.approver import TerminalApprover
+
+    return TerminalApprover()
+
+
 async def call_once(
-    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver | None
+    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver
 ) -> int:
+    from toolyard.cli.tool_log import show_tool_log
+
+    show_tool_log()
     async with open_application(places, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
-        result = await app.call_tool(tool, arguments, agent=agent_of(app, agent), on_event=watcher.see)
+        agent = agent_of(app, agent)
+        result = await app.call_tool(tool, arguments, agent=agent, on_event=watcher.see)
         if as_json:
             show_json(watcher.record(tool, result))
         elif result.failure in OF_THE_TOOL:
             watcher.output.finish(result)
         else:
             show_note(result.text, "error")
+        explain_absence(app, agent, tool, result)
         explain(app, result)
         return exit_code_of(result)
 
 
 async def preview_once(places: Places, tool: str, arguments: str, agent: str | None) -> int:
     async with open_application(places) as app:
-        shown = await app.preview_tool(tool, arguments, agent=agent_of(app, agent))
+        agent = agent_of(app, agent)
+        shown = await app.preview_tool(tool, arguments, agent=agent)
         if isinstance(shown, str):
             show_preview(tool, shown)
             explain(app, None)
             return 0
         show_note(shown.text, "error")
+        explain_absence(app, agent, tool, shown)
         explain(app, shown)
         return exit_code_of(shown)
 
@@ -114,6 +135,14 @@ def explain(app: AgentApplication, result: ToolResult | None) -> None:
     """Say what is wrong with the configuration; also its warnings when a tool may be missing for one."""
     missing = result is not None and result.failure == "unknown_tool"
     show_problems(problem for problem in app.problems() if missing or problem.severity == "error")
+
+
+def explain_absence(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> None:
+    """A tool that is there but off is unknown to a model; a person is told why."""
+    for found in app.plugins(agent) if result.failure == "unknown_tool" else ():
+        if found.tool and found.tool.spec.name == tool and not found.on:
+            place = f" ({relative(str(found.where))})" if found.where else ""
+            show_note(f"'{tool}' of the plugin '{found.plugin}' is off: {found.reason}{place}", "warning")
 
 
 def exit_code_of(result: ToolResult) -> int:
@@ -137,7 +166,9 @@ class Watcher:
             case PreviewReady(preview=text):
                 self._preview = text
                 if text and not self._quiet and is_terminal(sys.stderr):
-                    show_note(text, "faint")
+                    from toolyard.shell.visible_text import escaped
+
+                    show_note(escaped(text), "faint")
             case OutputChunk(stream=stream, text=text) if not self._quiet:
                 self.output.add(text, is_error=stream == "stderr")
             case CallFinished(call_id=call_id, duration=duration):

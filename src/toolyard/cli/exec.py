@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.call import Watcher, exit_code_of, explain
+from toolyard.cli.call import Watcher, approver_for, exit_code_of, explain
 from toolyard.cli.opening import agent_of, open_application
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import run_to_end
@@ -43,7 +43,7 @@ def execute(places: Places, command: str, timeout: str | None, as_json: bool) ->
 
 
 async def execute_once(places: Places, arguments: JsonObject, as_json: bool) -> int:
-    async with open_application(places, only="shell:command") as app:
+    async with open_application(places, approver=approver_for(), only="shell:command") as app:
         agent = agent_of(app, None)
         if as_json:
             watcher = Watcher(quiet=True)

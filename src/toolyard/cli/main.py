@@ -18,11 +18,18 @@ if TYPE_CHECKING:
 __all__ = ["Places", "main", "run"]
 
 COMMANDS = {
+    "init": ("toolyard.cli.init:init", "Write a first configuration for a folder."),
     "tools": ("toolyard.cli.tools:tools", "List the tools of an agent."),
     "call": ("toolyard.cli.call:call", "Call a tool."),
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
+    "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
+    "doctor": ("toolyard.cli.doctor:doctor", "Look whether everything is there that tools need."),
+    "permissions": (
+        "toolyard.cli.permissions:permissions",
+        "Say what may run: check, test, list, allow, deny, revoke.",
+    ),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "audit": ("toolyard.cli.audit:audit", "Look into the audit log: show, verify."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),

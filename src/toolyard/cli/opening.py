@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolyard.app import AgentApplication
     from toolyard.cli.main import Places
+    from toolyard.config.configuration import Configuration
+    from toolyard.config.placeholders import Names
     from toolyard.permissions.verdict import Approver
 
-__all__ = ["agent_of", "open_application"]
+__all__ = ["agent_of", "config_path", "known_agent", "open_application", "read_config", "sessions_dir", "settle"]
 
 DEFAULT_CONFIG = Path(__file__).parent.parent / "default_config.json"
 
@@ -27,9 +31,27 @@ def open_application(
     """An application, not yet entered. Paths that were typed are meant from where they were typed."""
     from toolyard.app import AgentApplication
 
+    settled = settle(places)
+    return AgentApplication(str(settled.config), str(settled.sessions), approver=approver, only=only)
+
+
+def settle(places: Places) -> Places:
+    """The same places, absolute and seen from inside the workspace, so that they stay the same however often used."""
+    from toolyard.cli.main import Places
+
     config, sessions = config_path(places).absolute(), sessions_dir(places).absolute()
     enter_workspace(places)
-    return AgentApplication(config, sessions, approver=approver, only=only)
+    return Places(config=str(config), sessions=str(sessions), workspace=None)
+
+
+def read_config(places: Places) -> tuple[Configuration, Names]:
+    """The configuration by itself, with where its names come from; nothing that it refers to is loaded."""
+    from toolyard.config.configuration import builtin_names, read_configuration
+    from toolyard.config.placeholders import Names
+
+    path = Path(str(settle(places).config))
+    names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
+    return read_configuration(path, names), names
 
 
 def config_path(places: Places) -> Path:
@@ -61,7 +83,11 @@ def enter_workspace(places: Places) -> None:
 
 def agent_of(app: AgentApplication, agent: str | None) -> str:
     """The agent that was named, or the only sensible one."""
-    known = app.agents()
+    return known_agent(app.agents(), agent)
+
+
+def known_agent(known: Sequence[str], agent: str | None) -> str:
+    """One of those there are; without a name the one called `default`, else the first."""
     if agent is None:
         return "default" if "default" in known else known[0]
     if agent not in known:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Interrupted",
     "ReaderLeft",
+    "ask",
+    "count",
     "is_terminal",
     "relative",
     "show_bug",
@@ -59,14 +61,15 @@ def show_note(text: str, style: str = "") -> None:
     write(sys.stderr, paint(text, style, sys.stderr) + "\n")
 
 
-def show_problems(problems: Iterable[ConfigProblem]) -> None:
-    """Problems, one after the other, with their hints."""
+def show_problems(problems: Iterable[ConfigProblem], *, on_stdout: bool = False) -> None:
+    """Problems, one after the other, with their hints; on standard output where they are the answer."""
+    stream = sys.stdout if on_stdout else sys.stderr
     for problem in problems:
         place = f"{relative(str(problem.where))}: " if problem.where else ""
         kind = "warning: " if problem.severity == "warning" else ""
-        show_note(f"{place}{kind}{problem.message}", problem.severity)
+        write(stream, paint(f"{place}{kind}{problem.sentence}\n", problem.severity, stream))
         if problem.hint:
-            show_note(f"  hint: {problem.hint}", "faint")
+            write(stream, paint(f"  hint: {problem.hint}\n", "faint", stream))
 
 
 def show_piece(text: str, *, is_error: bool = False) -> None:
@@ -79,6 +82,20 @@ def show_bug() -> None:
     """We broke a promise: say so, with all that a report needs."""
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
+
+
+def ask(question: str) -> bool:
+    """A person's answer; nothing but a plain no is one."""
+    write(sys.stderr, f"{question} [Y/n] ")
+    answer = sys.stdin.readline()
+    if not answer:
+        raise click.Abort
+    return not answer.strip().lower().startswith("n")
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def is_terminal(stream: TextIO | None) -> bool:

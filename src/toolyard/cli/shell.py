@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.call import explain
+from toolyard.cli.call import approver_for, explain
 from toolyard.cli.opening import agent_of, open_application, sessions_dir
 from toolyard.cli.render import is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
@@ -47,7 +47,7 @@ async def open_session(places: Places) -> int:
     from toolyard.cli.shell_grammar import Grammar
 
     history = sessions_dir(places).absolute() / "shell-history"
-    async with open_application(places, only="shell:session") as app:
+    async with open_application(places, approver=approver_for(), only="shell:session") as app:
         explain(app, None)
         if all(tool.spec.name != BASH for tool in app.tools()):
             return 1

@@ -46,16 +46,24 @@ class SessionCalls:
         self._keyboard = keyboard
         self._output = ShownOutput()
         self._running: asyncio.Future[ToolResult] | None = None
+        self._interrupted = False
 
     async def run(self, command: str) -> None:
         """Run a command to its end, showing what it prints, and note where the session stands then."""
+        self._interrupted = False
         # What is typed ahead may be the answer to a question for a secret that is just being asked.
         with echo(False) if self._keyboard else contextlib.nullcontext():
             result = await self._run(command)
         self._conclude(result)
 
     def interrupt(self) -> None:
-        """End what runs now, if anything does."""
+        """Somebody ends what runs now, if anything does, and sees so before whatever it still prints."""
+        if self._running and not self._interrupted:
+            self._interrupted = True
+            self._output.show("^C\n")
+        self._give_up()
+
+    def _give_up(self) -> None:
         if self._running:
             self._running.cancel()
 
@@ -65,7 +73,6 @@ class SessionCalls:
         while result and (result.data or {}).get("waitingForInput"):
             result = await self._answer()
         if result is None:
-            self._output.show("^C\n")
             result = await self._wait_out_the_interrupt()
         return result
 
@@ -93,7 +100,7 @@ class SessionCalls:
     async def _call(self, tool: str, arguments: JsonObject) -> ToolResult | None:
         """The result of a call; None when it was interrupted."""
         output = self._output
-        output.begin(self.interrupt)
+        output.begin(self._give_up)
         call = self._app.call_tool(tool, arguments, agent=self._agent, on_event=output.see)
         self._running = running = asyncio.ensure_future(call)
         try:

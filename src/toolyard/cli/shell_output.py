@@ -42,19 +42,20 @@ class ShownOutput:
 
     def see(self, event: Event) -> None:
         """Hear of one event. The path lets no observer break a call, so what breaks here ends it explicitly."""
-        if not isinstance(event, OutputChunk) or self.broken:
-            return
-        try:
+        if isinstance(event, OutputChunk):
             self.show(event.text)
+
+    def show(self, text: str) -> None:
+        """Show a piece; the call is given up when that cannot be done."""
+        if self.broken:
+            return
+        self._remember(text)
+        try:
+            show_piece(text)
         except click.ClickException as error:
             self.broken = error
             if self._give_up:
                 self._give_up()
-
-    def show(self, text: str) -> None:
-        """Show a piece."""
-        self._remember(text)
-        show_piece(text)
 
     def end_line(self) -> None:
         """End a line that a command left open, for a person who looks at it."""

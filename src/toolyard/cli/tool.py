@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.render import relative, show_json, show_note, show_problems, show_text
+from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.authoring.cases import CaseOutcome
     from toolyard.authoring.check import Finding
-    from toolyard.authoring.scaffold import Mode
 
 __all__ = ["tool"]
 
@@ -34,17 +33,24 @@ def tool() -> None:
 @tool.command(short_help="Start a tool that works as it is.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
+    "--kind",
+    type=click.Choice(["bash", "manifest", "node", "python"]),
+    default="bash",
+    show_default=True,
+    help="A bash script, a command of a tools.json manifest, a Node package, or a Python function.",
+)
+@click.option(
     "--mode",
     type=click.Choice(["flags", "positional", "json", "comments"]),
-    default="flags",
-    show_default=True,
-    help="How arguments reach the script; with `comments` its comments declare them.",
+    help="How arguments reach a bash script, default flags; with `comments` its comments declare them.",
 )
-def new(path: Path, mode: Mode) -> int:
+def new(path: Path, kind: str, mode: str | None) -> int:
     """Write a folder PATH with a tool of that name, which works as it is, and its test cases."""
     from toolyard.authoring.scaffold import CannotCreate, create_tool
 
-    created = create_tool(path, mode)
+    if mode and kind != "bash":
+        raise click.UsageError(f"--mode is for bash scripts; a tool of kind {kind} has none")
+    created = create_tool(path, kind, mode)
     if isinstance(created, CannotCreate):
         show_note(created.message, "error")
         show_note(f"  hint: {created.hint}", "faint")
@@ -62,7 +68,8 @@ def new(path: Path, mode: Mode) -> int:
 def check(path: Path, strict: bool, as_json: bool) -> int:
     """Report every fault of the tool in PATH, a file or a folder, as file:line: problem.
 
-    Runs the file's `schema`, `preview` and `error`, never its `run`. Exit status: 0 sound, 1 at fault.
+    Runs a bash file's `schema`, `preview` and `error`, loads a Node module and tries its `preview`, imports a Python
+    plugin, and never a tool's `run`; of a manifest it runs nothing. Exit status: 0 sound, 1 at fault.
     """
     return run_to_end(check_once(path, strict, as_json))
 
@@ -151,7 +158,3 @@ def outcome_record(outcome: CaseOutcome) -> dict[str, object]:
         "passed": outcome.passed,
         "differences": list(outcome.differences),
     }
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

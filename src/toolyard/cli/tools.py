@@ -20,69 +20,112 @@ if TYPE_CHECKING:
 
 __all__ = ["tools"]
 
+NOT_ABOUT_LOADING = (
+    *("audit_", "config_", "env_", "file_", "mixin_", "provider_"),
+    *("plugin_id_", "plugin_enablement", "plugins_are_ids", "tool_name_taken"),
+)
+"""Beginnings of the codes of problems other than that something did not load."""
 FORMATS = ["table", "json", "openai", "responses", "anthropic", "mcp"]
 
 
 @click.command()
 @agent_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", help="A table, or a wire format.")
-@click.option("--all", "everything", is_flag=True, help="Also what did not load, and why.")
+@click.option("--all", "everything", is_flag=True, help="Every plugin and tool, on or off, and why.")
+@click.option("--watch", is_flag=True, help="List them again whenever they change, until interrupted.")
 @click.pass_obj
-def tools(places: Places, agent: str | None, form: str, everything: bool) -> int:
+def tools(places: Places, agent: str | None, form: str, everything: bool, watch: bool) -> int:
     """List the tools of an agent."""
-    return run_to_end(list_tools(places, agent, form, everything))
+    return run_to_end(list_tools(places, agent, form, everything, watch))
 
 
-async def list_tools(places: Places, agent: str | None, form: str, everything: bool) -> int:
+async def list_tools(places: Places, agent: str | None, form: str, everything: bool, watch: bool) -> int:
     async with open_application(places) as app:
-        agent = agent_of(app, agent)
-        match form:
-            case "table":
-                show_table(app, agent, everything)
-            case "json":
-                show_json(tool_rows(app, agent, everything))
-            case _:
-                show_wire_format(app, agent, cast("WireFormat", form))
-        problems = app.problems()
-        show_problems(problems)
-        return 2 if any(problem.severity == "error" for problem in problems) else 0
+        changes = app.watch() if watch else None
+        code = show_tools(app, agent_of(app, agent), form, everything)
+        if changes:
+            show_note("watching; Ctrl-C ends it", "faint")
+            async for _ in changes:
+                show_note("\nsomething changed", "faint")
+                show_tools(app, agent_of(app, agent), form, everything)
+        return code
+
+
+def show_tools(app: AgentApplication, agent: str, form: str, everything: bool) -> int:
+    match form:
+        case "table":
+            show_table(app, agent, everything)
+        case "json":
+            show_json(all_rows(app, agent) if everything else tool_rows(app, agent))
+        case _:
+            show_wire_format(app, agent, cast("WireFormat", form))
+    problems = app.problems()
+    show_problems(problems)
+    return 2 if any(problem.severity == "error" for problem in problems) else 0
 
 
 def show_table(app: AgentApplication, agent: str, everything: bool) -> None:
-    rows = tool_rows(app, agent, everything)
-    cells = [[row["name"], row["kind"], row["state"], row["description"] or row["reason"]] for row in rows]
-    if cells:
-        show_rows(cells if everything else [[name, kind, text] for name, kind, _, text in cells])
+    rows = all_rows(app, agent) if everything else tool_rows(app, agent)
+    if everything and rows:
+        show_rows([[row["name"] or "-", row["kind"], row["state"], row["plugin"], why(row)] for row in rows])
+    elif rows:
+        show_rows([[row["name"], row["kind"], row["description"]] for row in rows])
     elif not app.problems():
         show_note("no tools: add plugins to the configuration, or start one with `toolyard tool new NAME`")
 
 
-def tool_rows(app: AgentApplication, agent: str, everything: bool) -> list[dict[str, str]]:
-    """Every tool with where it comes from; with `everything` also what is not there, and why."""
-    loaded = [
-        row(tool.spec.name, tool.kind, description=tool.spec.description, origin=app.origin(tool.spec.name))
+def tool_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
+    """The tools of an agent."""
+    return [
+        {
+            "name": tool.spec.name,
+            "kind": tool.kind,
+            "state": "on",
+            "description": tool.spec.description,
+            "origin": app.origin(tool.spec.name, agent),
+            "reason": "",
+        }
         for tool in app.tools(agent)
     ]
-    return [*loaded, *missing_rows(app)] if everything else loaded
 
 
-def missing_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
+def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
+    """Every plugin and tool, on or off, why, and where that was decided; at last what did not load."""
+    standing = [
+        {
+            "name": found.tool.spec.name if found.tool else "",
+            "plugin": found.plugin,
+            "kind": found.kind,
+            "state": "on" if found.on else "off",
+            "description": found.tool.spec.description if found.tool else "",
+            "origin": found.origin,
+            "reason": found.reason,
+            "where": str(found.where or ""),
+        }
+        for found in app.plugins(agent)
+    ]
+    return [*standing, *failed_rows(app)]
+
+
+def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
+    """What did not load, by the problems that say so."""
     for problem in app.problems():
-        if problem.code.startswith(("bash_", "plugin_", "tool_name_taken")):
+        if not problem.code.startswith(NOT_ABOUT_LOADING):
             name = relative(str(problem.where.file)) if problem.where else "-"
-            yield row(name, "-", origin=str(problem.where or ""), reason=f"{problem.code}: {problem.message}")
+            yield {
+                "name": name,
+                "plugin": "-",
+                "kind": "-",
+                "state": "off",
+                "description": "",
+                "origin": str(problem.where or ""),
+                "reason": f"{problem.code}: {problem.message}",
+                "where": str(problem.where or ""),
+            }
 
 
-def row(name: str, kind: str, *, origin: str, description: str = "", reason: str = "") -> dict[str, str]:
-    state = "off" if reason else "on"
-    return {
-        "name": name,
-        "kind": kind,
-        "state": state,
-        "description": description,
-        "origin": origin,
-        "reason": reason,
-    }
+def why(row: dict[str, str]) -> str:
+    return f"{row['reason']} ({relative(row['where'])})" if row["where"] else row["reason"]
 
 
 def show_wire_format(app: AgentApplication, agent: str, form: WireFormat) -> None:

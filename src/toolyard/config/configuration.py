@@ -5,27 +5,35 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from toolyard.config.document import Document, read_document
-from toolyard.config.layers import effective_config
+from toolyard.config.known_keys import UnknownKey, unknown_keys
+from toolyard.config.layers import Layer, effective_config, layers_of, mapping, provider_of
+from toolyard.config.mixins import expand_mixins
 from toolyard.config.placeholders import Names, expand_placeholders
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import (
+    SECTIONS,
     AuditPolicy,
+    FileSettings,
+    MixinPolicy,
     OutputSettings,
     PluginPolicy,
     ResourceLimits,
     SandboxSettings,
-    read_section,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import Json, JsonObject
 
-__all__ = ["Configuration", "builtin_names", "read_configuration"]
+__all__ = ["Configuration", "builtin_names", "read_configuration", "resolve"]
+
+Section = TypeVar("Section", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +41,28 @@ class Configuration:
     """What a file says, and what is wrong with it."""
 
     document: Document
+    """The file after its mixins; it knows where each of its values was written."""
     value: dict[str, Json]
+    """The same after its placeholders."""
+    written: Document | None = None
+    """The file as it stands."""
     policy: PluginPolicy = field(default_factory=PluginPolicy)
     output: OutputSettings = field(default_factory=OutputSettings)
     limits: ResourceLimits = field(default_factory=ResourceLimits)
     audit: AuditPolicy = field(default_factory=AuditPolicy)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     problems: tuple[ConfigProblem, ...] = ()
+    unknown: tuple[UnknownKey, ...] = ()
+    """Keys that nobody knows, unless a tool that is loaded later asks for them."""
     readable: bool = True
     """Whether there is a configuration at all, or only the reason why not."""
 
     @property
     def loads_bash_tools(self) -> bool:
         """Whether there may be bash tools to load."""
-        return self.policy.allow_bash_tools and bool(self.value.get("plugins"))
+        return self.policy.allow_bash_tools and any(
+            layer.get("plugins") for layer in (self.value, *self._nodes("providers"), *self._nodes("agents"))
+        )
 
     def agents(self) -> list[str]:
         """The names of the configured agents; `default` when there are none."""
@@ -57,37 +73,117 @@ class Configuration:
         """The values that an agent's tools see."""
         return effective_config(self.value, agent)
 
+    def layers(self, agent: str) -> Sequence[Layer]:
+        """What an agent's values come from, from the bottom up."""
+        return layers_of(self.value, agent)
+
+    def output_of(self, agent: str) -> OutputSettings:
+        """How much of what an agent's tools print is kept."""
+        if not any("output" in layer.value for layer in self.layers(agent)[1:]):
+            return self.output
+        return read_section(OutputSettings, self.for_agent(agent).get("output"))
+
+    def plugin_cache(self, user_cache: Path) -> Path:
+        """`plugin_cache_dir`, relative to the file's folder; by default in the user's cache folder."""
+        named = self.value.get("plugin_cache_dir")
+        if not isinstance(named, str) or not named:
+            return user_cache / "plugins"
+        return Path(os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(named))))
+
+    def _nodes(self, section: str) -> Iterator[JsonObject]:
+        return map(mapping, mapping(self.value.get(section)).values())
+
 
 def read_configuration(path: Path, names: Names) -> Configuration:
     """Read a file; it never raises for what is in it."""
     document = read_document(path)
     if isinstance(document, ConfigProblem):
         return Configuration(document=Document(path, "{}", {}), value={}, problems=(document,), readable=False)
-    value, problems = expand_placeholders(document, names)
-    if not isinstance(value, dict):
+    return resolve(document, names)
+
+
+def resolve(document: Document, names: Names) -> Configuration:
+    """Mixins first, then placeholders, so that a mixin that nobody uses complains of nothing."""
+    if is_manifest(document.value):
+        value: dict[str, Json] = {"plugins": [{"manifest": {"path": str(document.path)}}]}
+        return Configuration(document=document, value=value)
+    if not isinstance(document.value, dict):
         wrong = ConfigProblem(
             code="config_type", message="a configuration is a JSON object", where=document.position(())
         )
         return Configuration(document=document, value={}, problems=(wrong,), readable=False)
-    policy, policy_problems = read_section(PluginPolicy, value, "plugin_policy", document)
-    output, output_problems = read_section(OutputSettings, value, "output", document)
-    limits, limits_problems = read_section(ResourceLimits, value, "limits", document)
-    audit, audit_problems = read_section(AuditPolicy, value, "audit", document)
-    sandbox, sandbox_problems = read_section(SandboxSettings, value, "sandbox", document)
-    found = (
-        *(*problems, *policy_problems, *output_problems, *limits_problems, *audit_problems),
-        *sandbox_problems,
-    )
+    merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
+    value, problems = expand_placeholders(merged, names)
+    settings, shape = read_settings(document, value)
     return Configuration(
-        document=document,
+        document=merged,
         value=value,
-        policy=policy,
-        output=output,
-        limits=limits,
-        audit=audit,
-        sandbox=sandbox,
-        problems=(*found, *narrower_plugins(value, document)),
+        written=document,
+        policy=settings.plugin_policy or PluginPolicy(),
+        output=settings.output or OutputSettings(),
+        limits=settings.limits or ResourceLimits(),
+        audit=settings.audit or AuditPolicy(),
+        sandbox=settings.sandbox or SandboxSettings(),
+        problems=(*mixin_problems, *problems, *shape, *unknown_providers(value, merged)),
+        unknown=tuple(unknown_keys(document)),
     )
+
+
+def read_settings(document: Document, value: JsonObject) -> tuple[FileSettings, list[ConfigProblem]]:
+    """The typed settings. Providers, agents and mixins are looked at as they are written, each where it stands."""
+    written = {key: document.value[key] for key in ("mixins", "providers", "agents") if key in document.value}
+    whole = {**value, **written}
+    try:
+        return msgspec.convert(whole, FileSettings), []
+    except msgspec.ValidationError:
+        from toolyard.config.shape import shape_problems
+
+    fitting: dict[str, Any] = {name: read_section(kind, value.get(name)) for name, kind in SECTIONS.items()}
+    return FileSettings(**fitting), shape_problems(whole, FileSettings, document)
+
+
+def read_section(kind: type[Section], value: Json) -> Section:
+    """One section; a field that does not fit keeps its default, which is said elsewhere."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return kind(**dict(fitting_fields(kind, mapping(value))))
+
+
+def fitting_fields(kind: type[Section], value: JsonObject) -> Iterator[tuple[str, Json]]:
+    for item in msgspec.structs.fields(kind):
+        if item.name in value:
+            given = value[item.name]
+            whole = [int(given)] if isinstance(given, float) and given.is_integer() else []
+            for candidate in (given, *whole):  # in JSON 5.0 is a whole number
+                try:
+                    yield item.name, msgspec.convert(candidate, item.type)
+                    break
+                except msgspec.ValidationError:
+                    continue
+
+
+def unknown_providers(value: JsonObject, document: Document) -> Iterator[ConfigProblem]:
+    """Agents that name a provider which is not among those there are; without any, the name is a plugin's."""
+    providers = mapping(value.get("providers"))
+    for agent, own in mapping(value.get("agents")).items() if providers else ():
+        name = provider_of(value, mapping(own))
+        if name and name not in providers:
+            import difflib
+
+            close = difflib.get_close_matches(name, providers, n=1)
+            yield ConfigProblem(
+                code="provider_unknown",
+                message=f"agent '{agent}' names the provider '{name}', which is not among the 'providers'",
+                hint=f"did you mean '{close[0]}'?" if close else f"known: {', '.join(providers)}",
+                where=document.position(("agents", agent, "provider")),
+                severity="warning",
+            )
+
+
+def is_manifest(value: Json) -> bool:
+    """Whether a file is a manifest of tools; by itself it stands for a configuration that loads nothing else."""
+    return isinstance(value, dict) and "tools" in value and "plugins" not in value
 
 
 def builtin_names(config_path: Path, working_dir: Path) -> Mapping[str, str]:
@@ -97,20 +193,3 @@ def builtin_names(config_path: Path, working_dir: Path) -> Mapping[str, str]:
         "WORKING_DIR": str(working_dir),
         "BUILTIN_PLUGINS": str(Path(__file__).parent.parent / "builtin_plugins"),
     }
-
-
-def narrower_plugins(value: dict[str, Json], document: Document) -> list[ConfigProblem]:
-    """Plugins of a single agent or provider are not loaded here; silence about that would mislead."""
-    return [
-        ConfigProblem(
-            code="plugins_level_unsupported",
-            message=f"plugins of a single {level[:-1]} are not loaded",
-            hint="move them to the top-level 'plugins'",
-            where=document.position((level, name, "plugins")),
-            severity="warning",
-        )
-        for level in ("providers", "agents")
-        if isinstance(value.get(level), dict)
-        for name, entry in value[level].items()
-        if isinstance(entry, dict) and entry.get("plugins")
-    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -14,12 +15,18 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from toolyard.config.origins import Origins
     from toolyard.core.tool import Json
 
 __all__ = ["Document", "Pointer", "read_document"]
 
 Pointer: TypeAlias = "tuple[str | int, ...]"
 """The way from the root to a value: keys and indices."""
+
+DEEPEST = 100
+"""How far values may be nested: what walks over them does so by calling itself."""
+CONSTANTS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)')
+BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])')
 
 
 @dataclass(slots=True)
@@ -29,24 +36,33 @@ class Document:
     path: Path
     text: str
     value: Json
+    origins: Origins | None = None
+    """Where values were written that do not stand in the text where they stand in `value`."""
     folder: str = field(init=False)
     """The folder that relative paths start at."""
     _tree: Node | None = field(default=None, repr=False)
+    _lines: list[str] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.folder = os.path.dirname(os.path.abspath(self.path))
 
-    def position(self, pointer: Pointer = ()) -> Position:
-        """Where a value is written, or the nearest thing around it that exists."""
+    def position(self, pointer: Pointer = (), *, of_key: bool = False) -> Position:
+        """Where a value or its key is written, or the nearest thing around it that exists."""
+        via: tuple[str, ...] = ()
+        if self.origins:
+            origin = self.origins.find(pointer)
+            pointer, via = origin.pointer, origin.chain
         node = self._root()
         for step in pointer:
             child = child_at(node, step)
             if child is None:
                 break
             node = child
+        if of_key and node.parent and node.parent.type == "pair":
+            node = node.parent
         row, column = node.start_point
-        line_start = self.text.split("\n")[row].encode("utf-8")[:column]
-        return Position(file=self.path, line=row + 1, column=len(line_start.decode("utf-8", "replace")) + 1)
+        line_start = self._lines[row].encode("utf-8")[:column]
+        return Position(file=self.path, line=row + 1, column=len(line_start.decode("utf-8", "replace")) + 1, via=via)
 
     def _root(self) -> Node:
         if self._tree is None:
@@ -56,6 +72,7 @@ class Document:
             parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_json.language()))
             root = parser.parse(self.text.encode("utf-8")).root_node
             self._tree = root.named_children[0] if root.named_children else root
+            self._lines = self.text.split("\n")
         return self._tree
 
 
@@ -86,18 +103,46 @@ def parse_document(path: Path, text: str) -> Document | ConfigProblem:
         value = json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         return syntax_problem(path, text, error)
-    except (RecursionError, ValueError) as error:
-        return ConfigProblem(
-            code="config_syntax",
-            message=f"not strict JSON: {error}",
-            hint="",
-            where=Position(file=path, line=1, column=1),
-        )
+    except RecursionError:
+        return nested_problem(path, text)
+    except ValueError as error:
+        found = next((match for match in CONSTANTS.finditer(text) if match[1]), None)
+        return problem_at(path, text, found.start() if found else 0, f"not strict JSON: {error}")
+    if is_nested_too_deeply(text, value):
+        return nested_problem(path, text)
     return Document(path, text, value)
 
 
 def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
+
+
+def is_nested_too_deeply(text: str, value: Json) -> bool:
+    """Level by level; a text with few brackets needs no look."""
+    if text.count("{") + text.count("[") <= DEEPEST:
+        return False
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (part.values() if type(part) is dict else part for part in level if type(part) in (dict, list))
+        level = [part for parts in inner for part in parts if type(part) in (dict, list)]
+        if not level:
+            return False
+    return True
+
+
+def nested_problem(path: Path, text: str) -> ConfigProblem:
+    """The bracket that is one too many."""
+    depth = 0
+    for found in BRACKETS.finditer(text):
+        depth += bool(found[1]) - bool(found[2])
+        if depth > DEEPEST:
+            return problem_at(path, text, found.start(), f"nested more than {DEEPEST} levels deep")
+    return problem_at(path, text, 0, f"nested more than {DEEPEST} levels deep")
+
+
+def problem_at(path: Path, text: str, offset: int, message: str) -> ConfigProblem:
+    line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    return ConfigProblem(code="config_syntax", message=message, where=Position(file=path, line=line, column=column))
 
 
 def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> ConfigProblem:
@@ -127,8 +172,7 @@ def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> Config
 def child_at(node: Node, step: str | int) -> Node | None:
     """The value below a node for a key or an index."""
     if isinstance(step, int):
-        values = [child for child in node.named_children if child.type != "comment"]
-        return values[step] if node.type == "array" and 0 <= step < len(values) else None
+        return node.named_child(step) if node.type == "array" and 0 <= step < node.named_child_count else None
     if node.type != "object":
         return None
     # The last of several equal keys is the one that counts.

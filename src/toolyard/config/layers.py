@@ -2,28 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from toolyard.config.document import Pointer
     from toolyard.core.tool import Json, JsonObject
 
-__all__ = ["STRUCTURE", "effective_config", "merge_deep"]
+__all__ = ["STRUCTURE", "Layer", "effective_config", "layers_of", "mapping", "merge_deep", "provider_of"]
 
 STRUCTURE = frozenset(
-    {"$schema", "agents", "providers", "plugins", "plugin_policy", "plugin_cache_dir", "mixins", "mixin_policy"}
+    {
+        "$schema",
+        "agents",
+        "providers",
+        "plugins",
+        "plugin_policy",
+        "plugin_cache_dir",
+        "mixins",
+        "mixin_policy",
+        "permissions",
+    }
 )
 """Keys that arrange the file instead of configuring an agent."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One of the objects that an agent's configuration is made of."""
+
+    name: str
+    pointer: Pointer
+    value: JsonObject
+
+
+def layers_of(config: JsonObject, agent: str) -> Sequence[Layer]:
+    """The layers of an agent, from the bottom up."""
+    own = mapping(mapping(config.get("agents")).get(agent))
+    layers = [Layer(name="top level", pointer=(), value=config)]
+    provider = provider_of(config, own)
+    if isinstance(found := mapping(config.get("providers")).get(provider), dict):
+        layers.append(Layer(name=f"provider '{provider}'", pointer=("providers", provider), value=found))
+    return [*layers, Layer(name=f"agent '{agent}'", pointer=("agents", agent), value=own)]
+
+
+def provider_of(config: JsonObject, own: JsonObject) -> str:
+    """The provider that an agent names, or the file for all that name none; empty without one."""
+    provider = own.get("provider", config.get("provider"))
+    return provider if isinstance(provider, str) else ""
+
+
 def effective_config(config: JsonObject, agent: str) -> dict[str, Json]:
     """The values an agent's tools see."""
-    own = mapping(mapping(config.get("agents")).get(agent))
-    provider = mapping(mapping(config.get("providers")).get(str(own.get("provider"))))
     effective: dict[str, Json] = {}
-    for layer in (config, provider, own):
-        effective = merge_deep(effective, {key: value for key, value in layer.items() if key not in STRUCTURE})
+    for layer in layers_of(config, agent):
+        effective = merge_deep(effective, {key: value for key, value in layer.value.items() if key not in STRUCTURE})
     return effective
 
 

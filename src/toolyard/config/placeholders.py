@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolyard.config.problems import ConfigProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolyard.config.document import Document, Pointer
+    from toolyard.config.document import Document
     from toolyard.core.tool import Json
 
 __all__ = ["Names", "expand_placeholders"]
@@ -40,51 +40,66 @@ class Names:
 
 def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[ConfigProblem]]:
     """The document's value with every placeholder replaced."""
-    problems: list[ConfigProblem] = []
+    # A text without either has none: `\\u` may spell one.
+    if "${" not in document.text and "\\u" not in document.text:
+        return document.value, []
+    replacing = Replacing(document, names)
+    return replacing.expand(document.value), replacing.problems
 
-    def expand(value: Json, pointer: Pointer) -> Json:
+
+class Replacing:
+    """Goes through a document once; a part that many share through a mixin is replaced once and stays shared."""
+
+    def __init__(self, document: Document, names: Names) -> None:
+        self.problems: list[ConfigProblem] = []
+        self._document = document
+        self._names = names
+        self._pointer: list[str | int] = []
+        self._done: dict[int, Json] = {}
+        """By the identity of what the document holds, which therefore lives as long as this."""
+
+    def expand(self, value: Json) -> Json:
+        """A value without placeholders."""
         match value:
-            case str() if "${" in value:
-                return expand_string(value, pointer)
-            case dict():
-                return {key: expand(item, (*pointer, key)) for key, item in value.items()}
-            case list():
-                return [expand(item, (*pointer, index)) for index, item in enumerate(value)]
+            case str():
+                return self._expand_string(value) if "${" in value else value
+            case dict() | list():
+                if id(value) not in self._done:
+                    self._done[id(value)] = self._expand_parts(value)
+                return self._done[id(value)]
         return value
 
-    def expand_string(text: str, pointer: Pointer) -> str:
-        text = ENV.sub(lambda match: expand_name(match[1], pointer), text)
-        whole = FILE.fullmatch(text)
-        return read_file(whole[1], pointer) if whole else text
+    def _expand_parts(self, value: dict[str, Json] | list[Json]) -> Json:
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        expanded: list[tuple[Any, Json]] = []
+        for step, part in parts:
+            self._pointer.append(step)
+            expanded.append((step, self.expand(part)))
+            self._pointer.pop()
+        return dict(expanded) if isinstance(value, dict) else [part for _, part in expanded]
 
-    def expand_name(name: str, pointer: Pointer) -> str:
-        value = names.get(name)
+    def _expand_string(self, text: str) -> str:
+        text = ENV.sub(lambda match: self._value_of(match[1]), text)
+        whole = FILE.fullmatch(text)
+        return self._read_file(whole[1]) if whole else text
+
+    def _value_of(self, name: str) -> str:
+        value = self._names.get(name)
         if value is None:
-            problems.append(
-                ConfigProblem(
-                    code="env_missing",
-                    message=f"environment variable '{name}' is not set; it is replaced by nothing",
-                    hint=f"set it: export {name}=…",
-                    where=document.position(pointer),
-                    severity="warning",
-                )
-            )
+            message = f"environment variable '{name}' is not set; it is replaced by nothing"
+            self._say("env_missing", message, f"set it: export {name}=…", "warning")
         return value or ""
 
-    def read_file(name: str, pointer: Pointer) -> str:
-        path = Path(document.folder) / name
+    def _read_file(self, name: str) -> str:
+        path = Path(self._document.folder) / name
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            problems.append(
-                ConfigProblem(
-                    code="file_missing",
-                    message=f"file '{path}' cannot be read: {reason}",
-                    hint="relative paths start at the folder of the configuration file",
-                    where=document.position(pointer),
-                )
-            )
+            hint = "relative paths start at the folder of the configuration file"
+            self._say("file_missing", f"file '{path}' cannot be read: {reason}", hint, "error")
             return ""
 
-    return expand(document.value, ()), problems
+    def _say(self, code: str, message: str, hint: str, severity: Literal["error", "warning"]) -> None:
+        where = self._document.position(tuple(self._pointer))
+        self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=where, severity=severity))

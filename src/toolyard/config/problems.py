@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ class Position:
     file: Path
     line: int | None = None
     column: int | None = None
+    via: tuple[str, ...] = field(default=(), compare=False)
+    """The names by which what stands there came to where it is used; many may come to one place."""
 
     def __str__(self) -> str:
         return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
@@ -37,7 +39,13 @@ class ConfigProblem:
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{place}{self.message}{hint}"
+        return f"{place}{self.sentence}{hint}"
+
+    @property
+    def sentence(self) -> str:
+        """The message, with the way that the value came if it came by one."""
+        via = self.where.via if self.where else ()
+        return f"{self.message} (by {' → '.join(via)})" if via else self.message
 
     def as_mapping(self) -> dict[str, str | int | None]:
         """The form in which an application hands problems out."""
@@ -49,6 +57,7 @@ class ConfigProblem:
             "line": where.line if where else None,
             "column": where.column if where else None,
             "hint": self.hint,
+            "via": " → ".join(where.via) if where else "",
             "severity": self.severity,
         }
 

@@ -1,40 +1,88 @@
-"""Typed settings out of a configuration's value."""
+"""Typed settings: every key a configuration file is known to have. Its JSON Schema comes from here.
 
-from __future__ import annotations
+Annotations are evaluated here and not kept as text: reading text back would cost every start three milliseconds.
+"""
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-from toolyard.config.problems import ConfigProblem
+__all__ = [
+    "SECTIONS",
+    "AuditPolicy",
+    "FileSettings",
+    "LayerSettings",
+    "MixinPolicy",
+    "NodeSettings",
+    "OutputSettings",
+    "PermissionSettings",
+    "PluginPolicy",
+    "Preset",
+    "ResourceLimits",
+    "SandboxSettings",
+]
 
-if TYPE_CHECKING:
-    from toolyard.config.document import Document
-    from toolyard.core.tool import Json
-
-__all__ = ["AuditPolicy", "OutputSettings", "PluginPolicy", "ResourceLimits", "SandboxSettings", "read_section"]
-
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=1)]
 
 
 class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """`plugin_policy`: what plugins may be and do."""
 
-    allow_bash_tools: bool = False
-    bash_timeout_seconds: Seconds = 60
-    bash_error_timeout_seconds: Seconds = 5
-    bash_stream_stderr: bool = False
-    pass_env: list[str] = []
-    """Names of variables that reach tools although they look like credentials."""
+    allow_remote: Annotated[
+        bool, Meta(description="Whether repositories, and what building them needs, may come from other machines.")
+    ] = False
+    allowed_git_hosts: Annotated[
+        list[str], Meta(description="With allow_remote, the only hosts to load from; any host when there are none.")
+    ] = []
+    install_deps: Annotated[bool, Meta(description="Whether a Python plugin's dependencies are installed too.")] = False
+    pip_args: Annotated[list[str], Meta(description="Further arguments for the installer of Python plugins.")] = []
+    pip_cache_dir: Annotated[
+        str | None, Meta(description="The installer's download cache; by default 'pip' beside plugin_cache_dir.")
+    ] = None
+    install_timeout_seconds: Annotated[Seconds, Meta(description="Limit for each run of git or the installer.")] = 600
+    install_max_bytes: Annotated[Count, Meta(description="The most that a repository may hold.")] = 268_435_456
+    python_timeout_seconds: Annotated[
+        Seconds, Meta(description="Limit for a call of a Python tool that names none.")
+    ] = 60
+    python_import_timeout_seconds: Annotated[Seconds, Meta(description="Limit for importing a Python plugin.")] = 60
+    node_timeout_seconds: Annotated[Seconds, Meta(description="Limit for each call of a Node tool.")] = 60
+    node_install_deps: Annotated[bool, Meta(description="Whether a Node plugin's packages are installed.")] = True
+    node_build: Annotated[bool, Meta(description="Whether a Node plugin's build script is run.")] = True
+    node_package_manager: Annotated[
+        Literal["npm", "pnpm", "yarn"] | None, Meta(description="By default what the package itself says, else npm.")
+    ] = None
+    node_allow_install_scripts: Annotated[
+        bool, Meta(description="Whether packages may run scripts of their own while they are installed.")
+    ] = True
+    node_build_command: Annotated[str | None, Meta(description="Run instead of the package's build script.")] = None
+    allow_bash_tools: Annotated[bool, Meta(description="Whether bash tools may be loaded at all.")] = False
+    bash_timeout_seconds: Annotated[Seconds, Meta(description="Limit for schema, preview and run.")] = 60
+    bash_error_timeout_seconds: Annotated[Seconds, Meta(description="Limit for error.")] = 5
+    bash_stream_stderr: Annotated[bool, Meta(description="Whether standard error is streamed too.")] = False
+    manifest_timeout_seconds: Annotated[
+        Seconds, Meta(description="Limit for the commands of manifests that name no time of their own.")
+    ] = 30
+    pass_env: Annotated[
+        list[str], Meta(description="Variables that reach tools although they look like credentials.")
+    ] = []
+
+
+class MixinPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """`mixin_policy`: how mixins are merged."""
+
+    default_merge: Annotated[
+        Literal["shallow", "deep"], Meta(description="Whether whole keys are replaced, or objects merged key by key.")
+    ] = "shallow"
+    max_depth: Annotated[int, Meta(ge=1, le=100, description="How many mixins a chain of references may have.")] = 16
 
 
 class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`output`: how much of what a tool prints is kept."""
 
-    limit_bytes: Count = 262_144
-    spill: bool = False
-    """Whether what is too long is kept whole in a file of the sessions folder."""
+    limit_bytes: Annotated[Count, Meta(description="How much of a tool's output is kept: head and tail.")] = 262_144
+    spill: Annotated[bool, Meta(description="Whether longer output is kept whole in the sessions folder.")] = False
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +90,12 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu_seconds: Count | None = None
     memory_bytes: Count | None = None
-    file_bytes: Count | None = None
+    file_bytes: Annotated[Count | None, Meta(description="The largest file a process may write.")] = None
     open_files: Count | None = None
     processes: Count | None = None
-    output_bytes: Count | None = None
-    """What one command of a bash session may print before it is ended."""
+    output_bytes: Annotated[
+        Count | None, Meta(description="What one command of a bash session may print before it is ended.")
+    ] = None
 
 
 class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,57 +110,102 @@ SandboxProperty = Literal[
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`sandbox`: what keeps the children of tools in."""
+    """`sandbox`: what keeps the processes of tools in."""
 
-    mode: Literal["auto", "require", "off"] = "auto"
-    """The best that the machine has; only if it keeps what is required; nothing."""
-    properties: list[SandboxProperty] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
-    """What `require` requires."""
-    network: bool = False
-    hosts: list[str] = []
-    """Names that can be reached although the network is off."""
-    unix_sockets: bool = False
-    writable: list[str] = []
-    readable: list[str] = []
-    hidden: list[str] = []
-    """Paths; relative ones start at the configuration file's folder."""
-
-
-Section = TypeVar("Section", bound=msgspec.Struct)
+    mode: Annotated[
+        Literal["auto", "require", "off"],
+        Meta(description="The best that the machine has; only one that keeps what is required; nothing."),
+    ] = "auto"
+    properties: Annotated[
+        list[SandboxProperty], Meta(description="What 'require' requires; everything unless said.")
+    ] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
+    network: Annotated[bool, Meta(description="Whether tools can reach any host.")] = False
+    hosts: Annotated[list[str], Meta(description="Names that can be reached although the network is off.")] = []
+    unix_sockets: Annotated[bool, Meta(description="Whether tools can reach sockets of other processes.")] = False
+    writable: Annotated[list[str], Meta(description="Further paths to write; relative to this file's folder.")] = []
+    readable: Annotated[list[str], Meta(description="Paths to read that would be hidden otherwise.")] = []
+    hidden: Annotated[list[str], Meta(description="Paths that tools do not see.")] = []
 
 
-def read_section(
-    kind: type[Section], config: Json, key: str, document: Document
-) -> tuple[Section, list[ConfigProblem]]:
-    """One section of the file; every field that does not fit is a problem and keeps its default."""
-    value = config.get(key) if isinstance(config, dict) else None
-    if value is None:
-        return kind(), []
-    if not isinstance(value, dict):
-        problem = ConfigProblem(
-            code="config_type", message=f"'{key}' must be an object", where=document.position((key,))
-        )
-        return kind(), [problem]
-    return read_fields(kind, value, key, document)
+Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
 
 
-def read_fields(
-    kind: type[Section], value: dict[str, Json], key: str, document: Document
-) -> tuple[Section, list[ConfigProblem]]:
-    fields: dict[str, Json] = {}
-    problems: list[ConfigProblem] = []
-    hints = get_type_hints(kind, include_extras=True)
-    for name in kind.__struct_fields__:
-        if name not in value:
-            continue
-        try:
-            fields[name] = msgspec.convert(value[name], hints[name])
-        except msgspec.ValidationError as error:
-            problems.append(
-                ConfigProblem(
-                    code="config_type",
-                    message=f"'{key}.{name}': {str(error).replace('`', '')}",
-                    where=document.position((key, name)),
-                )
-            )
-    return kind(**fields), problems
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`permissions`: which calls may happen. A rule is a pattern of commands, or an object that says more."""
+
+    preset: Preset = "workspace"
+    allow: list[str | dict[str, Any]] = []
+    ask: list[str | dict[str, Any]] = []
+    deny: list[str | dict[str, Any]] = []
+    allowed_commands: list[str] | None = None
+    """The programs of the preset `allowlist`."""
+    ask_timeout_seconds: Seconds = 300
+    """How long a question waits for its answer, which is no after that."""
+
+
+SECTIONS: dict[str, type[msgspec.Struct]] = {
+    "plugin_policy": PluginPolicy,
+    "mixin_policy": MixinPolicy,
+    "output": OutputSettings,
+    "limits": ResourceLimits,
+    "audit": AuditPolicy,
+    "sandbox": SandboxSettings,
+}
+"""The parts of a file that have no keys but known ones."""
+
+
+class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the top level, a provider and an agent can have alike, each over the one before."""
+
+    plugins: Annotated[
+        list[str | dict[str, Any]] | UnsetType,
+        Meta(description="Where plugins come from; those of the top level, the provider and the agent add up."),
+    ] = UNSET
+    enabled_plugins: Annotated[
+        list[str] | UnsetType, Meta(description="Ids of plugins to turn on that are off by default.")
+    ] = UNSET
+    disabled_plugins: Annotated[list[str] | UnsetType, Meta(description="Ids of plugins to turn off.")] = UNSET
+    force_enabled_plugins: Annotated[
+        list[str] | UnsetType, Meta(description="Ids of plugins that are on whatever else is said.")
+    ] = UNSET
+    provider: Annotated[
+        str | UnsetType, Meta(description="In an agent, an entry of 'providers'; in a provider, the plugin it uses.")
+    ] = UNSET
+    model: str | UnsetType = UNSET
+    tags: Annotated[list[str] | UnsetType, Meta(description="Tags by which plugins decide whether they are on.")] = (
+        UNSET
+    )
+    system_message: str | dict[str, Any] | UnsetType = UNSET
+    working_directory: Annotated[str | UnsetType, Meta(description="The folder that bash tools run in.")] = UNSET
+    output: OutputSettings | UnsetType = UNSET
+    permissions: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="Which calls may happen: preset, allow, ask and deny add up.")
+    ] = UNSET
+
+
+class NodeSettings(LayerSettings, frozen=True, kw_only=True):
+    """A provider, an agent or a mixin."""
+
+    mixin_refs: Annotated[list[str] | UnsetType, Meta(description="Mixins to build on; later ones win.")] = UNSET
+    mixin_merge: Annotated[Literal["shallow", "deep"] | UnsetType, Meta(description="How they are merged here.")] = (
+        UNSET
+    )
+
+
+class FileSettings(LayerSettings, frozen=True, kw_only=True):
+    """A whole configuration file."""
+
+    schema: Annotated[str | UnsetType, Meta(description="For editors: the schema of this file.")] = msgspec.field(
+        name="$schema", default=UNSET
+    )
+    plugin_cache_dir: Annotated[str | UnsetType, Meta(description="Where plugins are installed.")] = UNSET
+    plugin_policy: PluginPolicy | UnsetType = UNSET
+    mixins: Annotated[
+        dict[str, NodeSettings] | UnsetType, Meta(description="Fragments for providers, agents and each other.")
+    ] = UNSET
+    mixin_policy: MixinPolicy | UnsetType = UNSET
+    providers: dict[str, NodeSettings] | UnsetType = UNSET
+    agents: dict[str, NodeSettings] | UnsetType = UNSET
+    limits: ResourceLimits | UnsetType = UNSET
+    audit: AuditPolicy | UnsetType = UNSET
+    sandbox: SandboxSettings | UnsetType = UNSET

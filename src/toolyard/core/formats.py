@@ -24,6 +24,7 @@ FormatProblemCode = Literal[
     "description_missing",
     "schema_not_object",
     "schema_root_keyword",
+    "schema_incomplete",
     "property_name",
     "array_items_missing",
     "pattern_lookaround",
@@ -154,6 +155,8 @@ def _schema(spec: ToolSpec, format: WireFormat) -> JsonObject:
     match spec.input:
         case TextInput():
             return _text_schema(spec.input)
+        case JsonInput(schema=given, verbatim=True) if _RULES[format].openai_schema:
+            return given
         case JsonInput(schema=given):
             schema = dict(given) if "type" in given else {"type": "object", **given}
             if _RULES[format].openai_schema:
@@ -244,6 +247,7 @@ def _schema_problems(spec: ToolSpec, format: WireFormat, schema: JsonObject) -> 
         yield from _property_problems(spec, format, schema, pattern=rules.property_name)
     if rules.openai_schema:
         yield from _openai_problems(spec, format, schema)
+        yield from _verbatim_problems(spec, format, schema)
 
 
 def _property_problems(
@@ -269,6 +273,15 @@ def _openai_problems(spec: ToolSpec, format: WireFormat, schema: JsonObject) -> 
         message = f"many {receiver} models refuse lookaround in a pattern, as in {_listed(looking)}"
         hint = "write the pattern without (?=, (?!, (?<= and (?<!, or let the tool check the value"
         yield _problem(spec, format, "pattern_lookaround", message, hint=hint, fatal=False)
+
+
+def _verbatim_problems(spec: ToolSpec, format: WireFormat, schema: JsonObject) -> Iterator[FormatProblem]:
+    """What is missing in a schema that must be passed on as it is; to any other it would be added."""
+    missing = [key for key in ("type", "properties") if key not in schema]
+    if missing and isinstance(spec.input, JsonInput) and spec.input.verbatim:
+        message = f"{_RULES[format].receiver} may refuse an input schema without {_listed(missing)}"
+        hint = 'begin it with {"type": "object", "properties": {}}'
+        yield _problem(spec, format, "schema_incomplete", message, hint=hint, fatal=False)
 
 
 def _parts(schema: Json, path: str = "") -> Iterator[tuple[str, JsonObject]]:

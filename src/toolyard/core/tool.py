@@ -45,6 +45,8 @@ class JsonInput:
     schema: JsonObject
     defaults: JsonObject = field(default_factory=dict)
     """Defaults of properties that the schema itself does not give."""
+    verbatim: bool = False
+    """Whether OpenAI's formats carry the schema exactly as it is, also where they would rather have a little more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,8 @@ class CallContext:
     """Takes partial output as it comes; None when nobody listens, so that nothing is decoded in vain."""
     spill_to: Path | None = None
     """Where the whole output goes when it is too long to be kept in the result."""
+    given: JsonObject | str | None = None
+    """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolyard.process.child import NO_LIMITS
 from toolyard.process.environment import ParentEnvironment
+from toolyard.process.limits import NO_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -174,6 +175,9 @@ class BashTool:
                 interactive=bool(plan.arguments.get("interactive")),
                 background=bool(plan.arguments.get("background")),
             )
+        except asyncio.CancelledError:
+            await session.settled()  # as with every other kind, nothing of a cancelled call goes on
+            raise
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")
         return as_result(reply, plan.arguments.get("timeout") or self._live.conditions.timeout)
@@ -214,6 +218,9 @@ class BashJobTool:
             if arguments.get("id") == FOREGROUND:
                 return await self._in_foreground(session, arguments)
             return await self._with_jobs(session, arguments)
+        except asyncio.CancelledError:
+            await session.settled()
+            raise
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")
 

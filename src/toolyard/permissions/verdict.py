@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from toolyard.core.events import Decision
-    from toolyard.core.tool import Plan, ToolSpec
+    from toolyard.core.tool import Json, Plan, ToolSpec
 
-__all__ = ["AllowAll", "Answer", "Approver", "PermissionPolicy", "PermissionRequest", "Verdict", "answer_always"]
+__all__ = [
+    "AllowAll",
+    "Answer",
+    "Approver",
+    "Judged",
+    "Offer",
+    "PermissionPolicy",
+    "PermissionRequest",
+    "RemembersAnswers",
+    "Verdict",
+    "answer_always",
+]
+
+Scope = Literal["once", "session", "always"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +40,53 @@ class PermissionRequest:
     plan: Plan
     preview: Callable[[], Awaitable[str]]
     """Asks the tool for its preview, once; costs a process for some kinds, so it is asked only when it is shown."""
+    agent: str = "default"
+    session: str = ""
+    workspace: Path | None = None
+    """The folder that the call should not leave."""
+    redact: Callable[[str], str] = str
+    """Takes known secrets out of a text that is shown or kept."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What an answer is bound to: this call, with these arguments, in this folder."""
+        plan = self.plan
+        told = [self.call_id, self.tool.name, plan.arguments, list(plan.argv), plan.command, str(plan.cwd)]
+        return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One part of a call: a command, a redirection, an assignment, a doubt about the line; and who decided it."""
+
+    text: str
+    kind: str
+    decision: Decision
+    reason: str
+    rule: str | None = None
+    """The rule that decided, as it is written."""
+    origin: object = None
+    """Where the rule is written, in words when it is printed."""
+    doubt: str | None = None
+    """The code of the doubt that decided."""
+
+    @property
+    def where(self) -> str | None:
+        """The file and line of the rule."""
+        return None if self.origin is None else str(self.origin)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The form in which a verdict is printed."""
+        return {name: getattr(self, name) for name in ("text", "kind", "decision", "reason", "rule", "where", "doubt")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A rule that an answer for longer than once would keep, and the part of the call it comes from."""
+
+    rule: Json
+    text: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +96,20 @@ class Verdict:
     decision: Decision
     reason: str
     rule: str | None = None
+    parts: tuple[Judged, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    """What "always" would save; empty when nothing can be derived that would allow this call again."""
+    shown: str = ""
+    """The command as a person may safely look at it."""
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The form in which a verdict is printed."""
+        return {
+            "verdict": self.decision,
+            "reason": self.reason,
+            "parts": [part.as_mapping() for part in self.parts],
+            "always": [offer.text for offer in self.offers],
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +118,10 @@ class Answer:
 
     allowed: bool
     reason: str
+    scope: Scope = "once"
+    """How long a yes holds; for longer than once, the rules that the verdict offers are kept."""
+    bound_to: str | None = None
+    """The fingerprint of the request that was answered; one for another call is no answer."""
 
 
 class PermissionPolicy(Protocol):
@@ -48,6 +129,17 @@ class PermissionPolicy(Protocol):
 
     async def decide(self, request: PermissionRequest) -> Verdict:
         """Allow, deny, or leave it to a person."""
+
+
+@runtime_checkable
+class RemembersAnswers(Protocol):
+    """A policy that can keep an answer for longer than once."""
+
+    def ask_timeout(self, agent: str) -> float:
+        """How many seconds a question about an agent's call waits for its answer."""
+
+    def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
+        """Keep the rules that were offered; says what was kept. They are on disk when this returns."""
 
 
 class Approver(Protocol):
@@ -72,7 +164,7 @@ class AllowAll:
 class FixedAnswer:
     """Answers every question the same way."""
 
-    answer: Answer
+    answer: Answer = field()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:  # noqa: ARG002 - the interface
         """The one answer."""

@@ -66,8 +66,9 @@ class BashToolSource:
 
     def plugins(self) -> Sequence[Plugin]:
         """The file's tool, unless the file is gone or never was good."""
-        tool = self._tool
-        return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool])] if tool else []
+        if (tool := self._tool) is None:
+            return []
+        return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool], config_keys=tool.schema.config_keys)]
 
     def is_current(self) -> bool:
         """Whether the file is still what was read."""

@@ -1,52 +1,108 @@
-"""All tools of an agent by name: the first registration of a name wins, the others are remembered."""
+"""The plugins of an agent and their tools by name: the first registration wins, the others are remembered."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
+from toolyard.plugins.enablement import asks_each_time, decide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from toolyard.config.document import Pointer
     from toolyard.core.tool import Tool
-    from toolyard.plugins.source import Source
+    from toolyard.plugins.enablement import Decision
+    from toolyard.plugins.source import Plugin, Source
 
-__all__ = ["Catalog", "Shadowed"]
+__all__ = ["Catalog", "Changes", "Registration", "Shadowed", "refresh_side_by_side"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """A plugin, the source it comes from, and the entry of the configuration that named that."""
+
+    plugin: Plugin
+    source: Source
+    pointer: Pointer | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadowed:
-    """A tool that lost its name to an earlier registration."""
+    """A plugin that lost its id, or a tool that lost its name, to an earlier registration."""
 
+    what: Literal["plugin", "tool"]
     name: str
-    winner: Position
-    loser: Position
+    winner: Registration
+    loser: Registration
+
+
+class Changes:
+    """How often anything changed that agents share; each catalogue looks again when this has grown."""
+
+    def __init__(self) -> None:
+        self.count = 0
 
 
 class Catalog:
     """Finds tools as they are now; a source that changed is read again when it is asked for."""
 
-    def __init__(self, sources: Iterable[Source]) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        *,
+        pointers: Sequence[Pointer] = (),
+        decide: Callable[[Sequence[Plugin]], Mapping[str, Decision]] = decide,
+        changes: Changes | None = None,
+    ) -> None:
         self._sources = list(sources)
+        self._pointers = pointers
+        self._decide = decide
+        self._changes = changes or Changes()
+        self._arranged_at = -1
+        self._asks = False
+        """Whether a plugin has to be asked each time whether it is on."""
+        self._plugins: dict[str, Registration] = {}
+        self._shadowed: list[Shadowed] = []
+        self._decisions: Mapping[str, Decision] = {}
         self._by_name: dict[str, tuple[Source, Tool]] = {}
-        self.shadowed: list[Shadowed] = []
-        self._arrange()
+        self._taken: list[Shadowed] = []
 
     @property
     def problems(self) -> list[ConfigProblem]:
-        """What is wrong with any source now, and which names are taken twice."""
+        """What is wrong with any source now, which names are taken twice, and which plugins cannot be asked."""
         own = [problem for source in self._sources for problem in source.problems]
-        return sort_problems([*own, *map(shadowed_problem, self.shadowed)])
+        return sort_problems([*own, *map(shadowed_problem, self.shadowed), *self._faulty()])
+
+    @property
+    def shadowed(self) -> Sequence[Shadowed]:
+        """The plugins and tools that an earlier one hides."""
+        self._settle()
+        return [*self._shadowed, *self._taken]
+
+    @property
+    def plugins(self) -> Mapping[str, Registration]:
+        """Every plugin by its id, on or off, in the order of the configuration."""
+        self._settle()
+        return self._plugins
+
+    @property
+    def decisions(self) -> Mapping[str, Decision]:
+        """For each plugin whether it is on, and why."""
+        self._settle()
+        return self._decisions
 
     def names(self) -> Sequence[str]:
         """The names of all tools, in the order of the configuration."""
+        self._settle()
         return list(self._by_name)
 
     def tools(self) -> Sequence[Tool]:
         """All tools, in the order of the configuration."""
+        self._settle()
         return [tool for _, tool in self._by_name.values()]
 
     def sources(self) -> Sequence[Source]:
@@ -55,10 +111,12 @@ class Catalog:
 
     def file_of(self, name: str) -> str:
         """Where a tool comes from."""
+        self._settle()
         return str(self._by_name[name][0].file)
 
     async def find(self, name: str) -> Tool | None:
         """The tool of that name as its file is now; a name that is not known may have come to exist."""
+        self._settle()
         known = self._by_name.get(name)
         if known and not await known[0].refresh():
             return known[1]
@@ -69,19 +127,53 @@ class Catalog:
     async def refresh(self) -> None:
         """Look at every source again."""
         await refresh_side_by_side(self._sources)
-        self._arrange()
+        self._changes.count += 1
+        self._settle()
+
+    def _settle(self) -> None:
+        """Be up to date with the sources, and with what plugins say of themselves."""
+        if self._arranged_at != self._changes.count:
+            self._arranged_at = self._changes.count
+            self._arrange()
+            self._asks = any(asks_each_time(found.plugin) for found in self._plugins.values())
+        elif not self._asks:
+            return
+        self._decisions = self._decide([found.plugin for found in self._plugins.values()])
+        self._name_tools([found for id, found in self._plugins.items() if self._decisions[id].on])
 
     def _arrange(self) -> None:
-        """Give every name to the first source that has it."""
-        self._by_name, self.shadowed = {}, []
-        for source in self._sources:
-            for tool in (tool for plugin in source.plugins() for tool in plugin.tools):
+        """Give every id to the first plugin that has it."""
+        self._plugins, self._shadowed = {}, []
+        for index, source in enumerate(self._sources):
+            pointer = self._pointers[index] if self._pointers else None
+            for plugin in source.plugins():
+                found = Registration(plugin=plugin, source=source, pointer=pointer)
+                first = self._plugins.setdefault(plugin.id, found)
+                if first is not found:
+                    self._shadowed.append(Shadowed(what="plugin", name=plugin.id, winner=first, loser=found))
+
+    def _name_tools(self, plugins: Sequence[Registration]) -> None:
+        """Give every name to the first tool that has it, of the plugins that are on."""
+        self._by_name, self._taken = {}, []
+        owners: dict[str, Registration] = {}
+        for found in plugins:
+            for tool in found.plugin.tools:
                 name = tool.spec.name
-                if name in self._by_name:
-                    winner = Position(file=self._by_name[name][0].file)
-                    self.shadowed.append(Shadowed(name=name, winner=winner, loser=Position(file=source.file)))
+                if name in owners:
+                    self._taken.append(Shadowed(what="tool", name=name, winner=owners[name], loser=found))
                 else:
-                    self._by_name[name] = (source, tool)
+                    owners[name] = found
+                    self._by_name[name] = (found.source, tool)
+
+    def _faulty(self) -> Iterable[ConfigProblem]:
+        for id, decision in self.decisions.items():
+            if decision.faulty:
+                yield ConfigProblem(
+                    code="plugin_enablement",
+                    message=f"plugin '{id}' is off: {decision.reason}",
+                    hint="mend the plugin, or list it in force_enabled_plugins",
+                    where=Position(file=self._plugins[id].source.file),
+                )
 
 
 async def refresh_side_by_side(sources: Sequence[Source]) -> None:
@@ -99,10 +191,12 @@ async def refresh_side_by_side(sources: Sequence[Source]) -> None:
 
 
 def shadowed_problem(shadowed: Shadowed) -> ConfigProblem:
+    winner = shadowed.winner.source.file
+    thing = f"tool named '{shadowed.name}'" if shadowed.what == "tool" else f"plugin with the id '{shadowed.name}'"
     return ConfigProblem(
-        code="tool_name_taken",
-        message=f"a tool named '{shadowed.name}' comes from {shadowed.winner} already; this one is not used",
+        code="tool_name_taken" if shadowed.what == "tool" else "plugin_id_taken",
+        message=f"a {thing} comes from {winner} already; this one is not used",
         hint="give one of them another name, or load only one",
-        where=shadowed.loser,
+        where=Position(file=shadowed.loser.source.file),
         severity="warning",
     )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from toolyard.kinds.shell_command import ShellCommandTool
 from toolyard.kinds.shell_session import BashJobTool, BashTool, LiveSession, SessionConditions
 from toolyard.plugins.source import Plugin
+from toolyard.plugins.spec import CommandOptions
+from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,17 +67,17 @@ class ShellSource:
             await self._live.aclose()
 
     def _make(self, spec: ShellCommand | ShellSession) -> list[Tool]:
-        options = spec.options
-        if options is None:
-            return [ShellCommandTool(self.workshop)]
-        given = self.workshop.conditions
+        options, given = spec.options, self.workshop.conditions
+        limits = given.limits.replaced_by(Limits(**structs.asdict(options.limits)))
+        if isinstance(options, CommandOptions):
+            return [ShellCommandTool(replace(self.workshop, conditions=replace(given, limits=limits)))]
         conditions = SessionConditions(
             timeout=options.timeout_seconds,
             on_timeout=options.on_timeout,
             max_jobs=options.max_jobs,
             tty=options.tty,
             pass_env=tuple(given.pass_env),
-            limits=given.limits,
+            limits=limits,
         )
         self._live = LiveSession(self.workshop.children, conditions)
         return [BashTool(self._live), BashJobTool(self._live)]

@@ -25,10 +25,15 @@ class Plugin:
     default_enabled: bool = True
     instance: Any = None
     """What its author wrote, where that can say by itself when it is on; asked by duck typing."""
+    config_keys: Sequence[str] = ()
+    """Keys of the configuration that it says it asks for."""
 
 
 class Source(Protocol):
-    """One reference of the configuration, followed through the changes of what it names."""
+    """One reference of the configuration, followed through the changes of what it names.
+
+    To make one is cheap and holds nothing: after a reload it may be dropped for the one that was there before.
+    """
 
     @property
     def key(self) -> Hashable:

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from toolyard.config.problems import ConfigProblem
+from toolyard.config.settings import ResourceLimits
+from toolyard.plugins.repository_spec import RepositorySpec, parse_repository
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = ["BashDirectory", "BashFile", "PluginSpec", "SessionOptions", "ShellCommand", "ShellSession", "parse_plugin"]
+__all__ = [
+    "MANIFEST",
+    "BashDirectory",
+    "BashFile",
+    "CommandOptions",
+    "ManifestFile",
+    "NodeFile",
+    "NodeFolder",
+    "NodeGit",
+    "PluginSpec",
+    "SessionOptions",
+    "ShellCommand",
+    "ShellSession",
+    "parse_plugin",
+]
+
+MANIFEST = "tools.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +60,15 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_jobs: Annotated[int, msgspec.Meta(ge=1)] = 64
     tty: bool = False
     """Whether commands print to a terminal instead of a pipe."""
+    limits: ResourceLimits = ResourceLimits()
+    """Instead of the general ones, as far as it says something."""
+
+
+class CommandOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`shell_command`: how the one-shot shell treats its commands."""
+
+    limits: ResourceLimits = ResourceLimits()
+    """Instead of the general ones, as far as it says something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +76,7 @@ class ShellCommand:
     """The one-shot shell: the tool `shell`."""
 
     word: ClassVar[str] = "shell:command"
-    options: ClassVar[None] = None
+    options: CommandOptions = field(default_factory=CommandOptions)
     pointer: Pointer = field(compare=False)
 
 
@@ -63,26 +89,100 @@ class ShellSession:
     pointer: Pointer = field(compare=False)
 
 
-PluginSpec: TypeAlias = BashFile | BashDirectory | ShellCommand | ShellSession
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestFile:
+    """A `tools.json` manifest."""
+
+    path: str
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFile:
+    """One JavaScript module that stands alone."""
+
+    file: str
+    id: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFolder:
+    """A folder with a Node package."""
+
+    folder: str
+    id: str | None = None
+    """Only this one of its tools, or the name of the one that `entry` is."""
+    entry: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGit:
+    """A repository with a Node package."""
+
+    git: str
+    ref: str | None = None
+    subdirectory: str | None = None
+    id: str | None = None
+    entry: str | None = None
+    export: str | None = None
+    pointer: Pointer = field(compare=False)
+
+
+PluginSpec: TypeAlias = (
+    BashFile
+    | BashDirectory
+    | ShellCommand
+    | ShellSession
+    | ManifestFile
+    | NodeFile
+    | NodeFolder
+    | NodeGit
+    | RepositorySpec
+)
 
 FORMS = (
-    '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "shell:session" or "shell:command"'
+    '"package.module.Class", "path:FOLDER", "git+URL#REF", {"path": FOLDER, "entry": CLASS}, '
+    '"bash:PATH", {"bash_tool": {"file": PATH}}, {"bash_tool": {"path": FOLDER}}, "manifest:PATH", '
+    '{"manifest": {"path": PATH}}, "node:PATH", "node+git:URL#REF", {"node_tool": {"path": FOLDER}}, '
+    '"shell:session" or "shell:command"'
 )
 
 
 def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
     """One entry of `plugins`; relative paths start at the configuration file's folder."""
+    if repository := parse_repository(value, pointer, document):
+        return repository
     match value:
         case str() if value.startswith("bash:"):
             return bash_path(value.removeprefix("bash:"), pointer, document)
-        case str() if value.startswith("path:"):
-            return python_path(value.removeprefix("path:"), pointer, document)
-        case "shell:command" | {"shell_command": {}}:
-            return ShellCommand(pointer=pointer)
+        case str() if value.startswith("manifest:"):
+            return manifest_file(value.removeprefix("manifest:"), pointer, document)
+        case {"manifest": {"path": str(path)}}:
+            return manifest_file(path, pointer, document)
+        case {"manifest": _}:
+            return manifest_file("", pointer, document)
+        case "shell:command":
+            return ShellCommand(options=CommandOptions(), pointer=pointer)
         case "shell:session":
             return ShellSession(options=SessionOptions(), pointer=pointer)
+        case {"shell_command": dict(options)}:
+            read = read_options(CommandOptions, options, (*pointer, "shell_command"), document)
+            return read if isinstance(read, ConfigProblem) else ShellCommand(options=read, pointer=pointer)
         case {"shell_session": dict(options)}:
-            return shell_session(options, pointer, document)
+            found = read_options(SessionOptions, options, (*pointer, "shell_session"), document)
+            return found if isinstance(found, ConfigProblem) else ShellSession(options=found, pointer=pointer)
+        case str() if value.startswith(("node:", "node+git:")):
+            from toolyard.plugins.node_spec import parse_node_word
+
+            return parse_node_word(value, pointer, document)
+        case {"node_tool": options}:
+            from toolyard.plugins.node_spec import parse_node_tool
+
+            return parse_node_tool(options, pointer, document)
         case {"bash_tool": {"file": str(file)}}:
             return BashFile(file=absolute(file, document), pointer=pointer)
         case {"bash_tool": {"path": str(folder), **rest}}:
@@ -91,7 +191,7 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
         case {"bash_tool": _}:
             return problem(
                 "plugin_spec",
-                "'bash_tool' needs 'file' or 'path', a string",
+                "'bash_tool' needs 'file', 'path' or 'git', a string",
                 'for example {"bash_tool": {"file": "./tools/my_tool.bash"}}',
                 pointer,
                 document,
@@ -103,14 +203,28 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
     return problem("plugin_spec", f"a plugin is a string or an object, not {short(value)}", FORMS, pointer, document)
 
 
-def shell_session(options: dict[str, Json], pointer: Pointer, document: Document) -> ShellSession | ConfigProblem:
-    """A session with options of its own."""
+Options = TypeVar("Options", bound=msgspec.Struct)
+
+
+def read_options(
+    kind: type[Options], options: dict[str, Json], pointer: Pointer, document: Document
+) -> Options | ConfigProblem:
+    """The options that an entry has of its own."""
     try:
-        return ShellSession(options=msgspec.convert(options, SessionOptions), pointer=pointer)
+        return msgspec.convert(options, kind)
     except msgspec.ValidationError as error:
-        message = f"'shell_session': {str(error).replace('`', '')}"
-        known = ", ".join(SessionOptions.__struct_fields__)
-        return problem("config_type", message, f"it takes {known}", (*pointer, "shell_session"), document)
+        message = f"'{pointer[-1]}': {str(error).replace('`', '')}"
+        known = ", ".join(kind.__struct_fields__)
+        return problem("config_type", message, f"it takes {known}", pointer, document)
+
+
+def manifest_file(name: str, pointer: Pointer, document: Document) -> ManifestFile | ConfigProblem:
+    """A manifest, or the folder that it is in."""
+    if not name:
+        hint = f'for example "manifest:./{MANIFEST}" or {{"manifest": {{"path": "./{MANIFEST}"}}}}'
+        return problem("plugin_spec", "'manifest' names no path", hint, pointer, document)
+    path = absolute(name, document)
+    return ManifestFile(path=os.path.join(path, MANIFEST) if os.path.isdir(path) else path, pointer=pointer)
 
 
 def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
@@ -119,27 +233,6 @@ def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | C
         return problem("plugin_spec", "'bash:' names no path", 'for example "bash:./tools"', pointer, document)
     path = absolute(name, document)
     return BashDirectory(folder=path, pointer=pointer) if os.path.isdir(path) else BashFile(file=path, pointer=pointer)
-
-
-def python_path(name: str, pointer: Pointer, document: Document) -> ConfigProblem:
-    """`path:` is for Python plugins; a bash repository has its own spelling."""
-    if is_bash_repository(Path(absolute(name, document))):
-        return problem(
-            "plugin_path_is_bash",
-            f"'{name}' is a repository of bash tools, which 'path:' does not load",
-            f'write "bash:{name}"',
-            pointer,
-            document,
-        )
-    return problem("plugin_unsupported", f'no plugin source here loads "path:{name}"', FORMS, pointer, document)
-
-
-def is_bash_repository(path: Path) -> bool:
-    from toolyard.config.document import read_document
-
-    descriptor = read_document(path / "agent_plugin.json")
-    value = None if isinstance(descriptor, ConfigProblem) else descriptor.value
-    return path.suffix in (".bash", ".sh") or (isinstance(value, dict) and "bash_tools" in value)
 
 
 def absolute(name: str, document: Document) -> str:

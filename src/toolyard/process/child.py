@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from toolyard.errors import CannotStart, ProcessError
 from toolyard.process.environment import as_bytes
 from toolyard.process.keeper_link import KeeperLink, close_all
-from toolyard.process.limits import Limits
+from toolyard.process.limits import NO_LIMITS, Limits
 from toolyard.process.output import Captured, HeadTail, Utf8Stream
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ F_SETPIPE_SZ = 1031
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
-NO_LIMITS = Limits()
 NOTHING = Captured(text="", total_bytes=0)
 
 

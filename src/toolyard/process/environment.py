@@ -8,13 +8,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 __all__ = [
     "NON_INTERACTIVE",
     "ParentEnvironment",
     "as_bytes",
     "child_environment",
+    "exact_environment",
     "looks_like_credential",
     "process_secrets",
 ]
@@ -92,6 +93,12 @@ def child_environment(parent: Mapping[str, str] | None = None, *, passed: Collec
     """The parent's variables less credentials and less what would change bash."""
     source = os.environ if parent is None else parent
     return {name: value for name, value in source.items() if name in passed or may_pass(name, value)}
+
+
+def exact_environment(names: Iterable[str]) -> dict[bytes, bytes]:
+    """The parent's variables of these names, where they are set, and nothing else."""
+    parent = raw_environment()
+    return {name: parent[name] for name in map(as_bytes, names) if name in parent}
 
 
 def raw_environment() -> dict[bytes, bytes]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import resource
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
-__all__ = ["Limits"]
+__all__ = ["NO_LIMITS", "Limits"]
 
 MOST_SECONDS = 10**9
 """Thirty years; the kernel counts in nanoseconds, and beyond some centuries it starts again from nothing."""
@@ -27,6 +27,11 @@ class Limits:
     output_bytes: int | None = None
     """What one command may print; not the kernel's business."""
 
+    def replaced_by(self, others: Limits) -> Limits:
+        """These, but for what the others say something of."""
+        said = {field.name: getattr(others, field.name) for field in fields(others)}
+        return replace(self, **{name: value for name, value in said.items() if value is not None})
+
     def as_rlimits(self) -> list[tuple[int, int]]:
         """The pairs that the kernel understands."""
         limits = (
@@ -38,3 +43,6 @@ class Limits:
         )
         # Below nothing is nothing: to the kernel -1 would mean no limit at all.
         return [(which, min(max(value, 0), most)) for which, value, most in limits if value is not None]
+
+
+NO_LIMITS = Limits()

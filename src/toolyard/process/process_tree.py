@@ -167,6 +167,16 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] in (b"Z", b"X") else int(fields[19])
 
 
+def processor_seconds(pid: int) -> float:
+    """How much processor time a process has used itself; nothing when that cannot be told."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def signal_all(tree: dict[int, int], number: int) -> int:
     """Send a signal to every process of a tree; count those it reached."""
     return sum(signal_one(pid, started, number) for pid, started in tree.items())

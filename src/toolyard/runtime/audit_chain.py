@@ -8,6 +8,7 @@ the last lines were cut off.
 from __future__ import annotations
 
 import fcntl
+import json
 import re
 import time
 from hashlib import sha256
@@ -72,13 +73,21 @@ def seal(time: str, record: dict[str, Any], head: Head, day: str) -> tuple[bytes
     """A record as the line that follows the head, with its number and its hash."""
     seq = head.seq + 1 if day == head.day else 1
     # Put together as bytes: this is done twice for each call, and copies of the record would cost more than the hash.
-    inner = ENCODER.encode(record)[1:-1]
+    inner = encoded(record)[1:-1]
     body = b'{"time":"%b",%b%b"seq":%d,"prev":"%b"' % (
         *(time.encode(), inner, b"," if inner else b""),
         *(seq, head.hash.encode()),
     )
     hash = sha256(body).hexdigest()
     return b'%b%b%b"}\n' % (body, SEAL, hash.encode()), seq, hash
+
+
+def encoded(record: dict[str, Any]) -> bytes:
+    """A record as JSON; half a UTF-16 character, which a model may well write, fits into it only as an escape."""
+    try:
+        return ENCODER.encode(record)
+    except UnicodeEncodeError:
+        return json.dumps(record, default=str).encode("ascii")
 
 
 def read_link(line: bytes) -> Link | None:

@@ -20,7 +20,8 @@ from toolyard.core.events import (
     PreviewReady,
 )
 from toolyard.core.tool import CallContext, ToolResult
-from toolyard.permissions.verdict import PermissionRequest, Verdict
+from toolyard.permissions.approval import ask
+from toolyard.permissions.verdict import PermissionRequest, RemembersAnswers, Verdict
 from toolyard.process.output import limit_text
 from toolyard.runtime.audit import AuditUnavailable
 
@@ -47,6 +48,9 @@ class CallSettings:
     config: JsonObject
     output_limit: int
     spill_folder: Path | None = None
+    agent: str = "default"
+    workspace: Path | None = None
+    """The folder that calls should not leave; the working directory when it is not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,7 @@ class Passage:
         if self._ready is None:
             raise RuntimeError("execute comes after a prepare that set no result")
         try:
+            self._ready = await self._confirm(self._ready)
             return self._finish(await self._run(self._ready))
         except Refused as refusal:
             return self._finish(refusal.result)
@@ -156,6 +161,7 @@ class Passage:
             output_limit=settings.output_limit,
             emit=self._emit if self._observer else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
+            given=self.call.arguments,
         )
 
     async def _show_preview(self) -> None:
@@ -169,27 +175,56 @@ class Passage:
             self._preview = self._path.redactor.redact(text)
         return self._preview or ""
 
-    async def _permit(self, ready: Ready) -> Verdict:
-        request = PermissionRequest(
+    async def _confirm(self, ready: Ready) -> Ready:
+        """A tool that runs one call after the other may be elsewhere by now; permission was for where it was."""
+        if ready.tool.spec.hints.parallel:
+            return ready
+        plan = ready.tool.plan(ready.plan.arguments, ready.context)
+        if isinstance(plan, ToolResult):
+            raise Refused(plan)
+        if plan.cwd == ready.plan.cwd:
+            return ready
+        ready = replace(ready, plan=plan)
+        self._verdict = await self._permit(ready)
+        return ready
+
+    def _request(self, ready: Ready) -> PermissionRequest:
+        settings = self._settings
+        return PermissionRequest(
             call_id=self.call.id,
             tool=ready.tool.spec,
             kind=ready.tool.kind,
             plan=ready.plan,
             preview=self._get_preview,
+            agent=settings.agent,
+            session=settings.session,
+            workspace=settings.workspace or settings.cwd,
+            redact=self._path.redactor.redact,
         )
-        redact = self._path.redactor.redact
+
+    async def _permit(self, ready: Ready) -> Verdict:
+        request = self._request(ready)
         verdict = await self._path.permissions.decide(request)
         if verdict.decision == "ask":
-            self._tell(PermissionAsked(call_id=self.call.id, reason=redact(verdict.reason)))
-            answer = await self._path.approver.approve(request, verdict)
-            verdict = Verdict(decision="allow" if answer.allowed else "deny", reason=answer.reason, rule=verdict.rule)
+            self._tell(PermissionAsked(call_id=self.call.id, reason=self._path.redactor.redact(verdict.reason)))
+            verdict = await self._ask(request, verdict)
         if self._observer:
-            reason = redact(verdict.reason)
+            reason = self._path.redactor.redact(verdict.reason)
             self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=reason))
         if verdict.decision == "deny":
             self._verdict = verdict
             raise Refused(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
         return verdict
+
+    async def _ask(self, request: PermissionRequest, verdict: Verdict) -> Verdict:
+        """What a person, or whoever stands in for one, makes of what the rules leave open."""
+        policy = self._path.permissions
+        timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
+        answer = await ask(self._path.approver, request, verdict, timeout)
+        reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
+        if answer.allowed and answer.scope != "once" and isinstance(policy, RemembersAnswers):
+            reason = f"{reason}; {policy.remember(request, verdict, answer)}"
+        return replace(verdict, decision="allow" if answer.allowed else "deny", reason=reason)
 
     async def _run(self, ready: Ready) -> ToolResult:
         if (sandbox := self._path.sandbox) and is_confined(ready.tool) and (reason := sandbox.refusal()):
@@ -251,8 +286,10 @@ class Passage:
         if self._ready:
             record.update(self._planned(self._ready))
         if self._verdict:
-            verdict, redact = self._verdict, self._path.redactor.redact
-            record.update(decision=verdict.decision, rule=verdict.rule, reason=redact(verdict.reason))
+            verdict = self._verdict
+            redact = self._path.redactor.redact
+            rule = redact(verdict.rule) if verdict.rule else verdict.rule
+            record.update(decision=verdict.decision, rule=rule, reason=redact(verdict.reason))
         return record
 
     def _planned(self, ready: Ready) -> dict[str, Any]:

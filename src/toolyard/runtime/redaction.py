@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ class Redactor:
     """Replaces the values of known secrets by their names."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        self._names = {value: name for name, value in secrets.items() if value}
+        self._names = {spelling: name for name, value in secrets.items() if value for spelling in spellings(value)}
         # Longest first, so that a secret that contains another is replaced whole.
         self._values = sorted(self._names, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, self._values))) if self._values else None
@@ -106,6 +107,11 @@ class Redactor:
             if any(len(value) > size and value.startswith(end) for value in self._values):
                 return size
         return 0
+
+
+def spellings(value: str) -> set[str]:
+    """A value as it is, and as it stands inside a JSON text, where quotes and line ends are written otherwise."""
+    return {value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}
 
 
 class StreamRedactor:

@@ -18,13 +18,15 @@ from toolyard.errors import ProcessError, ShellError
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.child import read_wait_status
 from toolyard.process.keeper_link import Home
+from toolyard.process.limits import NO_LIMITS, Limits
 from toolyard.process.private_folders import PrivateFolder
-from toolyard.process.process_tree import LINUX, pid_outside
+from toolyard.process.process_tree import LINUX, pid_outside, processor_seconds
 from toolyard.shell.channels import OutputChannel, OwnOutput, Terminal
 from toolyard.shell.handover import leave_script, snapshot_script, takes_over
 from toolyard.shell.limits_hit import which_limit
 from toolyard.shell.wire import (
     BUILTIN,
+    HAS_NO_ERRORS,
     SOURCING,
     Record,
     Records,
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from toolyard.process.keeper_link import KeeperLink, Spawned
-    from toolyard.process.limits import Limits
     from toolyard.shell.channels import Transcript
 
 __all__ = ["NOTHING_TO_READ", "TERMINAL", "Bash", "BashSetup", "Command", "ShellGone"]
@@ -53,6 +54,9 @@ OLDEST = 404
 START_PATIENCE = 20.0
 QUICK = 0.0005
 """After a command that took longer, the next is not waited for in the loop's own time."""
+SWIFT_PATIENCE = 10
+"""In milliseconds. A wait that ends before the next tick of the kernel's clock makes it set an alarm, which on a
+virtual machine costs as much as all the rest."""
 ABORT = getattr(signal, "SIGRTMAX", 64) - 7
 """The signal of ours."""
 GREETING, PROBE = 0, 1
@@ -62,6 +66,7 @@ NOTHING_TO_READ = b"/dev/null"
 TERMINAL = b"/dev/tty"
 PRINT_NOTHING = b"exec >/dev/null\n"
 MARKS = (1 << 20) - 1
+EVERY_LIMIT = Limits(cpu_seconds=0, memory_bytes=0, file_bytes=0, open_files=0, processes=0)
 NO_MARK = -1
 """Of a command that starts nothing, and so has nothing that would carry one."""
 
@@ -146,6 +151,9 @@ class Bash:
         """Whether the last command took next to nothing."""
         self.has_own_pids = False
         """Whether processes have other numbers where it is."""
+        self._limits = setup.limits
+        """Those of the command that it runs now."""
+        self.is_limited = setup.limits != NO_LIMITS
         self._first_mark = 0
         self._numbers = PROBE
         nonce = secrets.token_hex(6)
@@ -186,6 +194,7 @@ class Bash:
         self._over: Record | None = None
         """The record of a command that is over, while we look at what it did."""
         self._poll, self._both = select.poll(), select.poll()
+        self._first_rlimits: dict[int, int] = {}
 
     @classmethod
     async def start(cls, keeper: KeeperLink, setup: BashSetup, *, state: bytes | None = None) -> Bash:
@@ -193,7 +202,8 @@ class Bash:
         bash = cls(setup, new_folder(keeper))
         try:
             bash._spawn(keeper, state)
-            await asyncio.wait_for(bash._started, START_PATIENCE)
+            async with asyncio.timeout(START_PATIENCE):  # unlike wait_for it never loses a cancellation
+                await bash._started
         except BaseException as error:
             bash.kill()
             bash.close()
@@ -219,14 +229,15 @@ class Bash:
         """Run a builtin that starts nothing: its status and what it printed; no status when it is not over at once.
 
         Going through the event loop would double what such a command costs, and so would all that only others need.
-        So it is waited for in the loop's own time, for a millisecond at most, and its record is read at a glance.
+        So it is waited for in the loop's own time, for some milliseconds at most, and its record is read at a glance.
         """
         self._numbers += 1
         number = b"%d" % self._numbers
-        self._send(b"%b 2>&1\n%b" % (text.encode(), self._swift % number))
-        ready = self._both.poll(1)
+        form = b"%b\n%b" if text in HAS_NO_ERRORS else b"%b 2>&1\n%b"
+        self._send(form % (text.encode(), self._swift % number))
+        ready = self._both.poll(SWIFT_PATIENCE)
         if ready and ready[0][0] != self._answers:
-            ready = self._both.poll(1)  # what it printed came first
+            ready = self._both.poll(SWIFT_PATIENCE)  # what it printed came first
         if not ready or ready[0][0] != self._answers:
             return None, b""
         data = os.read(self._answers, 65536)
@@ -247,6 +258,32 @@ class Bash:
         if command.record and len(words) > 4:
             self._same_as_before = words[4]
         return command
+
+    def limit(self, limits: Limits) -> None:
+        """Let the next command have limits of its own, which its processes keep; the shell has other ones after it.
+
+        Only the lower, soft half of each can be set, for nobody could raise the other again.
+        """
+        if limits is self._limits or limits == self._limits:
+            return
+        self._limits = limits
+        self.is_limited = limits != NO_LIMITS
+        wanted = dict(limits.as_rlimits())
+        for which, given in self._rlimits().items():
+            value = wanted.get(which, given)
+            if which == resource.RLIMIT_CPU and which in wanted:
+                value += round(processor_seconds(self.pid))
+            with contextlib.suppress(OSError, ValueError):
+                _, most = resource.prlimit(self.pid, which)
+                least = value if most == resource.RLIM_INFINITY else min(value, most)
+                resource.prlimit(self.pid, which, (most if value == resource.RLIM_INFINITY else least, most))
+
+    def _rlimits(self) -> dict[int, int]:
+        """The limits that the shell started with, as far as a command may have others."""
+        if not self._first_rlimits:
+            for which, _ in EVERY_LIMIT.as_rlimits():
+                self._first_rlimits[which], _ = resource.prlimit(self.pid, which)
+        return self._first_rlimits
 
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
         """Send a command; the shell must be free."""
@@ -486,7 +523,7 @@ class Bash:
 
     def limits_hit(self, status: int, output: str) -> str | None:
         """Which limit a command that failed has run into, if one of ours."""
-        return which_limit(self.setup.limits, self._group.hits(), status, output)
+        return which_limit(self._limits, self._group.hits(), status, output)
 
     async def _watch_spawn(self, spawned: Spawned) -> None:
         """Hear of a start that fails, of a keeper that is lost, and of an end that was asked for."""

@@ -33,7 +33,7 @@ NOTHING = Captured(text="", total_bytes=0)
 class Transcript:
     """What one command prints: heard as it comes, kept in bounded memory."""
 
-    __slots__ = ("_decoder", "_kept", "_limit", "_listener", "_spill_to", "_stop_at", "on_too_much", "total")
+    __slots__ = ("_decoder", "_kept", "_limit", "_listener", "_spill_to", "on_too_much", "stop_at", "total")
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Transcript:
         self._listener = listener
         self._decoder = Utf8Stream() if listener else None
         self._spill_to = spill_to
-        self._stop_at = stop_at
+        self.stop_at = stop_at
         self._kept: HeadTail | None = None
         self.on_too_much: Callable[[], None] | None = None
         self.total = 0
@@ -60,7 +60,7 @@ class Transcript:
         self._kept.add(data)
         if self._decoder and self._listener and (text := self._decoder.feed(data)):
             self._listener(text)
-        if self._stop_at is not None and self.total > self._stop_at and self.on_too_much:
+        if self.stop_at is not None and self.total > self.stop_at and self.on_too_much:
             self.on_too_much()
 
     def so_far(self) -> Captured:

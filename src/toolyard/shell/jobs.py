@@ -56,7 +56,8 @@ class Job:
     async def wait(self, timeout: float | None = None) -> bool:
         """Wait for its end; tell whether it has ended."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), timeout)
+            async with asyncio.timeout(timeout):
+                await self._ended.wait()
         return not self.running
 
     async def write(self, text: str) -> None:

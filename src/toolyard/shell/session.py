@@ -17,7 +17,7 @@ from toolyard.core.tool import Truncation  # noqa: TC001 - the struct's fields a
 from toolyard.errors import ShellError
 from toolyard.process.child import read_wait_status
 from toolyard.process.environment import NON_INTERACTIVE, ParentEnvironment, as_bytes
-from toolyard.process.limits import Limits
+from toolyard.process.limits import NO_LIMITS
 from toolyard.shell.bash import NOTHING_TO_READ, TERMINAL, Bash, BashSetup, ShellGone
 from toolyard.shell.channels import OutputChannel, Transcript
 from toolyard.shell.ending import bring_back, end_processes
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from toolyard.process.child import Children
+    from toolyard.process.limits import Limits
     from toolyard.shell.bash import Command
     from toolyard.shell.wire import Record
 
@@ -51,13 +52,13 @@ ANSWER_PATIENCE = 5.0
 """How long a busy shell is waited for to tell how a job ended."""
 LOOK_AFTER = 0.002
 """After a pause of this length the shell's end may have come without our hearing of it."""
-NO_LIMITS = Limits()
 PARENT = ParentEnvironment()
 OUR_OWN = frozenset({
     b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
     b"PS1", b"PS2", b"PS4", b"TMOUT",
 })  # fmt: skip
-"""Variables that mean something only to a shell with a person before it, or run something before its first command."""
+"""Variables that mean something only to a shell with a person before it, or could read what we tell it (PS4, which
+root's bash takes from nobody)."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,13 +186,18 @@ class BashSession:
         on_output: Callable[[str], None] | None = None,
         interactive: bool = False,
         background: bool = False,
+        limits: Limits | None = None,
     ) -> Reply:
-        """Run a command to its end, its time limit, or the moment it asks for input."""
+        """Run a command to its end, its time limit, or the moment it asks for input.
+
+        Its `limits` are instead of those of the session, as far as they say something, and never wider.
+        """
         if reason := why_not(command):
             raise ShellError(reason)
         started = time.monotonic()
         heard = None
-        if started < self._look_after and self._is_free() and not (interactive or background) and is_builtin(command):
+        plain = not (interactive or background or limits)
+        if started < self._look_after and self._is_free() and plain and is_builtin(command):
             status, heard = self._swiftly(command)
             if status is not None:
                 return self._swift_reply(status, heard or b"", started, on_output)
@@ -204,17 +210,19 @@ class BashSession:
             if self._waiting:
                 raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
             if background:
-                return await self._start_job(command, interactive=interactive)
-            transcript = self._transcript(on_output)
+                return await self._start_job(command, interactive=interactive, limits=limits)
+            transcript = self._transcript(on_output, limits)
             stdin = TERMINAL if interactive or self._tty else NOTHING_TO_READ
             snapshot = interactive or self._on_timeout == "background"
             bash = self._bash
             try:
                 if bash is None or bash.exit_status is not None or time.monotonic() > self._look_after:
                     bash = await self._ready()
+                bash.limit(self._limits_of(limits))
                 running = bash.submit(command, transcript, stdin=stdin, snapshot=snapshot)
             except ShellGone:
                 bash = await self._ready(bash)
+                bash.limit(self._limits_of(limits))
                 running = bash.submit(command, transcript, stdin=stdin, snapshot=snapshot)
             running.news, self._next_note = self._next_note, None
             if bash.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
@@ -236,6 +244,11 @@ class BashSession:
             self._waiting = None
             await self._end(bash, command)
             return await self._conclude(bash, command)
+
+    async def settled(self) -> None:
+        """Wait until a command whose call was cancelled has been ended."""
+        if self._recovery:
+            await asyncio.wait([self._recovery])
 
     async def restart(self) -> None:
         """A fresh shell with nothing of the old one: no state, no processes, no jobs."""
@@ -350,12 +363,16 @@ class BashSession:
 
     # --- one command
 
-    def _transcript(self, on_output: Callable[[str], None] | None) -> Transcript:
+    def _limits_of(self, own: Limits | None) -> Limits:
+        return self._limits.replaced_by(own) if own else self._limits
+
+    def _transcript(self, on_output: Callable[[str], None] | None, limits: Limits | None = None) -> Transcript:
         spill_to = None
         if self._spill_dir:
             self._spills += 1
             spill_to = self._spill_dir / f"output-{self._name}-{self._spills}.txt"
-        return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=self._limits.output_bytes)
+        stop_at = self._limits_of(limits).output_bytes
+        return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=stop_at)
 
     def _is_free(self) -> bool:
         """Whether there is a shell that can take a command this moment, with nothing to say of it before."""
@@ -417,7 +434,7 @@ class BashSession:
             return await self._conclude(bash, command, timed_out=True)
         if change == "too_much":
             await self._end(bash, command)
-            note = f"The output limit of {self._limits.output_bytes} bytes was reached, so the command was ended."
+            note = f"The output limit of {command.transcript.stop_at} bytes was reached, so the command was ended."
             return await self._conclude(bash, command, note=note)
         return await self._conclude(bash, command)
 
@@ -468,7 +485,7 @@ class BashSession:
             if note is None and not timed_out:
                 note = f"This ended the shell with status {bash.status}; the next command gets a fresh one."
         status = bash.status if record is None else record.status
-        if self._limits is not NO_LIMITS and (hit := bash.limits_hit(status, captured.text)):
+        if bash.is_limited and (hit := bash.limits_hit(status, captured.text)):
             note = f"{hit} {note}" if note else hit
         return Reply(
             output=captured.text,
@@ -518,7 +535,7 @@ class BashSession:
 
     # --- jobs
 
-    async def _start_job(self, text: str, *, interactive: bool) -> Reply:
+    async def _start_job(self, text: str, *, interactive: bool, limits: Limits | None) -> Reply:
         if sum(job.running for job in self.jobs.values()) >= self._max_jobs:
             raise ShellError(f"{self._max_jobs} jobs run already, and that is the most: stop one, or wait for one")
         bash = await self._ready()
@@ -532,7 +549,8 @@ class BashSession:
             else:
                 early(record)
 
-        transcript = self._transcript(None)
+        transcript = self._transcript(None, limits)
+        bash.limit(self._limits_of(limits))
         command = bash.start_job(text, transcript, interactive=interactive, on_end=on_end)
         try:
             await self._until_done(bash, command)

@@ -15,6 +15,7 @@ __all__ = [
         "Record",
         "Records",
         "BUILTIN",
+        "HAS_NO_ERRORS",
         "hides_much",
         "is_builtin",
         "lists_traps",
@@ -45,6 +46,8 @@ BUILTIN = frozenset({
     ":", "cd", "echo", "false", "pwd", "shift", "test", "true", "umask", "unset",
 })  # fmt: skip
 """What bash does by itself, starting nothing, reading nothing, and printing less than a pipe holds."""
+HAS_NO_ERRORS = frozenset({":", "false", "true"})
+"""Commands that have nothing to say, so that nobody has to say where."""
 DEFINES = re.compile(
     r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable|trap|PROMPT_COMMAND)\b|(?:^|[\s;&|({])\.\s"
 )

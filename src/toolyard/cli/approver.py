@@ -1,0 +1,93 @@
+"""A person at a terminal who is asked before a call: everything that it does, and what each answer means."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from toolyard.cli.render import is_terminal, show_note, show_piece
+from toolyard.permissions.approval import question_for
+from toolyard.permissions.verdict import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.permissions.approval import Question
+    from toolyard.permissions.verdict import PermissionRequest, Verdict
+
+__all__ = ["TerminalApprover"]
+
+STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
+NOBODY = "nobody is at a terminal to ask"
+
+
+class TerminalApprover:
+    """Shows the question on standard error and reads one line of standard input; anything but a clear yes means no."""
+
+    async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+        """Ask, if a person is there."""
+        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+            return Answer(allowed=False, reason=NOBODY)
+        question = await question_for(request, verdict)
+        show_question(question)
+        show_piece(prompt_for(question), is_error=True)
+        return answer_of(await read_line(sys.stdin), question)
+
+
+def show_question(question: Question) -> None:
+    """What will happen, part by part."""
+    show_note(f"{question.tool} wants to run:", "strong")
+    for line in question.command.split("\n"):
+        show_note(f"  {line}")
+    if question.preview and question.preview not in question.command:
+        show_note(f"  ({question.preview})", "faint")
+    for part in question.parts:
+        if part.decision != "allow":
+            show_note(f"  {part.decision} {' '.join(part.text.split())}: {part.reason}", STYLES[part.decision])
+    for offer in question.offers:
+        show_note(f"  always would save: {offer.text}", "faint")
+
+
+def prompt_for(question: Question) -> str:
+    longer = "[s]ession, [a]lways, " if question.offers else ""
+    return f"Allow? [y]es once, {longer}[n]o, or why not: "
+
+
+def answer_of(line: str | None, question: Question) -> Answer:
+    """What a typed line means."""
+    word = (line or "").strip()
+    bound = question.fingerprint
+    match word.lower():
+        case "y" | "yes":
+            return Answer(allowed=True, reason="approved at the terminal", bound_to=bound)
+        case "s" | "session" if question.offers:
+            return Answer(allowed=True, reason="approved at the terminal", scope="session", bound_to=bound)
+        case "a" | "always" if question.offers:
+            return Answer(allowed=True, reason="approved at the terminal", scope="always", bound_to=bound)
+        case "" | "n" | "no" | "s" | "a" | "session" | "always":
+            return Answer(allowed=False, reason="refused at the terminal", bound_to=bound)
+    return Answer(allowed=False, reason=f"refused at the terminal: {word}", bound_to=bound)
+
+
+async def read_line(stream: TextIO) -> str | None:
+    """The next line, without blocking other calls; None at the end of input."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    with listening(loop, stream, ready):
+        await ready
+    return stream.readline() or None
+
+
+@contextlib.contextmanager
+def listening(loop: asyncio.AbstractEventLoop, stream: TextIO, ready: asyncio.Future[None]) -> Iterator[None]:
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(stream, wake)
+    try:
+        yield
+    finally:
+        loop.remove_reader(stream)

@@ -1,0 +1,152 @@
+"""`toolyard config check|show|explain|schema`: what the configuration says, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from toolyard.cli.names import agent_option
+from toolyard.cli.opening import known_agent, open_application, read_config, settle
+from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
+from toolyard.cli.running import run_to_end
+
+if TYPE_CHECKING:
+    from toolyard.cli.main import Places
+    from toolyard.config.configuration import Configuration
+    from toolyard.config.explain import Contribution
+    from toolyard.config.problems import ConfigProblem
+
+__all__ = ["config"]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
+
+
+@click.group()
+def config() -> None:
+    """Look into the configuration: what is wrong with it, what it amounts to, and why."""
+
+
+@config.command(short_help="Report every problem at once.")
+@click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@json_option
+@click.pass_obj
+def check(places: Places, strict: bool, as_json: bool) -> int:
+    """Load everything that the configuration names and report every problem, as file:line:column.
+
+    Exit status: 0 sound, 2 at fault.
+    """
+    return run_to_end(check_once(places, strict, as_json))
+
+
+@config.command(short_help="Print what holds for an agent.")
+@agent_option
+@json_option
+@click.pass_obj
+def show(places: Places, agent: str | None, as_json: bool) -> int:
+    """Print all that holds for an agent as one JSON object.
+
+    Mixins, layers and placeholders are resolved, defaults filled in, secrets hidden. Problems go to standard error,
+    unless the answer is for programs.
+    """
+    from toolyard.config.effective import whole_config
+
+    configuration = read_masked(places)
+    show_json(whole_config(configuration, known_agent(configuration.agents(), agent)))
+    if not as_json:
+        show_problems(configuration.problems)
+    return exit_code(configuration.problems)
+
+
+@config.command(short_help="Say why a value is what it is.")
+@click.argument("key")
+@agent_option
+@json_option
+@click.pass_obj
+def explain(places: Places, key: str, agent: str | None, as_json: bool) -> int:
+    """Print the value of KEY, every layer that set it, and which of them won.
+
+    KEY is a path such as agents.default.model or plugin_policy.allow_bash_tools; just model means the agent's.
+    """
+    from toolyard.config.explain import explain as explain_key
+
+    configuration = read_masked(places)
+    found = explain_key(configuration, key, known_agent(configuration.agents(), agent))
+    rows = [contribution_record(configuration, one) for one in found.contributions]
+    if as_json:
+        show_json({"key": found.key, "value": found.value, "set": bool(rows), "layers": rows})
+    elif rows:
+        show_text(f"{found.key} = {compact(found.value)}\n", "strong")
+        for row in rows:
+            show_text(contribution_line(row), "" if row["verdict"] != "overridden" else "faint")
+    else:
+        show_note(f"nothing sets '{found.key}'", "warning")
+    return 0 if rows else 2
+
+
+@config.command(short_help="Print the JSON Schema of the file.")
+def schema() -> int:
+    """Print the JSON Schema of a configuration file, by which editors complete and check it.
+
+    Save it beside the configuration and name it there: "$schema": "./toolyard.schema.json".
+    """
+    from toolyard.config.schema import config_schema
+
+    show_json(config_schema())
+    return 0
+
+
+async def check_once(places: Places, strict: bool, as_json: bool) -> int:
+    places = settle(places)
+    async with open_application(places) as app:
+        problems = app.problems()
+        if as_json:
+            show_json([problem.as_mapping() for problem in problems])
+        else:
+            show_problems(problems, on_stdout=True)
+            show_summary(problems, str(places.config))
+        return exit_code(problems, strict=strict)
+
+
+def show_summary(problems: list[ConfigProblem], file: str) -> None:
+    errors = sum(problem.severity == "error" for problem in problems)
+    warnings = len(problems) - errors
+    found = ", ".join(count(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number)
+    show_note(f"{relative(file)}: {found or 'no problems'}", "error" if errors else "warning" if warnings else "good")
+
+
+def read_masked(places: Places) -> Configuration:
+    """The configuration without its secrets; nothing that it names is loaded."""
+    from toolyard.runtime.masking import masked
+
+    configuration, names = read_config(places)
+    return masked(configuration, names.get)
+
+
+def exit_code(problems: tuple[ConfigProblem, ...] | list[ConfigProblem], *, strict: bool = False) -> int:
+    return 2 if any(strict or problem.severity == "error" for problem in problems) else 0
+
+
+def contribution_record(configuration: Configuration, one: Contribution) -> dict[str, object]:
+    document = configuration.written
+    where = document.position(one.origin.pointer) if one.origin and document else None
+    return {
+        "layer": one.layer,
+        "verdict": one.verdict,
+        "value": one.value,
+        "where": str(where or ""),
+        "via": " → ".join(one.origin.chain) if one.origin else "",
+    }
+
+
+def contribution_line(row: dict[str, object]) -> str:
+    place = f" ({relative(str(row['where']))})" if row["where"] else ""
+    via = f" by {row['via']}" if row["via"] else ""
+    return f"  {row['verdict']!s:10}  {row['layer']}{place}{via}: {compact(row['value'])}\n"
+
+
+def compact(value: object) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else text[:199] + "…"

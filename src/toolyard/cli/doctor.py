@@ -1,0 +1,60 @@
+"""`toolyard doctor`: is everything there that tools need?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from toolyard.cli.opening import open_application, read_config, sessions_dir, settle
+from toolyard.cli.render import show_json, show_text
+from toolyard.cli.running import run_to_end
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.cli.doctor_checks import Row
+    from toolyard.cli.main import Places
+
+__all__ = ["doctor"]
+
+STYLES = {"ok": "good", "warning": "warning", "failure": "error"}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as records.")
+@click.pass_obj
+def doctor(places: Places, as_json: bool) -> int:
+    """Look at the programs that tools need, at the configuration and at the folders that are written to.
+
+    Each row is ok, a warning or a failure, with what to type next. Nothing is changed, and no key is shown. Exit
+    status: 0 nothing failed, 1 something did.
+    """
+    return run_to_end(examine(places, as_json))
+
+
+async def examine(places: Places, as_json: bool) -> int:
+    from toolyard.cli.doctor_checks import check_configuration, check_folders, check_programs, check_provider_keys
+
+    places = settle(places)
+    configuration, _ = read_config(places)
+    async with open_application(places) as app:
+        rows = [
+            *await check_programs(),
+            *check_configuration(app.problems(), configuration),
+            *check_folders(configuration, sessions_dir(places)),
+            *check_provider_keys(configuration),
+        ]
+    if as_json:
+        show_json([{"check": row.check, "status": row.status, "detail": row.detail, "hint": row.hint} for row in rows])
+    else:
+        show(rows)
+    return 1 if any(row.status == "failure" for row in rows) else 0
+
+
+def show(rows: Sequence[Row]) -> None:
+    width = max(len(row.check) for row in rows)
+    for row in rows:
+        show_text(f"{row.status:8} {row.check.ljust(width)}  {row.detail}\n", STYLES[row.status])
+        if row.hint:
+            show_text(f"{'':8} {'':{width}}  hint: {row.hint}\n", "faint")

@@ -1,0 +1,191 @@
+"""What the doctor looks at; each check gives rows and changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from toolyard.cli.render import count, relative
+from toolyard.config.layers import mapping
+from toolyard.errors import ProcessError
+from toolyard.process.child import Children, ChildRequest
+from toolyard.process.environment import ParentEnvironment, looks_like_credential
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from toolyard.config.configuration import Configuration
+    from toolyard.config.problems import ConfigProblem
+
+__all__ = ["Row", "check_configuration", "check_folders", "check_programs", "check_provider_keys"]
+
+PATIENCE = 20.0
+VERSION = re.compile(r"\d+(?:\.\d+)+")
+ENV = re.compile(r"\$\{env:([^{}]*)\}")
+INSTALLERS = {
+    "apt-get": "sudo apt-get install",
+    "dnf": "sudo dnf install",
+    "pacman": "sudo pacman -S",
+    "apk": "sudo apk add",
+    "brew": "brew install",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One thing that was looked at."""
+
+    check: str
+    status: Literal["ok", "warning", "failure"]
+    detail: str
+    hint: str = ""
+    """What to type next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program that something here needs."""
+
+    check: str
+    program: str
+    purpose: str
+    package: str
+    least: tuple[int, ...] = ()
+    without: Literal["warning", "failure"] = "warning"
+
+
+PROGRAMS = (
+    Program(
+        check="bash",
+        program="bash",
+        purpose="every bash tool and shell",
+        package="bash",
+        least=(4, 4),
+        without="failure",
+    ),
+    Program(check="git", program="git", purpose="plugins from git", package="git"),
+    Program(check="node", program="node", purpose="Node tools", package="nodejs", least=(18,)),
+    Program(check="npm", program="npm", purpose="installing Node tools", package="npm"),
+    Program(check="uv", program="uv", purpose="installing Python plugins fast; pip does it too", package="uv"),
+    Program(check="bubblewrap", program="bwrap", purpose="the strongest sandbox", package="bubblewrap"),
+)
+
+
+async def check_programs() -> list[Row]:
+    """Python itself, and the programs on PATH with their versions."""
+    python = Row(check="python", status="ok", detail=f"{platform.python_version()} ({sys.executable})")
+    children = Children()
+    try:
+        return [python, *await asyncio.gather(*(check_program(program, children) for program in PROGRAMS))]
+    finally:
+        await children.aclose()
+
+
+async def check_program(wanted: Program, children: Children) -> Row:
+    path = which(wanted.program)
+    if path is None:
+        detail = f"not installed; needed for {wanted.purpose}"
+        return Row(check=wanted.check, status=wanted.without, detail=detail, hint=install_hint(wanted.package))
+    version = await version_of(path, children)
+    if version is None:
+        detail, hint = f"{path} does not tell its version", f"{wanted.program} --version"
+        return Row(check=wanted.check, status="warning", detail=detail, hint=hint)
+    if tuple(map(int, version.split("."))) < wanted.least:
+        detail = f"{version} ({path}); at least {'.'.join(map(str, wanted.least))} is needed for {wanted.purpose}"
+        return Row(check=wanted.check, status=wanted.without, detail=detail, hint=install_hint(wanted.package))
+    return Row(check=wanted.check, status="ok", detail=f"{version} ({path})")
+
+
+async def version_of(path: str, children: Children) -> str | None:
+    """What a program says its version is."""
+    environment = ParentEnvironment().current()
+    request = ChildRequest(argv=[path, "--version"], cwd="/", env=environment, timeout=PATIENCE)
+    try:
+        outcome = await children.run(request)
+    except ProcessError:
+        return None
+    found = VERSION.search(outcome.stdout.text)
+    return found[0] if found and outcome.exit_code == 0 else None
+
+
+def which(program: str) -> str | None:
+    """The absolute path of a program, even if PATH has relative folders."""
+    path = shutil.which(program)
+    return path and os.path.abspath(path)
+
+
+def install_hint(package: str) -> str:
+    """What installs a package here."""
+    if package == "uv":
+        return f"{sys.executable} -m pip install uv"
+    installer = next((words for name, words in INSTALLERS.items() if shutil.which(name)), "install")
+    return f"{installer} {package}"
+
+
+def check_configuration(problems: Sequence[ConfigProblem], configuration: Configuration) -> Iterator[Row]:
+    """How many problems there are; `config check` tells them."""
+    errors = sum(problem.severity == "error" for problem in problems)
+    warnings = len(problems) - errors
+    file = relative(str(configuration.document.path))
+    found = [count(number, word) for number, word in ((errors, "error"), (warnings, "warning")) if number]
+    yield Row(
+        check="configuration",
+        status="failure" if errors else "warning" if warnings else "ok",
+        detail=f"{file}: {', '.join(found) or 'no problems'}",
+        hint="toolyard config check" if problems else "",
+    )
+
+
+def check_folders(configuration: Configuration, sessions: Path) -> Iterator[Row]:
+    """Whether plugins, sessions and the audit log have a place."""
+    from toolyard.app import default_cache_dir
+
+    yield check_folder("plugin cache", configuration.plugin_cache(default_cache_dir()), "change plugin_cache_dir")
+    for check, folder in (("sessions", sessions), ("audit log", sessions / "audit")):
+        yield check_folder(check, folder, "toolyard --sessions DIR …")
+
+
+def check_folder(check: str, folder: Path, hint: str) -> Row:
+    """Whether a folder can be written to, or made."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        return Row(check=check, status="failure", detail=f"{folder}: {existing} is not a folder", hint=hint)
+    if not os.access(existing, os.W_OK | os.X_OK):
+        hint = f"chmod u+rwx {existing}"
+        return Row(check=check, status="failure", detail=f"{folder} cannot be written to", hint=hint)
+    if existing != folder:
+        return Row(check=check, status="ok", detail=f"{folder} (made when it is needed)")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return Row(check=check, status="ok", detail=str(folder))
+    except OSError as error:
+        detail = f"{folder} cannot be written to: {error.strerror}"
+        return Row(check=check, status="failure", detail=detail, hint=hint)
+
+
+def check_provider_keys(configuration: Configuration) -> Iterator[Row]:
+    """Whether providers have their keys. A key's value is never looked at but for being there."""
+    providers = mapping(configuration.value.get("providers"))
+    written = mapping(mapping(configuration.document.value).get("providers"))
+    if not providers:
+        yield Row(check="providers", status="ok", detail="none are configured")
+    for name, provider in providers.items():
+        for key, value in mapping(provider).items():
+            if isinstance(value, str) and looks_like_credential(key):
+                yield check_key(f"providers.{name}.{key}", value, mapping(written.get(name)).get(key))
+
+
+def check_key(key: str, value: str, written: object) -> Row:
+    if value.strip():
+        return Row(check=key, status="ok", detail="is set")
+    names = ENV.findall(written) if isinstance(written, str) else []
+    hint = f"export {names[0]}=…" if names else f"toolyard config explain {key}"
+    return Row(check=key, status="warning", detail="is empty", hint=hint)

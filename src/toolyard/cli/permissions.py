@@ -1,0 +1,273 @@
+"""`toolyard permissions`: what may run, why, and what the user granted or forbade."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from toolyard.cli.render import relative, show_json, show_note, show_problems, show_rows, show_text
+from toolyard.cli.running import run_to_end
+
+if TYPE_CHECKING:
+    from toolyard.cli.main import Places
+    from toolyard.permissions.policy import RulePolicy
+    from toolyard.permissions.policy_tests import CaseOutcome
+    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.verdict import Verdict
+
+__all__ = ["permissions"]
+
+STYLES = {"allow": "good", "ask": "warning", "deny": "error"}
+json_option = click.option("--json", "as_json", is_flag=True, help="Print records for programs.")
+agent_option = click.option("--agent", metavar="A", default="default", help="Whose rules; default the agent 'default'.")
+rules_option = click.option(
+    "--rules",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Only the rules of this file: an object with the lists allow, ask and deny.",
+)
+
+
+class InOrder(click.Group):
+    """Lists its commands in the order in which they are written."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(self.commands)
+
+
+@click.group(cls=InOrder)
+def permissions() -> None:
+    """Say what may run and why, test rules, and keep or take back what you granted."""
+
+
+@permissions.command(short_help="Say whether a command may run, and why.")
+@click.argument("command")
+@rules_option
+@agent_option
+@click.option("--tool", metavar="T", default="bash", show_default=True, help="The tool that would run it.")
+@json_option
+@click.pass_obj
+def check(places: Places, command: str, rules: Path | None, agent: str, tool: str, as_json: bool) -> int:
+    """Say of each part of COMMAND which rule or which doubt decides it. Nothing runs.
+
+    Exit status: 0, whatever the verdict is, or 2 when the rules cannot be read.
+    """
+    return run_to_end(check_once(places, command, rules, agent, tool, as_json))
+
+
+@permissions.command(short_help="Test rules with cases.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@rules_option
+@agent_option
+@json_option
+@click.pass_obj
+def test(places: Places, file: Path, rules: Path | None, agent: str, as_json: bool) -> int:
+    """Judge the cases of FILE, a JSON object a line: `command`, `rules`, and `must`, which is auto_allow,
+    not_auto_allow or deny. A case without rules is judged by those in force.
+
+    Prints the cases that differ. Exit status: 0 none does, 1 some do, 2 a line is no case.
+    """
+    return run_to_end(test_once(places, file, rules, agent, as_json))
+
+
+@permissions.command("list", short_help="List the rules in force.")
+@agent_option
+@json_option
+@click.pass_obj
+def list_rules(places: Places, agent: str, as_json: bool) -> int:
+    """List the rules in force here, with where each is written, and the grants with their ids."""
+    policy = policy_in_force(places)
+    book = policy.book(agent, os.getcwd())
+    show_problems([*policy.sections.of(agent).problems, *policy.problems()])
+    grants = {f"{policy.grants.file}, grant {grant.id}": grant for grant in policy.grants.load().grants}
+    rows = [
+        {
+            "decision": rule.decision,
+            "rule": rule.text,
+            "where": str(rule.origin),
+            "id": grants[str(rule.origin)].id if str(rule.origin) in grants else None,
+            "from": grants[str(rule.origin)].source if str(rule.origin) in grants else None,
+        }
+        for rule in book.rules
+    ]
+    if as_json:
+        show_json(rows)
+    elif rows:
+        show_rows([[str(row["decision"]), str(row["rule"]), relative(str(row["where"]))] for row in rows])
+    if not policy.sections.of(agent).is_configured:
+        show_note("no 'permissions' are configured: whatever no rule denies may run", "warning")
+    return 0
+
+
+@permissions.command(short_help="Allow something from now on.")
+@click.argument("rule")
+@click.option("--everywhere", is_flag=True, help="In every workspace, not only in this one.")
+@click.pass_obj
+def allow(places: Places, rule: str, everywhere: bool) -> int:
+    """Allow what RULE describes, from now on and in this workspace: a pattern of commands such as 'git status **', or
+    a rule as a JSON object."""
+    return grant(places, "allow", rule, None if everywhere else workspace_of(places))
+
+
+@permissions.command(short_help="Forbid something from now on.")
+@click.argument("rule")
+@click.option("--here", is_flag=True, help="In this workspace only.")
+@click.pass_obj
+def deny(places: Places, rule: str, here: bool) -> int:
+    """Forbid what RULE describes, from now on and everywhere: a pattern of commands such as 'rm **', or a rule as a
+    JSON object."""
+    return grant(places, "deny", rule, workspace_of(places) if here else None)
+
+
+@permissions.command(short_help="Take back a grant.")
+@click.argument("what", metavar="ID|RULE")
+@click.pass_obj
+def revoke(places: Places, what: str) -> int:
+    """Take back what was granted or forbidden, by its id or its rule."""
+    store = policy_in_force(places).grants
+    gone = store.revoke(what)
+    for grant in gone:
+        show_text(f"{grant.id} {grant.decision} {what if grant.id != what else grant.rule}\n")
+    if not gone:
+        show_note(f"there is no grant '{what}'", "error")
+        show_note("  hint: toolyard permissions list", "faint")
+    return 0 if gone else 2
+
+
+def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspace: str | None) -> int:
+    """Keep a rule that was typed."""
+    from toolyard.permissions.rules import Origin, Rule, parse_rule
+
+    value = rule_value(text)
+    rule = parse_rule(value, decision, Origin(label="typed"))
+    if not isinstance(rule, Rule):
+        show_note(f"'{text}' is no rule: {rule.message}", "error")
+        return 2
+    store = policy_in_force(places).grants
+    kept = store.add(decision, value, workspace=workspace, source=text, by=f"toolyard permissions {decision}")
+    show_text(f"{kept.id} {decision} {rule.text}{f' in {workspace}' if workspace else ''}\n")
+    return 0
+
+
+def rule_value(text: str) -> Any:
+    """A rule as it was typed: JSON, or a pattern of commands."""
+    import json
+
+    if not text.lstrip().startswith("{"):
+        return {"command": text}
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"RULE is no JSON object: {error}") from error
+
+
+def workspace_of(places: Places) -> str:
+    return os.path.abspath(places.workspace or ".")
+
+
+async def check_once(places: Places, command: str, rules: Path | None, agent: str, tool: str, as_json: bool) -> int:
+    from toolyard.permissions.deciding import Circumstances, decide_line
+
+    book = book_of(places, rules, agent)
+    if book is None:
+        return 2
+    here = os.getcwd()
+    verdict = await decide_line(command, book, Circumstances(tool=tool, cwd=here, workspace=here))
+    if as_json:
+        show_json(verdict.as_mapping())
+    else:
+        show_verdict(verdict)
+    return 0
+
+
+async def test_once(places: Places, file: Path, rules: Path | None, agent: str, as_json: bool) -> int:
+    from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
+
+    book = book_of(places, rules, agent, says_so=False)
+    outcomes: list[CaseOutcome] = []
+    for case in read_cases(file):
+        outcome = case.message if isinstance(case, BadCase) else await run_case(case, book)
+        if isinstance(outcome, str):
+            where = case.line if isinstance(case, BadCase) else case.id
+            show_note(f"{relative(str(file))}:{where}: {outcome}", "error")
+            return 2
+        outcomes.append(outcome)
+    if as_json:
+        show_json([outcome.as_mapping() for outcome in outcomes])
+    else:
+        show_differences(outcomes)
+    return 1 if any(not outcome.passed for outcome in outcomes) else 0
+
+
+def book_of(places: Places, rules: Path | None, agent: str, *, says_so: bool = True) -> RuleBook | None:
+    """The rules of a file, or those in force; None when they cannot be read, which is said."""
+    if rules is None:
+        policy = policy_in_force(places)
+        section = policy.sections.of(agent)
+        show_problems([*section.problems, *policy.problems()])
+        if not section.is_configured:
+            if says_so:
+                show_note("no 'permissions' are configured; this is what the preset 'workspace' says")
+            section.is_configured = True
+        return policy.book(agent, os.getcwd())
+    from toolyard.config.document import read_document
+    from toolyard.config.problems import ConfigProblem
+    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.section import LISTS, read_rules
+
+    document = read_document(rules)
+    if isinstance(document, ConfigProblem):
+        show_problems([document])
+        return None
+    value = document.value if isinstance(document.value, dict) else {}
+    read = [read_rules(value[key], key, document, (key,)) for key in LISTS if key in value]
+    problems = [problem for _, found in read for problem in found]
+    show_problems(problems)
+    if problems or not read:
+        show_note(f"{rules} holds no rules: an object with the lists allow, ask and deny", "error")
+        return None
+    return RuleBook([rule for found, _ in read for rule in found])
+
+
+def policy_in_force(places: Places) -> RulePolicy:
+    """The rules of the configuration in use and the user's grants, without loading any tool."""
+    from toolyard.cli.opening import config_path, enter_workspace
+    from toolyard.config.configuration import builtin_names, read_configuration
+    from toolyard.config.placeholders import Names
+    from toolyard.permissions.grants import GrantStore, default_grants_file
+    from toolyard.permissions.policy import RulePolicy
+    from toolyard.permissions.section import Sections
+
+    path = config_path(places).absolute()
+    enter_workspace(places)
+    names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
+    configuration = read_configuration(path, names)
+    if not configuration.readable:
+        show_problems(configuration.problems)
+    return RulePolicy(Sections(configuration.value, configuration.document), GrantStore(default_grants_file()))
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """A verdict for a person: the decision first, then what decided each part."""
+    show_text(f"{verdict.decision}: {verdict.reason}\n", STYLES[verdict.decision])
+    for part in verdict.parts:
+        where = f" ({relative(part.where)})" if part.where and part.where not in part.reason else ""
+        show_text(f"  {part.decision:5} {' '.join(part.text.split())}: {part.reason}{where}\n")
+    for offer in verdict.offers:
+        show_text(f"  always would save: {offer.text}\n", "faint")
+
+
+def show_differences(outcomes: list[CaseOutcome]) -> None:
+    failed = [outcome for outcome in outcomes if not outcome.passed]
+    for outcome in failed:
+        case = outcome.case
+        show_text(
+            f"{case.id}: must be {case.must}, is {outcome.verdict.decision}: {outcome.verdict.shown!r}\n", "error"
+        )
+        show_text(f"  {outcome.verdict.reason}\n")
+        if case.why:
+            show_text(f"  {case.why}\n", "faint")
+    show_note(f"{len(outcomes) - len(failed)} as they must be, {len(failed)} not", "error" if failed else "good")

@@ -1,0 +1,167 @@
+"""Mixins: fragments that providers, agents and other mixins build on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolyard.config.layers import mapping, merge_deep
+from toolyard.config.mixin_circles import in_order, references_in_circles
+from toolyard.config.origins import Merged, Origins, dotted
+from toolyard.config.problems import ConfigProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolyard.config.document import Document, Pointer
+    from toolyard.config.settings import MixinPolicy
+    from toolyard.core.tool import Json, JsonObject
+
+__all__ = ["expand_mixins"]
+
+REFS, MERGE = "mixin_refs", "mixin_merge"
+
+
+def expand_mixins(document: Document, policy: MixinPolicy) -> tuple[Document, list[ConfigProblem]]:
+    """The document with every provider and agent merged from what it refers to, and without the mixins themselves."""
+    config = document.value
+    if not any(REFS in node or MERGE in node for _, node in nodes_of(config)):
+        if "mixins" not in config:
+            return document, []
+        return replace(document, value={key: value for key, value in config.items() if key != "mixins"}), []
+    expansion = Expansion(document, policy)
+    return expansion.run(), expansion.problems
+
+
+def nodes_of(config: JsonObject) -> Iterator[tuple[Pointer, JsonObject]]:
+    """What mixins are for: the providers and the agents."""
+    for section in ("providers", "agents"):
+        for name, node in mapping(config.get(section)).items():
+            if isinstance(node, dict):
+                yield (section, name), node
+
+
+class Expansion:
+    """Expands one document: each mixin in use once, after those it refers to."""
+
+    def __init__(self, document: Document, policy: MixinPolicy) -> None:
+        self.problems: list[ConfigProblem] = []
+        self._document = document
+        self._policy = policy
+        self._mixins = {
+            name: mixin for name, mixin in mapping(document.value.get("mixins")).items() if isinstance(mixin, dict)
+        }
+        self._chains: dict[str, tuple[str, ...]] = {}
+        """For each mixin in use the names by which it was reached first, its own the last."""
+        self._merged: dict[Pointer, Merged] = {}
+        self._expanded: dict[str, JsonObject] = {}
+        self._heights: dict[str, int] = {}
+        """How many mixins the longest chain from each has."""
+
+    def run(self) -> Document:
+        """The new document."""
+        config = {key: value for key, value in self._document.value.items() if key != "mixins"}
+        nodes = list(nodes_of(config))
+        refs = {pointer: self._known_refs(pointer, node, (dotted(pointer),)) for pointer, node in nodes}
+        self._expand_all(self._follow([ref for found in refs.values() for ref in found]))
+        for section in {pointer[0] for pointer, _ in nodes}:
+            config[section] = dict(config[section])
+        for pointer, node in nodes:
+            section, name = pointer
+            applied = [ref for ref in refs[pointer] if self._is_shallow_enough(ref, pointer, node)]
+            config[section][name] = self._merge(pointer, node, applied)
+        return replace(self._document, value=config, origins=Origins(self._merged, self._expanded))
+
+    def _known_refs(self, pointer: Pointer, node: JsonObject, chain: tuple[str, ...]) -> list[str]:
+        """The mixins that a node refers to; one that does not exist is a problem."""
+        known: list[str] = []
+        refs = node.get(REFS)
+        for index, ref in enumerate(refs if isinstance(refs, list) else ()):
+            if not isinstance(ref, str):
+                continue  # said with all that is not what its key takes
+            if ref in self._mixins:
+                known.append(ref)
+                self._chains.setdefault(ref, (*chain, ref))
+            else:
+                self._say(
+                    "mixin_unknown",
+                    f"there is no mixin '{ref}': {way((*chain, ref))}",
+                    self._nearest(ref),
+                    (*pointer, REFS, index),
+                )
+        return known
+
+    def _follow(self, refs: Sequence[str]) -> dict[str, list[str]]:
+        """Every mixin in use with what it refers to; those that nobody uses complain of nothing."""
+        found: dict[str, list[str]] = {}
+        waiting = list(refs)
+        while waiting:
+            name = waiting.pop(0)
+            if name not in found:
+                found[name] = self._known_refs(("mixins", name), self._mixins[name], self._chains[name])
+                waiting += found[name]
+        return found
+
+    def _expand_all(self, refs: dict[str, list[str]]) -> None:
+        order = in_order(refs)
+        if len(order) < len(refs):
+            for circle, closing in references_in_circles(refs, order):
+                self._say_circle(circle)
+                for name, ref in closing:
+                    refs[name] = [other for other in refs[name] if other != ref]
+            order = in_order(refs)
+        for name in order:
+            self._heights[name] = 1 + max((self._heights[ref] for ref in refs[name]), default=0)
+            self._expanded[name] = self._merge(("mixins", name), self._mixins[name], refs[name])
+
+    def _merge(self, pointer: Pointer, node: JsonObject, refs: Sequence[str]) -> dict[str, Json]:
+        """A node over its mixins, later ones over earlier ones."""
+        own = {key: value for key, value in node.items() if key not in (REFS, MERGE)}
+        mode = node.get(MERGE)
+        deep = (mode if mode in ("shallow", "deep") else self._policy.default_merge) == "deep"
+        self._merged[pointer] = Merged(own=own, refs=tuple(refs), deep=deep)
+        merged: dict[str, Json] = {}
+        for layer in (*(self._expanded[ref] for ref in refs), own):
+            merged = merge_deep(merged, layer) if deep else {**merged, **layer}
+        return merged
+
+    def _is_shallow_enough(self, ref: str, pointer: Pointer, node: JsonObject) -> bool:
+        if self._heights[ref] <= self._policy.max_depth:
+            return True
+        chain = [dotted(pointer), ref]
+        while below := self._merged[("mixins", chain[-1])].refs:
+            chain.append(max(below, key=self._heights.__getitem__))
+        self._say(
+            "mixin_depth",
+            f"more than {self._policy.max_depth} mixins in a chain: {way(chain)}",
+            "raise mixin_policy.max_depth, or refer to fewer",
+            (*pointer, REFS, node[REFS].index(ref)),
+        )
+        return False
+
+    def _say_circle(self, circle: Sequence[str]) -> None:
+        *_, last, first = circle
+        chain = (*self._chains[first][:-1], *circle)
+        place = ("mixins", last, REFS, self._mixins[last][REFS].index(first))
+        self._say(
+            "mixin_circle",
+            f"mixins refer to each other in a circle: {way(chain)}",
+            "remove one of these references; until then none of them is followed",
+            place,
+        )
+
+    def _nearest(self, name: str) -> str:
+        import difflib
+
+        close = difflib.get_close_matches(name, self._mixins, n=1)
+        known = ", ".join(f"'{mixin}'" for mixin in list(self._mixins)[:8])
+        return f"did you mean '{close[0]}'?" if close else f"known: {known}" if known else "define it under 'mixins'"
+
+    def _say(self, code: str, message: str, hint: str, pointer: Pointer) -> None:
+        where = self._document.position(pointer)
+        self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=where))
+
+
+def way(chain: Sequence[str]) -> str:
+    """A chain of names, as a person reads it; of a long one both ends."""
+    return " → ".join(chain if len(chain) <= 24 else (*chain[:18], "…", *chain[-3:]))

@@ -1,0 +1,98 @@
+"""Where a value was written, after mixins and layers have moved it. Looked up only when somebody asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolyard.config.document import Pointer
+    from toolyard.core.tool import Json, JsonObject
+
+__all__ = ["MISSING", "Merged", "Origin", "Origins", "below", "dotted", "hides"]
+
+
+class Missing:
+    """The type of MISSING, which is no JSON value."""
+
+
+MISSING = Missing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """A place in the document, and the names by which what stands there came to where it is used."""
+
+    pointer: Pointer
+    chain: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What a provider, an agent or a mixin was made of."""
+
+    own: JsonObject
+    refs: tuple[str, ...]
+    deep: bool
+
+
+class Origins:
+    """Who wrote what, for the nodes that mixins were merged into."""
+
+    def __init__(self, nodes: Mapping[Pointer, Merged], expanded: Mapping[str, JsonObject]) -> None:
+        self._nodes = nodes
+        self._expanded = expanded
+
+    def find(self, pointer: Pointer) -> Origin:
+        """Where the value at a place after merging was written, or the nearest thing around it."""
+        node, rest = pointer[:2], pointer[2:]
+        while node in self._nodes and rest:
+            if found := next(self.writers(node, rest), None):
+                return found
+            rest = rest[:-1]
+        return Origin(pointer=(*node, *rest))
+
+    def writers(
+        self, node: Pointer, rest: Pointer, chain: tuple[str, ...] = (), *, hidden: bool = False
+    ) -> Iterator[Origin]:
+        """Who wrote the value below a node, the one who won first; on request also those whom another hides."""
+        merged = self._nodes.get(node)
+        if merged is None:
+            return
+        way = (*chain, dotted(node))
+        if below(merged.own, rest) is not MISSING:
+            yield Origin(pointer=(*node, *rest), chain=way if chain else ())
+        if hides(merged.own, rest, deep=merged.deep) and not hidden:
+            return
+        for ref in reversed(merged.refs):
+            yield from self.writers(("mixins", ref), rest, way, hidden=hidden)
+            if hides(self._expanded[ref], rest, deep=merged.deep) and not hidden:
+                return
+
+
+def below(value: Json, rest: Pointer) -> Json:
+    """The value at a place below another; MISSING when there is none."""
+    for step in rest:
+        match value:
+            case dict() if step in value:
+                value = value[step]
+            case list() if isinstance(step, int) and 0 <= step < len(value):
+                value = value[step]
+            case _:
+                return MISSING
+    return value
+
+
+def hides(value: JsonObject, rest: Pointer, *, deep: bool) -> bool:
+    """Whether one contribution leaves nothing to see of those beneath it at a place."""
+    if not deep:
+        return rest[0] in value
+    return any(not isinstance(below(value, rest[:end]), dict | Missing) for end in range(1, len(rest)))
+
+
+def dotted(pointer: Pointer) -> str:
+    """A place as a person would write it: `agents.default.plugins[0]`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in pointer)
+    return text.removeprefix(".")

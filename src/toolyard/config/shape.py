@@ -1,0 +1,116 @@
+"""What does not fit the typed settings: every place at once, in words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from msgspec import inspect
+
+from toolyard.config.origins import dotted
+from toolyard.config.problems import ConfigProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.config.document import Document, Pointer
+    from toolyard.core.tool import Json
+
+__all__ = ["faults", "shape_problems"]
+
+
+def shape_problems(value: Json, kind: type, document: Document) -> list[ConfigProblem]:
+    """A problem for each value that is not what its key takes."""
+    return [problem(pointer, message, document) for pointer, message in faults(value, inspect.type_info(kind), ())]
+
+
+def problem(pointer: Pointer, message: str, document: Document) -> ConfigProblem:
+    is_plugin = "plugins" in pointer[-2:]
+    return ConfigProblem(
+        code="plugin_spec" if is_plugin else "config_type",
+        message=f"'{dotted(pointer)}' {message}",
+        hint='for example "plugins": ["bash:./tools"]' if is_plugin else "",
+        where=document.position(pointer),
+    )
+
+
+def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
+    """Each place at fault, with what is expected there."""
+    match info, value:
+        case inspect.Metadata(type=inner), _:
+            yield from faults(value, inner, pointer)
+        case inspect.StructType(fields=fields), dict():
+            for field in fields:
+                if field.encode_name in value:
+                    yield from faults(value[field.encode_name], field.type, (*pointer, field.encode_name))
+        case inspect.DictType(value_type=inner), dict():
+            for key, part in value.items():
+                yield from faults(part, inner, (*pointer, key))
+        case inspect.ListType(item_type=inner), list():
+            for index, part in enumerate(value):
+                yield from faults(part, inner, (*pointer, index))
+        case inspect.UnionType(types=kinds), _:
+            if all(any(True for _ in faults(value, one, pointer)) for one in kinds):
+                named = [one for one in kinds if not isinstance(one, inspect.NoneType)]
+                if len(named) == 1:
+                    yield from faults(value, named[0], pointer)
+                else:
+                    yield pointer, f"must be {' or '.join(map(expected, named))}, not {short(value)}"
+        case _ if not fits(value, info):
+            yield pointer, f"must be {expected(info)}, not {short(value)}"
+
+
+def fits(value: Json, info: inspect.Type) -> bool:
+    """Whether a value without parts is what is expected; as in JSON itself, 5.0 is a whole number."""
+    match info:
+        case inspect.AnyType():
+            return True
+        case inspect.NoneType():
+            return value is None
+        case inspect.BoolType():
+            return isinstance(value, bool)
+        case inspect.StrType():
+            return isinstance(value, str)
+        case inspect.LiteralType(values=values):
+            return isinstance(value, str) and value in values
+        case inspect.IntType(ge=least, le=most):
+            return is_whole(value) and (least is None or value >= least) and (most is None or value <= most)
+        case inspect.FloatType(gt=above):
+            return is_number(value) and (above is None or value > above)
+    return False
+
+
+def is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: Json) -> bool:
+    return is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
+def expected(info: inspect.Type) -> str:
+    """What is expected, in words."""
+    match info:
+        case inspect.StructType() | inspect.DictType():
+            return "an object"
+        case inspect.ListType():
+            return "a list"
+        case inspect.StrType():
+            return "a string"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType(values=values):
+            return " or ".join(f'"{value}"' for value in values)
+        case inspect.IntType(ge=least, le=None):
+            return f"a whole number, at least {least}"
+        case inspect.IntType(ge=least, le=most):
+            return f"a whole number from {least} to {most}"
+        case inspect.FloatType(gt=above):
+            return f"a number above {above}"
+    return "something else"
+
+
+def short(value: Json) -> str:
+    """A value as it was written, as far as a message has room for it."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:39] + "…"

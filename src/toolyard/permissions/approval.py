@@ -1,0 +1,140 @@
+"""Asking: a question with all that an answer needs, and what counts as an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolyard.permissions.verdict import Answer
+from toolyard.shell.visible_text import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from toolyard.permissions.verdict import Approver, Judged, Offer, PermissionRequest, Scope, Verdict
+
+__all__ = ["ApprovalDesk", "Question", "ask", "question_for"]
+
+log = logging.getLogger("toolyard.permissions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person, or a program in their place, is asked. All text is safe to show: nothing hidden, no secrets."""
+
+    id: str
+    tool: str
+    command: str
+    """What will run, as it is shown; for a tool that runs no command, its arguments."""
+    preview: str
+    reason: str
+    parts: tuple[Judged, ...]
+    offers: tuple[Offer, ...]
+    """The rules that an answer for longer than once would keep."""
+    fingerprint: str
+    """What the answer is bound to."""
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The form in which a question travels."""
+        return {
+            "id": self.id,
+            "tool": self.tool,
+            "command": self.command,
+            "preview": self.preview,
+            "reason": self.reason,
+            "parts": [part.as_mapping() for part in self.parts],
+            "always": [{"rule": offer.rule, "text": offer.text, "from": offer.source} for offer in self.offers],
+            "fingerprint": self.fingerprint,
+        }
+
+
+async def question_for(request: PermissionRequest, verdict: Verdict) -> Question:
+    """The question about a call; asks the tool for its preview."""
+    shown = request.plan.command if request.plan.command is not None else str(dict(request.plan.arguments))
+    return Question(
+        id=request.call_id,
+        tool=escaped(request.tool.name),
+        command=escaped(request.redact(shown)),
+        preview=escaped(await request.preview()),
+        reason=request.redact(verdict.reason),
+        parts=verdict.parts,
+        offers=verdict.offers,
+        fingerprint=request.fingerprint,
+    )
+
+
+async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, timeout: float | None) -> Answer:
+    """The answer to a question. No answer in time, a broken approver, an answer for another call: all mean no."""
+    try:
+        async with asyncio.timeout(timeout):
+            answer = await approver.approve(request, verdict)
+    except TimeoutError:
+        return Answer(allowed=False, reason=f"nobody answered within {timeout:g} seconds")
+    except Exception:  # whoever should answer broke, which is no answer
+        log.exception("the approver failed on %s", request.call_id)
+        return Answer(allowed=False, reason="the question could not be asked")
+    if answer.bound_to is not None and answer.bound_to != request.fingerprint:
+        return Answer(allowed=False, reason="the answer was for another call")
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A question without an answer."""
+
+    question: Question
+    answer: asyncio.Future[Answer]
+
+
+class ApprovalDesk:
+    """An approver for programs: questions lie here until they are answered, or their call ends. For one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Waiting] = {}
+        self._listeners: list[asyncio.Queue[Question]] = []
+
+    async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+        """Put the question on the desk and wait."""
+        question = await question_for(request, verdict)
+        waiting = Waiting(question, asyncio.get_running_loop().create_future())
+        self._waiting[question.fingerprint] = waiting
+        for listener in self._listeners:
+            listener.put_nowait(question)
+        try:
+            return await waiting.answer
+        finally:
+            if self._waiting.get(question.fingerprint) is waiting:
+                del self._waiting[question.fingerprint]
+
+    def pending(self) -> list[Question]:
+        """The questions that wait for an answer, the oldest first."""
+        return [waiting.question for waiting in self._waiting.values()]
+
+    async def questions(self) -> AsyncIterator[Question]:
+        """Every question, those first that wait already; for each who listens."""
+        queue: asyncio.Queue[Question] = asyncio.Queue()
+        for question in self.pending():
+            queue.put_nowait(question)
+        self._listeners.append(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._listeners.remove(queue)
+
+    def allow(self, question: Question, *, scope: Scope = "once", reason: str = "approved") -> bool:
+        """Say yes; False when the question waits no more, and the answer counts for nothing."""
+        return self._answer(question, Answer(allowed=True, reason=reason, scope=scope, bound_to=question.fingerprint))
+
+    def refuse(self, question: Question, *, reason: str) -> bool:
+        """Say no, with a reason that the model sees; False when the question waits no more."""
+        return self._answer(question, Answer(allowed=False, reason=reason, bound_to=question.fingerprint))
+
+    def _answer(self, question: Question, answer: Answer) -> bool:
+        waiting = self._waiting.get(question.fingerprint)
+        if waiting is None or waiting.answer.done():
+            return False
+        waiting.answer.set_result(answer)
+        return True

@@ -1,0 +1,183 @@
+"""Rules for "always": as wide as is sensible for a harmless command, and no wider than the text for any other."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.carriers import carried_by
+from toolyard.permissions.guards import is_never_covered
+from toolyard.permissions.judge import Judge
+from toolyard.permissions.paths import is_inside
+from toolyard.permissions.patterns import quoted_token
+from toolyard.permissions.programs import DESTRUCTIVE, names
+from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.verdict import Offer
+from toolyard.shell.reading import Redirection, SimpleCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolyard.core.tool import Json
+    from toolyard.permissions.line_verdict import LineVerdict
+    from toolyard.permissions.places import Place
+    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.shell.reading import Part
+    from toolyard.shell.words import Word
+
+__all__ = ["derive_offers", "derive_pattern"]
+
+WORDS_KEPT = {
+    **dict.fromkeys(
+        names("""
+            git npm pnpm yarn cargo go docker podman kubectl uv pip pip3 poetry pdm hatch pipenv bundle gem composer
+            dotnet mvn gradle flutter dart rustup conda mamba nix helm terraform tofu pulumi vagrant systemctl
+            journalctl launchctl brew apt apt-get dnf yum pacman snap make gmake just task rake mix deno bun openssl
+            ip svn hg jj
+        """),
+        2,
+    ),
+    **dict.fromkeys(names("gh aws gcloud az doctl fly heroku"), 3),
+}
+"""Programs whose command is in their first words."""
+KEEPS_ONE_MORE = {
+    "npm": names("run run-script exec config"),
+    "pnpm": names("run exec dlx"),
+    "yarn": names("run exec dlx"),
+    "docker": names("compose container image network volume system buildx"),
+    "uv": names("pip run tool python cache"),
+    "git": names("remote stash worktree submodule bisect notes config"),
+    "kubectl": names("config rollout auth"),
+    "go": names("mod work tool"),
+    "bun": names("run x pm"),
+    **dict.fromkeys(names("poetry cargo"), names("run")),
+    "bundle": names("exec"),
+    "deno": names("task"),
+    "terraform": names("state"),
+}
+"""Commands that are again several."""
+DESTRUCTIVE_COMMANDS = {
+    "git": names("""
+        push reset clean rebase restore checkout switch rm gc prune branch tag stash filter-branch update-ref reflog
+        config merge
+    """),
+    "npm": names("publish unpublish exec deprecate config token login"),
+    "kubectl": names("delete exec apply drain replace scale cp"),
+    "cargo": names("publish yank install owner"),
+    "gh": names("api repo release secret auth"),
+    **dict.fromkeys(names("pip pip3 brew helm"), names("uninstall")),
+    "uv": names("publish"),
+}
+NONE: frozenset[str] = frozenset()
+
+
+def derive_pattern(command: SimpleCommand) -> str | None:
+    """The pattern for a command; None when not even its own text is certain."""
+    words = command.words
+    if command.wrapped or not words or words[0].value is None or is_special(words):
+        return exact(command.written)
+    kept = words_kept(words)
+    if kept is None:
+        return exact(words)
+    if len(words) == 1:
+        return exact(words)
+    return " ".join([*(quoted_token(word.value or "") for word in words[:kept]), "**"])
+
+
+def is_special(words: Sequence[Word]) -> bool:
+    """Whether a command is a carrier, an interpreter or destructive, so that other arguments are another matter."""
+    name = (words[0].value or "").rpartition("/")[2]
+    first = words[1].value if len(words) > 1 else None
+    return (
+        is_never_covered(words, 1) is not None
+        or carried_by(words) is not None
+        or name in DESTRUCTIVE
+        or first in DESTRUCTIVE_COMMANDS.get(name, NONE)
+    )
+
+
+def words_kept(words: Sequence[Word]) -> int | None:
+    """How many words a pattern keeps; None when those are not all plain words."""
+    values = [word.value for word in words]
+    kept = WORDS_KEPT.get(values[0] or "", 1)
+    if len(values) > 1 and values[1] in KEEPS_ONE_MORE.get(values[0] or "", NONE):
+        kept = 3
+    leading = values[1:kept]
+    if len(words) > 1 and any(value is None or value.startswith("-") for value in leading):
+        return None
+    return min(kept, len(words))
+
+
+def exact(words: Sequence[Word]) -> str | None:
+    """The command's own text as a pattern for nothing else."""
+    values = [word.value for word in words]
+    if not values or None in values:
+        return None
+    return " ".join(quoted_token(value) for value in values if value is not None)
+
+
+def derive_offers(verdict: LineVerdict, book: RuleBook, place: Place, tool: str) -> tuple[Offer, ...]:
+    """Rules for all parts of a line that are asked about; none when one of them would be asked about even so."""
+    if verdict.reading.doubts:
+        return ()
+    offers: dict[str, Offer] = {}
+    for part in verdict.reading.parts:
+        found = offers_for(part, book, place, tool)
+        if found is None:
+            return ()
+        offers.update({offer.text: offer for offer in found})
+    return tuple(offers.values())
+
+
+def offers_for(part: Part, book: RuleBook, place: Place, tool: str) -> list[Offer] | None:
+    """The rules that would allow a part, tried out: the usual ones, else those for nothing but its own text."""
+    if is_allowed(part, book, place, tool):
+        return []
+    patterns = [derive_pattern(part), exact(part.written)] if isinstance(part, SimpleCommand) else [None]
+    for pattern in patterns:
+        values: list[Json] = [*([pattern] if pattern else []), *file_rules(part, place)]
+        rules = [rule for value in values if (rule := made(value)) is not None]
+        needed = [
+            rule
+            for rule in rules
+            if not is_allowed(part, book.extended(each for each in rules if each is not rule), place, tool)
+        ]
+        if needed and is_allowed(part, book.extended(needed), place, tool):
+            return [Offer(rule=rule_value(rule), text=rule.text, source=part.text) for rule in needed]
+    return None
+
+
+def others(rule: Rule, rules: Sequence[Rule]) -> list[Rule]:
+    return [other for other in rules if other is not rule]
+
+
+def file_rules(part: Part, place: Place) -> Iterator[dict[str, str]]:
+    """Rules for the very files that a part's redirections name."""
+    redirections = (
+        part.redirections if isinstance(part, SimpleCommand) else [part] if isinstance(part, Redirection) else []
+    )
+    for redirection in redirections:
+        path = redirection.target.value if redirection.target and redirection.body is None else None
+        if path is None or "*" in path or redirection.operator == "<<<":
+            continue
+        absolute = os.path.normpath(os.path.join(place.cwd, path))
+        shown = os.path.relpath(absolute, place.workspace) if is_inside(absolute, place.workspace) else absolute
+        yield {"read" if redirection.operator == "<" else "write": shown}
+
+
+def is_allowed(part: Part, book: RuleBook, place: Place, tool: str) -> bool:
+    return all(judged.decision == "allow" for judged in Judge(book, tool, place).part(part))
+
+
+def made(value: Json) -> Rule | None:
+    rule = parse_rule(value, "allow", Origin(label="derived"))
+    return rule if isinstance(rule, Rule) else None
+
+
+def rule_value(rule: Rule) -> Json:
+    """A derived rule as it is written down."""
+    if rule.write is not None:
+        return {"write": "/".join(rule.write) or "."}
+    if rule.read is not None:
+        return {"read": "/".join(rule.read) or "."}
+    return {"command": rule.text}

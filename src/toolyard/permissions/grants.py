@@ -1,0 +1,234 @@
+"""What the user granted or forbade for good: a file of the user's own, outside of every workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from toolyard.config.problems import ConfigProblem, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolyard.core.tool import Json
+    from toolyard.permissions.rules import Rule
+
+__all__ = ["Grant", "GrantStore", "Loaded", "default_grants_file"]
+
+VERSION = 1
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule that the user gave, and where it comes from."""
+
+    id: str
+    decision: Literal["allow", "deny"]
+    rule: dict[str, Any]
+    workspace: str | None = None
+    """The folder it holds for; None for all."""
+    source: str = ""
+    """The command or call that it was given for."""
+    by: str = ""
+    """How it was given."""
+    at: str = ""
+
+
+class GrantFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The file as it is written."""
+
+    version: Literal[1]
+    grants: list[Grant]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loaded:
+    """What the file says, or what is left of it."""
+
+    grants: tuple[Grant, ...] = ()
+    problem: ConfigProblem | None = None
+
+    def rules(self, workspace: str, file: Path) -> list[Rule]:
+        """The rules that hold in a workspace."""
+        from toolyard.permissions.rules import Origin, Rule, parse_rule
+
+        found: list[Rule] = []
+        for grant in self.grants:
+            if grant.workspace is None or grant.workspace == workspace:
+                rule = parse_rule(grant.rule, grant.decision, Origin(label=f"{file}, grant {grant.id}"))
+                if isinstance(rule, Rule):
+                    found.append(rule)
+        return found
+
+
+class GrantStore:
+    """Reads and writes the file; every change is on disk before it is reported."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._last_good = file.with_suffix(".last-good.json")
+        self.files = (file, self._last_good)
+        """Whoever writes these makes rules."""
+        self._stamp: object = None
+        self._loaded = Loaded()
+
+    def load(self) -> Loaded:
+        """What holds now; read again only when the file was written since."""
+        stamp = stamp_of(self.file)
+        if stamp != self._stamp:
+            self._loaded, self._stamp = self._read(), stamp
+        return self._loaded
+
+    def add(
+        self, decision: Literal["allow", "deny"], rule: Json, *, workspace: str | None, source: str, by: str
+    ) -> Grant:
+        """Keep a rule; one that is there already is not kept twice."""
+        import secrets
+        from datetime import UTC, datetime
+
+        grant = Grant(
+            id=secrets.token_hex(4),
+            decision=decision,
+            rule=rule,
+            workspace=workspace,
+            source=source,
+            by=by,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+        def with_it(grants: list[Grant]) -> list[Grant]:
+            nonlocal grant
+            for known in grants:
+                if (known.decision, known.rule, known.workspace) == (decision, rule, workspace):
+                    grant = known
+                    return grants
+            return [*grants, grant]
+
+        self._change(with_it)
+        return grant
+
+    def revoke(self, what: str) -> list[Grant]:
+        """Take back a grant by its id, or every one of a rule; those that were taken back."""
+        gone: list[Grant] = []
+
+        def without(grants: list[Grant]) -> list[Grant]:
+            gone.extend(grant for grant in grants if grant.id == what or text_of(grant) == what)
+            return [grant for grant in grants if grant not in gone]
+
+        self._change(without)
+        return gone
+
+    def _change(self, change: Callable[[list[Grant]], list[Grant]]) -> None:
+        """Read, change and write as one step, whoever else does so; what was damaged stays beside the new file."""
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._locked():
+            loaded = self._read()
+            if loaded.problem and self.file.exists():
+                os.replace(self.file, self.file.with_suffix(".damaged.json"))
+            before = list(loaded.grants)
+            after = change(before)
+            if after != before or loaded.problem:
+                self._write(self.file, after)
+                self._write(self._last_good, after)
+        self._stamp = None
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        import fcntl
+
+        descriptor = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _read(self) -> Loaded:
+        if not self.file.exists():
+            return Loaded()
+        try:
+            grants = decode(self.file)
+        except (OSError, ValueError) as error:
+            return self._damaged(str(error).partition("\n")[0])
+        return Loaded(grants=tuple(grants))
+
+    def _damaged(self, why: str) -> Loaded:
+        """The file says nothing any more: what it forbade stays forbidden, what it allowed does not stay allowed."""
+        try:
+            denies = [grant for grant in decode(self._last_good) if grant.decision == "deny"]
+        except (OSError, ValueError):
+            denies = []
+        problem = ConfigProblem(
+            code="grants_damaged",
+            message=f"the saved permissions cannot be used: {why}; nothing that they allowed is allowed now",
+            hint="mend the file, or give a grant anew: toolyard permissions allow|deny …",
+            where=Position(file=self.file),
+        )
+        return Loaded(grants=tuple(denies), problem=problem)
+
+    def _write(self, file: Path, grants: list[Grant]) -> None:
+        """Write beside the file, then put it in its place, so that there is always a whole one."""
+        import json
+        import tempfile
+
+        text = json.dumps({"version": VERSION, "grants": [msgspec.to_builtins(grant) for grant in grants]}, indent=2)
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                out.write(text + "\n")
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(name, file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+        sync_folder(file.parent)
+
+
+def decode(file: Path) -> list[Grant]:
+    """The grants of a file; raises ValueError or OSError when it is not what we write, or others may write it."""
+    from toolyard.permissions.rules import Origin, Rule, parse_rule
+
+    state = file.stat()
+    if state.st_uid != os.getuid() or state.st_mode & 0o022:
+        raise ValueError("others may write the file")
+    content = msgspec.json.decode(file.read_bytes(), type=GrantFile)
+    for grant in content.grants:
+        if not isinstance(parse_rule(grant.rule, grant.decision, Origin(label="")), Rule):
+            raise ValueError(f"grant {grant.id} is no rule")
+    return content.grants
+
+
+def text_of(grant: Grant) -> str:
+    """A grant's rule in a line."""
+    from toolyard.permissions.rules import Origin, Rule, parse_rule
+
+    rule = parse_rule(grant.rule, grant.decision, Origin(label=""))
+    return rule.text if isinstance(rule, Rule) else ""
+
+
+def stamp_of(file: Path) -> object:
+    try:
+        state = os.stat(file)
+    except OSError:
+        return ()
+    return (state.st_mtime_ns, state.st_size, state.st_ino, state.st_mode)
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def default_grants_file() -> Path:
+    """In the user's state folder."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(base) / "toolyard" / "permissions.json"

@@ -1,0 +1,122 @@
+"""Looks at what a command does beyond its name: options that run programs, write files, or lead elsewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.carriers import only_looks_up
+from toolyard.permissions.guards_archives import ARCHIVE_GUARDS
+from toolyard.permissions.guards_build import BUILD_GUARDS
+from toolyard.permissions.guards_builtins import BUILTIN_GUARDS
+from toolyard.permissions.guards_files import FILE_GUARDS
+from toolyard.permissions.guards_find import guard_find
+from toolyard.permissions.guards_git import git_concerns
+from toolyard.permissions.guards_network import NETWORK_GUARDS
+from toolyard.permissions.guards_scripts import SCRIPT_GUARDS
+from toolyard.permissions.guards_subcommands import USUAL, subcommand_concerns
+from toolyard.permissions.options import Concern
+from toolyard.permissions.programs import CHANGES_THE_SHELL, SETTINGS_OF_THE_FOLDER, is_carrier, is_interpreter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolyard.permissions.places import Place
+    from toolyard.shell.words import Word
+
+__all__ = ["concerns_about", "is_never_covered", "place_concern"]
+
+GUARDS = {
+    **ARCHIVE_GUARDS,
+    **BUILD_GUARDS,
+    **BUILTIN_GUARDS,
+    **FILE_GUARDS,
+    **NETWORK_GUARDS,
+    **SCRIPT_GUARDS,
+    **dict.fromkeys(("find", "gfind"), guard_find),
+}
+RUNNERS: dict[str, tuple[tuple[str, ...], ...]] = {
+    **dict.fromkeys(("npx", "bunx", "pnpx", "uvx"), ((),)),
+    "pipx": (("run",),),
+    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv", "rye"), (("run",),)),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bundle"), (("exec",),)),
+}
+"""Programs that find another one and run it, and the words before its name."""
+RUNS_SOMETHING = re.compile(
+    r"--?(?:[\w-]*-)?(?:exec|eval|shell|pager|editor|command|cmd|rsh|program|checkpoint-action)(?:=|$)"
+)
+DEVICE = re.compile(
+    r"/dev/(?!null$|stdin$|stdout$|stderr$|fd/\d+$)|/proc/(?:\d+|self|thread-self)/(?:environ|mem|root|fd|cwd)"
+)
+"""Devices never end, or are the network; some files of processes hold their secrets."""
+
+
+def is_never_covered(words: Sequence[Word], named: int) -> str | None:
+    """Why no rule with `**` covers a command: what it does depends on what it is given."""
+    name = words[0].value or ""
+    if "/" in name and named < 1:
+        return f"'{name}' is a file, and a rule for any command does not know which"
+    name = name.rpartition("/")[2]
+    if (inner := spelled_out(words, named)) is not None:
+        return is_never_covered(inner, named - len(words) + len(inner))
+    if is_carrier(name) and not only_looks_up(words):
+        return f"'{name}' runs what it is given"
+    if name in CHANGES_THE_SHELL:
+        return f"'{name}' changes the shell itself"
+    if is_interpreter(name) and not names_the_code(words, named):
+        return f"'{name}' runs code that it is given"
+    return None
+
+
+def spelled_out(words: Sequence[Word], named: int) -> Sequence[Word] | None:
+    """What a runner of programs runs, when the rule spells that out and leaves open only its arguments."""
+    for start in RUNNERS.get(words[0].value or "", ()):
+        at = 1 + len(start)
+        if tuple(word.value for word in words[1:at]) == start and named > at and not words[at].may_be_option:
+            return words[at:]
+    return None
+
+
+def names_the_code(words: Sequence[Word], named: int) -> bool:
+    """Whether a rule spells out which file or module an interpreter runs, so that only its arguments are left open."""
+    if named >= 3 and words[1].value == "-m":
+        return True
+    value = words[1].value if named >= 2 and len(words) > 1 else None
+    return value is not None and not value.startswith("-") and ("." in value or "/" in value)
+
+
+def concerns_about(words: Sequence[Word], place: Place, named: int) -> Iterator[Concern]:
+    """Everything about a command that its rule may not have meant; `named` says how many words the rule spells out."""
+    name = words[0].value or ""
+    if name == "git":
+        yield from git_concerns(words, place, named)
+    elif guard := GUARDS.get(name):
+        yield from guard(words, place)
+    if name in USUAL:
+        yield from subcommand_concerns(words, named)
+    if is_interpreter(name) and named >= 3 and words[2].value in GUARDS:
+        yield from GUARDS[words[2].value or ""](words[2:], place)
+    if (inner := spelled_out(words, named)) is not None:
+        yield from concerns_about(inner, place, named - len(words) + len(inner))
+    if name not in GUARDS and name != "git":
+        yield from suspicious_options(words)
+    for word in words[1:]:
+        if DEVICE.match(word.value or word.prefix):
+            yield Concern(message=f"'{word.text}' is a device, or holds the secrets of a process")
+
+
+def suspicious_options(words: Sequence[Word]) -> Iterator[Concern]:
+    """Of a program that is not known here, options whose names say that they run something."""
+    for word in words[1:]:
+        if RUNS_SOMETHING.match(word.value if word.value is not None else word.prefix):
+            yield Concern(message=f"'{word.text}' looks like it runs another program")
+
+
+def place_concern(words: Sequence[Word], place: Place) -> Concern | None:
+    """A program that follows its folder's settings must not be started in a folder of others."""
+    name = (words[0].value or "").rpartition("/")[2]
+    if place.leaves and name in SETTINGS_OF_THE_FOLDER:
+        return Concern(
+            message=f"'{name}' does what the settings of its folder say, and that may be outside of the workspace"
+        )
+    return None

@@ -1,0 +1,205 @@
+"""Programs that build, test and deploy: they run the project's own code, and no option should make it another's."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.options import Concern, options
+from toolyard.permissions.programs import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolyard.permissions.options import Options
+    from toolyard.permissions.places import Place
+    from toolyard.shell.words import Word
+
+__all__ = ["BUILD_GUARDS"]
+
+RUNS = "runs another program"
+WRITES = "writes a file"
+OTHER = "takes the code or the settings from elsewhere"
+
+NPM = options(
+    flags="""
+        -sdDPBEOqvhyf silent quiet verbose save save-dev save-exact save-prod save-optional json long parseable
+        if-present workspaces include-workspace-root ignore-scripts production dry-run no-audit no-fund force yes
+        version help offline prefer-offline no-save loglevel audit fund
+    """,
+    values="-w workspace omit include depth tag otp",
+    harms={
+        "-C prefix cwd dir": OTHER,
+        "-g global location": "installs for all projects",
+        "script-shell shell node-options init-module onload-script git node-gyp editor viewer browser": RUNS,
+        "-cx call eval exec package": RUNS,
+        "userconfig globalconfig config use-yarnrc registry ca cafile key cert https-proxy http-proxy proxy": OTHER,
+        "cache cache-folder modules-folder store-dir global-folder link-folder": WRITES,
+    },
+)
+PYTEST = options(
+    flags="""
+        -vqslxh verbose quiet exitfirst lf last-failed ff failed-first nf new-first sw stepwise co collect-only
+        no-header no-summary showlocals no-cov strict-markers strict-config help version cache-show setup-show
+        setup-only
+    """,
+    values="""
+        -kmnWr maxfail tb durations durations-min timeout ignore ignore-glob deselect color capture dist numprocesses
+        randomly-seed cov-fail-under seed last-failed-no-failures show-capture assert junit-prefix junitprefix lfnf
+    """,
+    optional="cov cov-report cov-branch reruns",
+    writes="junitxml junit-xml log-file report-log resultlog html json-report-file",
+    harms={
+        "-c config-file rootdir confcutdir cov-config inifile": OTHER,
+        "-p": "loads a plugin",
+        "-o override-ini": "changes the settings",
+        "pdbcls pdb trace": RUNS,
+        "basetemp debug cov-append": WRITES,
+        "pastebin": "sends the results elsewhere",
+        "pyargs import-mode pythonpath doctest-modules": OTHER,
+    },
+)
+CARGO = options(
+    flags="""
+        -vqr verbose quiet release lib bins tests benches examples all-targets workspace all all-features no-run
+        no-default-features no-fail-fast doc offline frozen locked keep-going future-incompat-report check
+    """,
+    values="-pjF package features jobs profile target bin test bench example exclude message-format color edition",
+    harms={
+        "config -ZC": OTHER,
+        "manifest-path target-dir out-dir artifact-dir lockfile-path": OTHER,
+        "fix allow-dirty allow-staged": WRITES,
+    },
+)
+GO = options(
+    flags="""
+        v x n a race msan asan cover json short failfast list trimpath fix m u t e deps find test work i benchmem
+    """,
+    values="run count timeout tags mod p parallel cpu bench benchtime skip shuffle covermode coverpkg f",
+    writes="o coverprofile cpuprofile memprofile blockprofile mutexprofile trace outputdir",
+    harms={
+        "exec toolexec vettool": RUNS,
+        "overlay modfile C pkgdir modcacherw pgo installsuffix": OTHER,
+        "ldflags gcflags asmflags gccgoflags compiler": "may run another program",
+        "w": "changes the settings of go",
+    },
+    single_dash=True,
+)
+MAKE = options(
+    flags="""
+        -bmBdeikKnqrRsStvwpLhO always-make debug environment-overrides ignore-errors keep-going just-print dry-run
+        recon question no-builtin-rules no-builtin-variables silent quiet no-silent stop touch version print-directory
+        no-print-directory warn-undefined-variables print-data-base check-symlink-times trace help
+    """,
+    optional="-jl jobs load-average output-sync max-load",
+    values="-oW old-file assume-old what-if new-file assume-new",
+    harms={"-f file makefile": OTHER, "-C directory": OTHER, "-I include-dir": OTHER, "-E eval": RUNS},
+    complete=True,
+)
+CONFIGURED = options(
+    harms={
+        "-c config config-file rcfile settings-file rulesdir resolve-plugins-relative-to ignore-path": OTHER,
+        "-r require plugin plugins load-plugins init-hook import-plugin parser": "loads other code",
+        "-o output output-file out-file outfile outdir report-file cache-dir cache-location": WRITES,
+        "-p project root rootdir globalsetup setup-file resolver transform env runner reporter reporters": OTHER,
+        "python-executable python custom-typeshed-dir install-types": OTHER,
+    }
+)
+FORMATTER = options(harms={"config plugin config-file stdin-filename": OTHER})
+PIP = options(
+    harms={
+        "-t target root prefix log cache-dir build src": WRITES,
+        "python config-settings global-option install-option build-option": RUNS,
+        "-i index-url extra-index-url find-links -f trusted-host proxy cert client-cert": OTHER,
+    }
+)
+BUILD_FOLDER = options(harms={"-CfP": OTHER, "-E": RUNS, "D": OTHER})
+
+
+def guard_by(table: Options) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
+    """A guard that needs no more than the table of options."""
+
+    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+        yield from table.scan(words[1:]).concerns
+
+    return guard
+
+
+def guard_pytest(words: Sequence[Word], place: Place) -> Iterator[Concern]:
+    """Tests of the workspace, with no plugin or setting from elsewhere."""
+    given = PYTEST.scan(without_unloading(words[1:]))
+    yield from given.concerns
+    for value in given.values("W"):
+        text = value if isinstance(value, str) else value.value if value else None
+        if text is None or not re.fullmatch(r"\w+(?:::\w*)?", text):
+            yield Concern(message="-W may load a module")
+    for value in given.values("cov-report"):
+        if value is not None and (
+            not isinstance(value, str) or not re.fullmatch(r"term(?:-missing)?(?::skip-covered)?|", value)
+        ):
+            yield Concern(message="a report is written")
+    for operand in given.operands:
+        path = (operand.value or operand.prefix).partition("::")[0]
+        if operand.prefix.startswith("@") or (path and not place.contains(path)):
+            yield Concern(message=f"'{operand.text}' is not a test of the workspace")
+
+
+def without_unloading(words: Sequence[Word]) -> list[Word]:
+    """The words without those that only say which plugins shall not be loaded."""
+    left: list[Word] = []
+    for word in words:
+        if left and left[-1].value == "-p" and re.fullmatch(r"no:[\w.-]+", word.value or ""):
+            left.pop()
+        elif not re.fullmatch(r"-pno:[\w.-]+", word.value or ""):
+            left.append(word)
+    return left
+
+
+def guard_make(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Targets, but no variables: one may be the shell that runs everything."""
+    given = MAKE.scan(words[1:])
+    yield from given.concerns
+    for operand in given.operands:
+        if operand.value is None or not re.fullmatch(r"[\w.%/+@:-]+", operand.value):
+            yield Concern(message=f"'{operand.text}' sets a variable of make")
+
+
+def guard_go(words: Sequence[Word], place: Place) -> Iterator[Concern]:
+    """What is built or run belongs to the workspace."""
+    given = GO.scan(words[2:])
+    yield from given.concerns
+    if len(words) > 1 and words[1].value in ("run", "install", "get"):
+        for operand in given.operands[:1]:
+            if not (operand.value or "").startswith(".") or not place.contains(
+                (operand.value or "").removesuffix("...")
+            ):
+                yield Concern(message=f"'{operand.text}' is code from elsewhere")
+
+
+def guard_cargo(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """A toolchain that is named is another program."""
+    if len(words) > 1 and words[1].prefix.startswith("+"):
+        yield Concern(message="another toolchain is named")
+    ended = next((at for at, word in enumerate(words) if word.value == "--"), len(words))
+    yield from CARGO.scan(words[1:ended]).concerns
+    if any(word.value is None for word in words[ended:]):
+        yield Concern(message="what the tests are given is not certain")
+
+
+BUILD_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+    **dict.fromkeys(names("npm pnpm yarn"), guard_by(NPM)),
+    **dict.fromkeys(names("pytest py.test"), guard_pytest),
+    "cargo": guard_cargo,
+    "go": guard_go,
+    **dict.fromkeys(names("make gmake"), guard_make),
+    **dict.fromkeys(
+        names("""
+            eslint jest vitest mocha tsc stylelint webpack vite rollup mypy pyright flake8 pylint tox nox rspec rubocop
+            phpunit golangci-lint playwright cypress ava tap
+        """),
+        guard_by(CONFIGURED),
+    ),
+    **dict.fromkeys(names("prettier black ruff isort gofmt rustfmt biome shfmt shellcheck"), guard_by(FORMATTER)),
+    **dict.fromkeys(names("pip pip3 uv"), guard_by(PIP)),
+    **dict.fromkeys(names("ninja cmake meson just task rake mvn gradle ant sbt"), guard_by(BUILD_FOLDER)),
+}

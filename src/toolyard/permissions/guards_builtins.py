@@ -1,0 +1,120 @@
+"""Builtins of bash that evaluate what they are given, or change the shell by it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.options import Concern
+from toolyard.permissions.programs import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolyard.permissions.places import Place
+    from toolyard.shell.words import Word
+
+__all__ = ["BUILTIN_GUARDS", "check_condition", "is_safe_variable"]
+
+SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+STORES_A_COUNT = re.compile(r"%[-+ #0-9.*']*n")
+UNARY = names("-e -f -d -r -w -x -s -L -h -z -n -b -c -p -S -g -u -k -O -G -N -a -t")
+TEXT_OPERATORS = frozenset({"=", "==", "!=", "<", ">"})
+FILE_OPERATORS = frozenset({"-nt", "-ot", "-ef"})
+NUMBER_OPERATORS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+JOINING = frozenset({"&&", "||", "(", ")", "!", "[[", "]]", "-a", "-o"})
+NUMBER = re.compile(r"-?\d{1,18}")
+
+
+def is_safe_variable(name: str | None) -> bool:
+    """Whether no program and no part of bash looks at a variable of that name."""
+    if name is None or not SAFE_VARIABLE.fullmatch(name):
+        return False
+    return not (name.endswith("_proxy") or name.startswith(("npm_", "pip_", "git_", "auto_")) or name == "histchars")
+
+
+def guard_printf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """`-v` and `%n` store into a variable, and a subscript of it is evaluated."""
+    rest = words[2:] if len(words) > 1 and words[1].value == "--" else words[1:]
+    if not rest:
+        return
+    if rest[0] is words[1] and rest[0].may_be_option:
+        yield Concern(message="printf with an option stores into a variable")
+    elif rest[0].value is None:
+        yield Concern(message="the format of printf is not certain")
+    elif STORES_A_COUNT.search(rest[0].value.replace("%%", "")):
+        yield Concern(message="%n stores into a variable")
+
+
+def guard_test(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """`-v` and `-R` evaluate a subscript, also one that a variable holds."""
+    operands = words[1:-1] if words[0].value == "[" else words[1:]
+    if any(word.value in ("-v", "-R") for word in operands):
+        yield Concern(message="-v evaluates what it is given")
+    uncertain = [word for word in operands if word.value is None]
+    if any(word.splits for word in uncertain):
+        yield Concern(message="a word that may become several, and an operator among them")
+    elif uncertain and not is_understood([word.value for word in operands]):
+        yield Concern(message="what is tested is not certain")
+
+
+def is_understood(values: list[str | None]) -> bool:
+    """One test with its operator spelled out; what its operands are does not matter then."""
+    if values and values[0] == "!":
+        values = values[1:]
+    if len(values) == 2:
+        return values[0] in UNARY
+    return len(values) == 3 and values[1] in TEXT_OPERATORS | FILE_OPERATORS | NUMBER_OPERATORS
+
+
+def check_condition(words: Sequence[Word]) -> str | None:
+    """Why a `[[ … ]]` may run something: arithmetic and -v evaluate their operands, quoted or not."""
+    values = [word.value for word in words]
+    for at, value in enumerate(values):
+        if value is None or not value.startswith("-") or value in JOINING:
+            continue
+        if value in UNARY or value in FILE_OPERATORS:
+            continue
+        around = (values[at - 1], values[at + 1] if at + 1 < len(values) else None)
+        if value in NUMBER_OPERATORS and all(side is not None and NUMBER.fullmatch(side) for side in around):
+            continue
+        return f"'{value}' evaluates its operands"
+    if "=~" in values:
+        return "a regular expression is not looked into"
+    return None
+
+
+def guard_read(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Sets variables; the name of one may be evaluated, or mean something to others."""
+    at = 1
+    while at < len(words) and (words[at].value or "").startswith("-"):
+        letters = (words[at].value or "")[1:]
+        if not re.fullmatch(r"[rs]*(?:[nNtpdu].*)?", letters, re.DOTALL):
+            yield Concern(message=f"'{words[at].text}' of read is more than reading a line")
+            return
+        at += 2 if re.fullmatch(r"[rs]*[nNtpdu]", letters) else 1
+    for word in words[at:]:
+        if not is_safe_variable(word.value):
+            yield Concern(message=f"read sets '{word.text}'")
+
+
+def guard_no_option(letters: str, why: str) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
+    """A builtin with options that do more."""
+
+    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+        for word in words[1:]:
+            if word.value is None or (word.value.startswith("-") and set(letters) & set(word.value)):
+                yield Concern(message=why)
+                return
+
+    return guard
+
+
+BUILTIN_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+    "printf": guard_printf,
+    "test": guard_test,
+    "[": guard_test,
+    "read": guard_read,
+    "wait": guard_no_option("p", "wait -p stores into a variable"),
+    "jobs": guard_no_option("x", "jobs -x runs a command"),
+}

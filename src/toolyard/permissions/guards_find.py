@@ -1,0 +1,89 @@
+"""find: its tests do no harm, some of its actions run commands, remove files or write them."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.options import Concern
+from toolyard.permissions.programs import names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolyard.permissions.places import Place
+    from toolyard.shell.words import Word
+
+__all__ = ["find_commands", "guard_find"]
+
+FIND_SAFE = names("""
+    -H -L -P -daystart -depth -d -follow -help --help -ignore_readdir_race -noignore_readdir_race -maxdepth -mindepth
+    -mount -noleaf -nowarn -warn -regextype -version --version -xautofs -xdev -amin -anewer -atime -cmin -cnewer
+    -context -ctime
+    -empty -executable -false -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename -links -lname
+    -mmin -mtime -name -newer -nogroup -nouser -path -perm -readable -regex -samefile -size -true -type -uid -used -user
+    -wholename -writable -xtype -print -print0 -printf -ls -prune -quit -not -a -and -o -or
+""")
+FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]|-O[0-3]|-D|-[0-9].*|[-+][0-9].*")
+FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+FIND_WRITES = ("-fprint", "-fprint0", "-fprintf", "-fls")
+WHAT = {"-delete": "removes files", "-files0-from": "reads names from a file"} | dict.fromkeys(
+    FIND_WRITES, "writes a file"
+)
+FIND_HARMFUL = (*FIND_RUNS, *FIND_WRITES, "-delete", "-files0-from")
+
+
+def guard_find(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Every test and action has to be known; what `-exec` runs is judged as a command of its own."""
+    inside = False
+    takes_mode = False
+    for at, word in enumerate(words[1:], 1):
+        value = word.value
+        if inside:
+            inside = not ends_command(words, at)
+        elif value is None:
+            if could_be(word, FIND_HARMFUL):
+                yield Concern(message=f"what '{word.text}' becomes may be an action")
+        elif value in ("-exec", "-ok"):
+            inside = True
+        elif value in FIND_HARMFUL:
+            what = WHAT.get(value, "runs another program")
+            yield Concern(message=f"'{value}' {what}")
+        elif value.startswith("-") and not takes_mode and value not in FIND_SAFE and not FIND_NEWER.fullmatch(value):
+            yield Concern(message=f"'{value}' of find is not known")
+        takes_mode = value in ("-perm", "-name", "-iname", "-path", "-regex", "-printf", "-size")
+    if inside:
+        yield Concern(message="-exec without an end")
+
+
+def find_commands(words: Sequence[Word]) -> list[tuple[Word, ...]]:
+    """The commands behind the actions of find that run some, with what find puts in as words that are not certain."""
+    found: list[tuple[Word, ...]] = []
+    at = 1
+    while at < len(words):
+        if words[at].value in FIND_RUNS:
+            end = next((i for i in range(at + 1, len(words)) if ends_command(words, i)), len(words))
+            found.append(tuple(uncertain(word) if "{}" in (word.value or "") else word for word in words[at + 1 : end]))
+            at = end
+        at += 1
+    return found
+
+
+def ends_command(words: Sequence[Word], at: int) -> bool:
+    """Whether a word ends what an action runs: a semicolon, or a plus that stands behind `{}`."""
+    return words[at].value == ";" or (words[at].value == "+" and words[at - 1].value == "{}")
+
+
+def uncertain(word: Word) -> Word:
+    return replace(word, value=None, kind="dynamic", prefix=(word.value or "").partition("{}")[0])
+
+
+def could_be(word: Word, values: Sequence[str]) -> bool:
+    """Whether a word may become one of these."""
+    if not word.may_be_option:
+        return False
+    if word.kind == "glob" and not re.search(r"[{\\'\"]", word.text):
+        return any(fnmatch.fnmatchcase(value, word.text) for value in values)
+    return True

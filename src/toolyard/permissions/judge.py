@@ -1,0 +1,254 @@
+"""The verdict on a command line: that of its strictest part, each part with the rule or doubt that decided it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.carriers import carried_by
+from toolyard.permissions.file_access import NETWORK_FILE, FileAccess
+from toolyard.permissions.guards import concerns_about, is_never_covered, place_concern
+from toolyard.permissions.guards_builtins import check_condition, is_safe_variable
+from toolyard.permissions.guards_git import git_subcommand
+from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
+from toolyard.permissions.places import Place
+from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
+from toolyard.permissions.variables import is_harmless_assignment
+from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
+from toolyard.shell.syntax import read_line
+from toolyard.shell.wrappers import take_off_wrappers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolyard.core.events import Decision
+    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rules import Rule
+    from toolyard.permissions.verdict import Judged
+    from toolyard.shell.reading import Doubt, Part, Reading
+    from toolyard.shell.words import Word
+
+__all__ = ["Judge", "judge_line"]
+
+STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+DEEPEST = 4
+FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+DUPLICATE = re.compile(r"\d{1,3}-?|-")
+TRUSTED = "everything is trusted that no rule is against"
+
+
+def judge_line(
+    text: str, book: RuleBook, *, tool: str, cwd: str, workspace: str, protected: tuple[str, ...] = ()
+) -> LineVerdict:
+    """Judge a whole line."""
+    reading = read_line(text)
+    return Judge(book, tool, Place(reading, cwd, workspace, protected)).line(reading)
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges the parts of one line."""
+
+    book: RuleBook
+    tool: str
+    place: Place
+    depth: int = 0
+    rules: list[Rule] = field(default_factory=list)
+
+    def line(self, reading: Reading) -> LineVerdict:
+        """All parts, and the strictest of their decisions."""
+        parts = [judged for part in reading.parts for judged in self.part(part)]
+        parts += [self._doubt(doubt, reading.text) for doubt in reading.doubts]
+        if not reading.parts and (name := privileged_word(reading.text)):
+            parts.append(judged_as("deny", reading.text, "command", privilege_reason(name), doubt="privilege"))
+        decisions: list[Decision] = [part.decision for part in parts]
+        worst: Decision = max(decisions, key=STRICTNESS.__getitem__, default="allow")
+        return LineVerdict(
+            decision=worst,
+            reason=reason_for(worst, parts),
+            reading=reading,
+            parts=tuple(parts),
+            rules=tuple(self.rules),
+            needs_second_reading=worst == "allow" and not reading.plain and not self._trusts_blindly,
+        )
+
+    def part(self, part: Part) -> Iterator[Judged]:
+        """The verdicts on a part and on what belongs to it."""
+        match part:
+            case SimpleCommand():
+                yield from map(self._assignment, part.assignments)
+                if part.words:
+                    yield self.command(part.words, part.wrapped, part.text)
+                yield from map(self._redirection, part.redirections)
+            case Redirection():
+                yield self._redirection(part)
+            case Assignment():
+                yield self._assignment(part)
+            case Condition():
+                yield self._unless(
+                    check_condition(part.words), part.text, "condition", "a condition runs nothing itself"
+                )
+            case Loop():
+                sets = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
+                yield self._unless(sets, part.text, "loop", "a loop runs nothing itself")
+
+    def command(self, words: Sequence[Word], wrapped: Sequence[Sequence[Word]], text: str) -> Judged:
+        """One simple command, with the forms of it that have wrappers."""
+        layers = [*wrapped, words]
+        if refused := self._refused(layers, text):
+            return refused
+        found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
+        if rule := next((each.rule for each in found if each.pattern.is_exact), None):
+            concern = place_concern(words, self.place)
+            return self._ask(text, concern.message, "place") if concern else self._allow(text, rule)
+        if self._trusts:
+            return self._trusted(words, text)
+        if words[0].value is None:
+            return self._ask(text, "what runs is not certain", "dynamic_name")
+        return self._by_content(words, text) or self._by_rule(words, text)
+
+    @property
+    def _trusts(self) -> bool:
+        return self.book.trusts_tool(self.tool)
+
+    @property
+    def _trusts_blindly(self) -> bool:
+        return not self.book.refuses and self._trusts
+
+    def _refused(self, layers: Sequence[Sequence[Word]], text: str) -> Judged | None:
+        inside = everything_in(layers)
+        if found := against(inside, self.book, self.tool):
+            return judged_as(found.decision, text, "command", found.reason, rule=found.rule, doubt=found.doubt)
+        for line in inside.lines if self.depth < DEEPEST else ():
+            for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
+                if judged.decision == "deny":
+                    return judged_as(
+                        "deny", text, "command", f"it runs '{judged.text}': {judged.reason}", doubt=judged.doubt
+                    )
+        for words in inside.commands if self.book.refuses_files else ():
+            for word in words[1:]:
+                if rule := self._rule_against_file(word):
+                    return self._by(rule, text)
+            if why := self._files.may_be_refused(words):
+                return self._ask(text, why, "may_be_refused")
+        return None
+
+    def _rule_against_file(self, word: Word) -> Rule | None:
+        value = word.value if word.value is not None else word.prefix
+        paths = [path for path in (value, value.partition("=")[2]) if path]
+        return next((rule for path in paths if (rule := self._files.rule_against(path))), None)
+
+    @property
+    def _files(self) -> FileAccess:
+        return FileAccess(self.book, self.tool, self.place)
+
+    def _trusted(self, words: Sequence[Word], text: str) -> Judged:
+        """Everything may run that no rule is against; with such rules, only what is known to be something else."""
+        if self.book.refuses:
+            carried = carried_by(words)
+            is_known = words[0].value is not None and not is_never_covered(words, 1)
+            if not is_known and not (carried is not None and carried.is_all):
+                return self._ask(text, "it may run what a rule is against", "unproven")
+        return judged_as("allow", text, "command", TRUSTED)
+
+    def _by_content(self, words: Sequence[Word], text: str) -> Judged | None:
+        """A carrier of commands that are certain is as dangerous as those."""
+        carried = carried_by(words)
+        if carried is None or not carried.is_all or self.depth >= DEEPEST:
+            return None
+        inner = Judge(self.book, self.tool, self.place, self.depth + 1)
+        for command in carried.commands:
+            wrapped, unwrapped = take_off_wrappers(command)
+            judged = inner.command(unwrapped, wrapped, " ".join(word.text for word in command))
+            if judged.decision != "allow":
+                return self._ask(text, f"it runs '{judged.text}': {judged.reason}", judged.doubt)
+        self.rules += inner.rules
+        if words[0].value in ("find", "gfind"):  # looks for files besides, which is for a rule of its own
+            return None
+        return judged_as("allow", text, "command", "what it runs is allowed")
+
+    def _by_rule(self, words: Sequence[Word], text: str) -> Judged:
+        """A rule with `**`, if nothing about the command speaks against it."""
+        matched = words
+        if words[0].value == "git" and len(words) > 1 and (words[1].value or "-").startswith("-"):
+            matched = git_subcommand(words) or words
+        for found in self.book.commands("allow", matched, self.tool):
+            if found.certain:
+                return self._covered(words, text, found.rule, found.pattern.named)
+        return self._otherwise(text, "no rule allows it", "no_rule")
+
+    def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
+        beyond = f"the rule '{rule.text}' does not cover that"
+        if why := is_never_covered(words, named):
+            return self._ask(text, f"{why}; {beyond}", "carrier", rule)
+        if concern := place_concern(words, self.place):
+            return self._ask(text, concern.message, "place", rule)
+        for each in concerns_about(words, self.place, named):
+            if each.writes is None:
+                return self._ask(text, f"{each.message}; {beyond}", "option", rule)
+            if why := self._files.why_not_write(each.writes):
+                return self._ask(text, f"{each.message}, and {why}", "write", rule)
+        if rule.confined:
+            files = self._files
+            if why := files.why_outside(words) or files.why_changes_later(words):
+                return self._ask(text, why, "outside", rule)
+        return self._allow(text, rule)
+
+    def _redirection(self, part: Redirection) -> Judged:
+        target = part.target
+        if part.body is not None or part.operator == "<<<":
+            return judged_as("allow", part.text, "redirection", "text that stands in the line")
+        if target is None or (target.value is not None and is_free(part.operator, target.value)):
+            return judged_as("allow", part.text, "redirection", "no file is touched")
+        if target.value is None:
+            return self._unless("which file is meant is not certain", part.text, "redirection", "")
+        if rule := self._files.rule_against(target.value):
+            return self._by(rule, part.text, "redirection")
+        if NETWORK_FILE.match(target.value):
+            return self._unless("a connection is opened", part.text, "redirection", "")
+        if part.operator == "<":
+            return self._unless(self._files.why_not_read(target), part.text, "redirection", "it may be read")
+        return self._unless(self._files.why_not_write(target), part.text, "redirection", "it may be written")
+
+    def _assignment(self, part: Assignment) -> Judged:
+        value = part.value.value if part.value else ""
+        why: str | None = None
+        if part.alone:
+            why = "a variable of the shell is set"
+        elif not is_harmless_assignment(part.name, value):
+            why = f"'{part.text}' may change what the command does"
+        return self._unless(why, part.text, "assignment", "it changes nothing but how the command prints")
+
+    def _unless(self, why: str | None, text: str, kind: str, fine: str) -> Judged:
+        """Free, unless there is a reason why not."""
+        if why is None:
+            return judged_as("allow", text, kind, fine)
+        if self._trusts_blindly:
+            return judged_as("allow", text, kind, TRUSTED)
+        return self._otherwise(text, why, kind, kind)
+
+    def _doubt(self, doubt: Doubt, line: str) -> Judged:
+        text = doubt.text or line
+        if self._trusts_blindly:
+            return judged_as("allow", text, "doubt", TRUSTED)
+        return self._otherwise(text, doubt.message, doubt.code, "doubt")
+
+    def _allow(self, text: str, rule: Rule) -> Judged:
+        self.rules.append(rule)
+        return judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
+
+    def _by(self, rule: Rule, text: str, kind: str = "command") -> Judged:
+        return judged_as(rule.decision, text, kind, rule.why(), rule=rule)
+
+    def _otherwise(self, text: str, why: str, doubt: str, kind: str = "command") -> Judged:
+        decision = self.book.otherwise
+        return judged_as(decision, text, kind, f"{why}; {self.book.broken}" if self.book.broken else why, doubt=doubt)
+
+    def _ask(self, text: str, why: str, doubt: str | None, rule: Rule | None = None) -> Judged:
+        return judged_as(self.book.otherwise, text, "command", why, rule=rule, doubt=doubt)
+
+
+def is_free(operator: str, target: str) -> bool:
+    """Whether a redirection touches no file."""
+    return target in FREE_TARGETS or (operator in (">&", "<&") and bool(DUPLICATE.fullmatch(target)))

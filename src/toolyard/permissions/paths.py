@@ -1,0 +1,106 @@
+"""Patterns of paths, and where a path really leads."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from toolyard.permissions.patterns import BadPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["PathIndex", "is_inside", "parse_path_pattern", "resolved"]
+
+DEEP = "**"
+NOWHERE = "/dev/null/nowhere"
+"""A path that no file has."""
+
+
+def parse_path_pattern(text: str) -> tuple[str, ...] | BadPattern:
+    """The segments of a pattern; a relative one starts at the workspace, `~/` at the home folder."""
+    if not text or "\0" in text:
+        return BadPattern("a path is needed")
+    if any(DEEP in segment and segment != DEEP for segment in text.split("/")):
+        return BadPattern("'**' stands for whole folders, so it is a part of the path of its own: 'src/**'")
+    expanded = os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
+    normal = os.path.normpath(expanded)
+    if normal.startswith(".."):
+        return BadPattern("a path outside of the workspace has to be absolute, or start with '~/'")
+    return tuple(segment for segment in normal.split("/") if segment != ".") if normal != "." else ()
+
+
+def resolved(path: str, folder: str) -> tuple[str, str]:
+    """A path made absolute, as it is written and as symbolic links lead; nowhere if there can be no such path."""
+    joined = os.path.join(folder, path)
+    try:
+        return os.path.normpath(joined), os.path.realpath(joined)
+    except ValueError:  # a NUL character, or half a character
+        return NOWHERE, NOWHERE
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether an absolute path is the folder or below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+Rule = TypeVar("Rule")
+
+
+@dataclass(slots=True)
+class Node(Generic[Rule]):
+    names: dict[str, Node[Rule]] = field(default_factory=dict)
+    globs: list[tuple[re.Pattern[str], Node[Rule]]] = field(default_factory=list)
+    deep: Node[Rule] | None = None
+    rules: list[Rule] = field(default_factory=list)
+
+
+class PathIndex(Generic[Rule]):
+    """Finds the patterns that fit a path in the time its folders take."""
+
+    def __init__(self) -> None:
+        self._relative: Node[Rule] = Node()
+        self._absolute: Node[Rule] = Node()
+        self.is_empty = True
+
+    def add(self, pattern: Sequence[str], rule: Rule) -> None:
+        """Take a pattern in."""
+        self.is_empty = False
+        absolute = bool(pattern) and pattern[0] == ""
+        node = self._absolute if absolute else self._relative
+        for segment in pattern[1:] if absolute else pattern:
+            node = child_of(node, segment)
+        node.rules.append(rule)
+
+    def find(self, path: str, workspace: str) -> Iterator[Rule]:
+        """The rules whose pattern fits an absolute path."""
+        yield from walk(self._absolute, [segment for segment in path.split("/") if segment], 0)
+        if is_inside(path, workspace):
+            below = path[len(workspace.rstrip("/")) :]
+            yield from walk(self._relative, [segment for segment in below.split("/") if segment], 0)
+
+
+def child_of(node: Node[Rule], segment: str) -> Node[Rule]:
+    if segment == DEEP:
+        node.deep = node.deep or Node()
+        return node.deep
+    if "*" in segment:
+        node.globs.append((re.compile(re.escape(segment).replace(r"\*", "[^/]*")), Node()))
+        return node.globs[-1][1]
+    return node.names.setdefault(segment, Node())
+
+
+def walk(node: Node[Rule], segments: Sequence[str], at: int) -> Iterator[Rule]:
+    if at == len(segments):
+        yield from node.rules
+    else:
+        if (below := node.names.get(segments[at])) is not None:
+            yield from walk(below, segments, at + 1)
+        for glob, below in node.globs:
+            if glob.fullmatch(segments[at]):
+                yield from walk(below, segments, at + 1)
+    if node.deep is not None:
+        for skipped in range(at, len(segments) + 1):
+            yield from walk(node.deep, segments, skipped)

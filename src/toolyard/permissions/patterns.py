@@ -1,0 +1,236 @@
+"""Patterns of commands: words, `*` inside a word, and a last `**` for any further arguments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from toolyard.shell.words import Word
+
+__all__ = ["BadPattern", "CommandIndex", "CommandPattern", "Found", "parse_pattern", "quoted_token"]
+
+REST = "**"
+ANY_WORD = ".*"
+"""What a lone `*` becomes."""
+ORDINARY = re.compile(r"[\w.:@%+,/=^~-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class BadPattern:
+    """Why a text is no pattern."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A word with `*` in it."""
+
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandPattern:
+    """Words to be met one by one; `rest` lets any number of others follow."""
+
+    words: tuple[str | Glob, ...]
+    rest: bool
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether it is one command and no other."""
+        return not self.rest and all(isinstance(word, str) for word in self.words)
+
+    @cached_property
+    def named(self) -> int:
+        """How many words it spells out from the beginning."""
+        return next((at for at, word in enumerate(self.words) if not isinstance(word, str)), len(self.words))
+
+
+def parse_pattern(text: str) -> CommandPattern | BadPattern:
+    """Read a pattern; quotes and backslashes make a character stand for itself, as in a shell."""
+    tokens = split_tokens(text)
+    if isinstance(tokens, BadPattern):
+        return tokens
+    if not tokens:
+        return BadPattern("a pattern needs at least one word")
+    rest = tokens[-1] == [(REST, False)]
+    words = [as_word(token) for token in (tokens[:-1] if rest else tokens)]
+    for word in words:
+        if isinstance(word, BadPattern):
+            return word
+    if words and isinstance(words[0], Glob):
+        return BadPattern("the program has to be named; only a last '**' or '*' in an argument stands for others")
+    return CommandPattern(words=tuple(word for word in words if not isinstance(word, BadPattern)), rest=rest)
+
+
+def split_tokens(text: str) -> list[list[tuple[str, bool]]] | BadPattern:
+    """The words of a pattern, each as its pieces with whether they were quoted."""
+    tokens: list[list[tuple[str, bool]]] = []
+    for match in TOKEN.finditer(text):
+        if match.lastgroup == "bad":
+            return BadPattern(f"a quote or backslash at column {match.start() + 1} has no end")
+        if match.lastgroup == "word":
+            tokens.append([piece_of(piece) for piece in PIECE.finditer(match[0])])
+    return tokens
+
+
+PIECE = re.compile(
+    r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<plain>[^\s'"\\]+)""", re.DOTALL
+)
+TOKEN = re.compile(
+    rf"(?P<blank>\s+)|(?P<word>(?:{re.sub(r'[?]P<[a-z]+>', '?:', PIECE.pattern)})+)|(?P<bad>.)", re.DOTALL
+)
+
+
+def piece_of(match: re.Match[str]) -> tuple[str, bool]:
+    if match["plain"] is not None:
+        return match["plain"], False
+    if match["double"] is not None:
+        return re.sub(r"\\([\"\\$`])", r"\1", match["double"]), True
+    return match["single"] or match["escaped"] or "", True
+
+
+def as_word(pieces: list[tuple[str, bool]]) -> str | Glob | BadPattern:
+    if any(REST in text and not quoted for text, quoted in pieces):
+        return BadPattern("'**' stands for any further arguments and can only be the last word")
+    if not any("*" in text and not quoted for text, quoted in pieces):
+        return "".join(text for text, _ in pieces)
+    parts = (re.escape(text) if quoted else re.escape(text).replace(r"\*", ".*") for text, quoted in pieces)
+    return Glob(re.compile("".join(parts), re.DOTALL))
+
+
+def quoted_token(value: str) -> str:
+    """A word as a pattern for exactly itself."""
+    if ORDINARY.fullmatch(value):
+        return value
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+Rule = TypeVar("Rule")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[Rule]):
+    """A rule whose pattern fits; for certain, or depending on what bash makes of the words."""
+
+    rule: Rule
+    pattern: CommandPattern
+    certain: bool
+
+
+@dataclass(slots=True)
+class Node(Generic[Rule]):
+    """All patterns that begin alike."""
+
+    words: dict[str, Node[Rule]] = field(default_factory=dict)
+    globs: list[tuple[Glob, Node[Rule]]] = field(default_factory=list)
+    exact: list[tuple[Rule, CommandPattern]] = field(default_factory=list)
+    rest: list[tuple[Rule, CommandPattern]] = field(default_factory=list)
+
+
+class CommandIndex(Generic[Rule]):
+    """Finds the patterns that fit a command in the time its words take, however many patterns there are."""
+
+    def __init__(self) -> None:
+        self._root: Node[Rule] = Node()
+        self._second: dict[tuple[str, str], list[tuple[Rule, CommandPattern]]] = {}
+        self.is_empty = True
+
+    def add(self, pattern: CommandPattern, rule: Rule) -> None:
+        """Take a pattern in."""
+        self.is_empty = False
+        node = self._root
+        for word in pattern.words:
+            if isinstance(word, str):
+                node = node.words.setdefault(word, Node())
+            else:
+                node.globs.append((word, Node()))
+                node = node.globs[-1][1]
+        (node.rest if pattern.rest else node.exact).append((rule, pattern))
+        if len(pattern.words) > 1 and isinstance(pattern.words[0], str) and isinstance(pattern.words[1], str):
+            second = "-" if pattern.words[1].startswith("-") else pattern.words[1]
+            self._second.setdefault((pattern.words[0], second), []).append((rule, pattern))
+
+    def find(self, words: Sequence[Word]) -> list[Found[Rule]]:
+        """All that fit, an exact one before those that let others follow."""
+        found: list[Found[Rule]] = []
+        self._find(self._root, words, 0, True, found)
+        return found
+
+    def resembling(self, words: Sequence[Word]) -> Iterator[tuple[Rule, CommandPattern]]:
+        """Patterns that may be meant although they do not fit: options are between their words, or written apart."""
+        values = [word.value for word in words]
+        name = values[0]
+        if name is None or not self._second:
+            return
+        for value in values[1:]:
+            if value is not None and not value.startswith("-"):
+                for rule, pattern in self._second.get((name, value), ()):
+                    if is_subsequence(pattern.words, values):
+                        yield rule, pattern
+        for rule, pattern in self._second.get((name, "-"), ()):
+            if letters_of(pattern.words[1:]) <= letters_of(values[1:]):
+                yield rule, pattern
+
+    def _find(self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]) -> None:
+        if at == len(words):
+            found += [Found(rule, pattern, certain) for rule, pattern in node.exact]
+        elif (value := words[at].value) is None:
+            self._find_uncertain(node, words, at, certain, found)
+        else:
+            if (below := node.words.get(value)) is not None:
+                self._find(below, words, at + 1, certain, found)
+            for glob, below in node.globs:
+                if glob.pattern.fullmatch(value):
+                    self._find(below, words, at + 1, certain, found)
+        found += [Found(rule, pattern, certain) for rule, pattern in node.rest]
+
+    def _find_uncertain(
+        self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]
+    ) -> None:
+        """Only bash knows the word: whatever goes on from here may fit, and of that the first is enough."""
+        for glob, below in node.globs:
+            if glob.pattern.pattern == ANY_WORD and not words[at].splits:
+                self._find(below, words, at + 1, certain, found)
+        if (first := first_below(node)) is not None:
+            found.append(Found(*first, False))
+
+
+def first_below(node: Node[Rule]) -> tuple[Rule, CommandPattern] | None:
+    """Any pattern that goes on from here."""
+    if node.exact:
+        return node.exact[0]
+    for below in (*node.words.values(), *(below for _, below in node.globs)):
+        if below.rest:
+            return below.rest[0]
+        if (found := first_below(below)) is not None:
+            return found
+    return None
+
+
+def is_subsequence(pattern: Sequence[str | Glob], values: Sequence[str | None]) -> bool:
+    """Whether the pattern's words stand in the command in their order, with others between them."""
+    left = iter(values)
+    return all(any(fits(word, value) for value in left) for word in pattern)
+
+
+def fits(word: str | Glob, value: str | None) -> bool:
+    if value is None:
+        return True
+    return value == word if isinstance(word, str) else bool(word.pattern.fullmatch(value))
+
+
+def letters_of(words: Iterable[str | Glob | None]) -> frozenset[str]:
+    """The single-letter options, however they are put together; any other word counts as itself."""
+    found: set[str] = set()
+    for word in words:
+        if isinstance(word, str):
+            is_cluster = re.fullmatch(r"-[A-Za-z]+", word)
+            found.update(word[1:] if is_cluster else [word])
+    return frozenset(found)

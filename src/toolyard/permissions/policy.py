@@ -1,0 +1,108 @@
+"""The policy of an application: configured rules, presets and the user's grants, asked at every call.
+
+What judges is imported when there is something to judge: most applications start with no rules and plain tools.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.verdict import ALLOWED
+
+if TYPE_CHECKING:
+    from toolyard.config.problems import ConfigProblem
+    from toolyard.permissions.deciding import Circumstances
+    from toolyard.permissions.grants import GrantStore
+    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rules import Rule
+    from toolyard.permissions.section import Sections
+    from toolyard.permissions.verdict import Answer, PermissionRequest, Verdict
+
+__all__ = ["RulePolicy"]
+
+MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
+"""A line without any of these names no program that gives other rights, in no spelling."""
+
+
+class RulePolicy:
+    """Decides by rules; keeps the answers that are to hold for longer than once."""
+
+    def __init__(self, sections: Sections, grants: GrantStore, *, protected: tuple[str, ...] = ()) -> None:
+        self.sections = sections
+        """May be replaced while calls are running: a configuration was read again."""
+        self.grants = grants
+        self._protected = (*protected, *map(str, grants.files))
+        self._books: dict[tuple[str, str, str], tuple[object, RuleBook]] = {}
+        self._session_rules: dict[str, list[Rule]] = {}
+
+    def ask_timeout(self, agent: str) -> float:
+        """How many seconds a question about an agent's call waits for its answer."""
+        return self.sections.of(agent).ask_timeout
+
+    def problems(self) -> list[ConfigProblem]:
+        """What is wrong with what the user granted."""
+        problem = self.grants.load().problem
+        return [problem] if problem else []
+
+    async def decide(self, request: PermissionRequest) -> Verdict:
+        """Allow, deny, or leave it to a person."""
+        is_configured = self.sections.of(request.agent).is_configured
+        if not is_configured and not self.grants.load().grants and not self._session_rules:
+            command = request.plan.command
+            if command is None or not MAY_RAISE_RIGHTS.search(command):
+                return ALLOWED
+        from toolyard.permissions.deciding import decide_request
+
+        where = self._circumstances(request)
+        verdict = await decide_request(request, self.book(request.agent, where.workspace, request.session), where)
+        if verdict.decision == "allow" and verdict.rule is None and not is_configured:
+            return replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
+        return verdict
+
+    def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
+        """Keep what was offered, for this session or for good; says what was kept."""
+        if not verdict.offers:
+            return "nothing can be kept for longer than this call"
+        texts = ", ".join(f"'{offer.text}'" for offer in verdict.offers)
+        if answer.scope == "session":
+            self._keep_for_session(request.session, verdict)
+            return f"{texts} allowed for this session"
+        workspace = self._circumstances(request).workspace
+        for offer in verdict.offers:
+            self.grants.add("allow", offer.rule, workspace=workspace, source=offer.source, by="answered with always")
+        return f"{texts} allowed from now on"
+
+    def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:
+        """All rules that hold for an agent's calls in a workspace."""
+        from toolyard.permissions.deciding import make_book
+
+        section, granted = self.sections.of(agent), self.grants.load()
+        session_rules = self._session_rules.get(session, [])
+        known = self._books.get((agent, workspace, session))
+        state = (section, granted, len(session_rules))
+        if known is None or known[0] != state:
+            rules = [*granted.rules(workspace, self.grants.file), *session_rules]
+            known = self._books[agent, workspace, session] = (state, make_book(section, rules))
+        return known[1]
+
+    def _keep_for_session(self, session: str, verdict: Verdict) -> None:
+        from toolyard.permissions.rules import Origin, Rule, parse_rule
+
+        for offer in verdict.offers:
+            rule = parse_rule(offer.rule, "allow", Origin(label="allowed for this session"))
+            if isinstance(rule, Rule):
+                self._session_rules.setdefault(session, []).append(rule)
+
+    def _circumstances(self, request: PermissionRequest) -> Circumstances:
+        from toolyard.permissions.deciding import Circumstances
+
+        workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
+        return Circumstances(
+            tool=request.tool.name,
+            cwd=os.fspath(request.plan.cwd or workspace),
+            workspace=workspace,
+            protected=self._protected,
+        )

@@ -1,0 +1,122 @@
+"""Tests that people keep for their rules: lines of JSON, each a command, the rules for it, and what must happen."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from toolyard.permissions.deciding import Circumstances, decide_line
+from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.rules import Origin, Rule, parse_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from toolyard.core.events import Decision
+    from toolyard.permissions.verdict import Verdict
+
+__all__ = ["BadCase", "CaseOutcome", "PolicyCase", "read_cases", "rules_of", "run_case"]
+
+LISTS: tuple[Decision, ...] = ("allow", "ask", "deny")
+Must = Literal["auto_allow", "not_auto_allow", "deny"]
+
+
+class PolicyCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One line; without rules of its own it is judged by those that are in force."""
+
+    command: str
+    must: Must
+    id: str = ""
+    rules: dict[str, list[Any]] | None = None
+    tool: str = "bash"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadCase:
+    """A line that is no case."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseOutcome:
+    """What became of a case."""
+
+    case: PolicyCase
+    verdict: Verdict
+
+    @property
+    def passed(self) -> bool:
+        """Whether what must happen did."""
+        decision = self.verdict.decision
+        match self.case.must:
+            case "auto_allow":
+                return decision == "allow"
+            case "not_auto_allow":
+                return decision != "allow"
+            case "deny":
+                return decision == "deny"
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The record of a case."""
+        return {
+            "id": self.case.id,
+            "command": self.case.command,
+            "must": self.case.must,
+            "passed": self.passed,
+            **self.verdict.as_mapping(),
+        }
+
+
+def read_cases(file: Path) -> Iterator[PolicyCase | BadCase]:
+    """The cases of a file, line by line."""
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            case = msgspec.convert(decoded(line), PolicyCase)
+        except (ValueError, msgspec.ValidationError) as error:
+            yield BadCase(line=number, message=str(error))
+        else:
+            yield case if case.id else msgspec.structs.replace(case, id=f"line {number}")
+
+
+def decoded(line: bytes) -> Any:
+    """JSON as Python reads it: half a UTF-16 character is let through, for a command with one is a case, too."""
+    import json
+
+    return json.loads(line)
+
+
+def rules_of(value: Any, origin: Origin) -> list[Rule] | str:
+    """Rules from an object with the lists allow, ask and deny; a message when one of them is none."""
+    if not isinstance(value, dict) or set(value) - set(LISTS):
+        return "rules are an object with the lists 'allow', 'ask' and 'deny'"
+    rules: list[Rule] = []
+    for decision in LISTS:
+        for item in value.get(decision, []):
+            rule = parse_rule(item, decision, origin)
+            if not isinstance(rule, Rule):
+                return f"{item!r}: {rule.message}"
+            rules.append(rule)
+    return rules
+
+
+async def run_case(case: PolicyCase, book: RuleBook | None = None) -> CaseOutcome | str:
+    """Judge a case as if its command came from a model; the workspace is the current folder."""
+    here = os.getcwd()
+    if case.rules is not None:
+        rules = rules_of(case.rules, Origin(label=f"case {case.id}"))
+        if isinstance(rules, str):
+            return rules
+        book = RuleBook(rules)
+    verdict = await decide_line(
+        case.command, book or RuleBook([]), Circumstances(tool=case.tool, cwd=here, workspace=here)
+    )
+    return CaseOutcome(case=case, verdict=verdict)

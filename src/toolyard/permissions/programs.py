@@ -1,0 +1,102 @@
+"""Programs by what they do with their arguments: run others, read code, need privileges, follow a folder's settings."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+__all__ = [
+    "CHANGES_THE_SHELL",
+    "DESTRUCTIVE",
+    "PRIVILEGED",
+    "SETTINGS_OF_THE_FOLDER",
+    "is_carrier",
+    "is_interpreter",
+    "is_shell",
+    "names",
+]
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text, for tables that are to be read by people."""
+    return frozenset(text.split())
+
+
+PRIVILEGED = names("""
+    doas pkexec su sudo sudoedit
+""")
+"""Run others with more rights than one has."""
+CARRIERS = names("""
+    . abduco at autossh batch builtin bunx busybox bwrap byobu caffeinate capsh catchsegv cgexec choom chpst chronic
+    chroot chrt command coproc cpulimit crontab daemonize dbus-run-session dlv dtach entr env eval exec expect
+    fakechroot faketime firejail flatpak flock gdb gdbserver gosu hyperfine ifne ionice linux32 linux64 lldb ltrace
+    mosh newgrp nice nohup npx nsenter numactl parallel perf pipx pkgx pnpx prlimit proot proxychains retry rlwrap
+    rsh rsync run-parts run0 runcon runit runsv runuser s6-setsid scp screen script scriptlive setarch setpriv
+    setsid sftp sg softlimit source ssh ssh-agent sshpass start-stop-daemon stdbuf strace su-exec systemd-inhibit
+    systemd-run taskset time timeout tmux torify torsocks toybox trap uclampset unbuffer unshare uvx valgrind watch
+    wine xargs xvfb-run zellij
+""")
+"""Run what their arguments say."""
+SHELLS = names("""
+    ash bash csh dash elvish es fish ksh ksh93 mksh nu oil oksh osh pdksh posh rbash rc sh tcsh xonsh yash ysh zsh
+""")
+"""Read commands from an argument, a file or their input."""
+INTERPRETERS = SHELLS | names("""
+    ansible ansible-playbook bb blender bpftrace bpython bun chef-client cling clisp clj clojure coffee crash
+    crystal csi dc deno dotnet dtrace duk ecl ed elixir emacs emacsclient erl escript ex expect fennel fsi ftp
+    gforth ghci gimp gnuplot gp groovy groovysh guile guix hy iex ipython irb janet java javaw joe jruby js jshell
+    julia jupyter kotlin kotlinc lein less lf lftp lua luajit m4 mariadb matlab maxima mc micro mongo mongosh mono
+    more most mujs mysql nano nc ncat netcat nim nix nix-shell nnn node nodejs nvim ocaml octave octave-cli
+    osascript perl perl6 pg php pico picolisp pil powershell psql ptpython puppet pwsh pypy python qemu qjs quickjs
+    r racket raku rakudo ranger rbx redis-cli root rscript ruby runghc runhaskell rvim sage salt-call sbcl scala
+    scheme scilab socat sqlite3 stap swift systemtap tcc tclsh telnet ts-node tsx utop v vi view vim vimdiff wish
+    zig zx
+""")
+"""Read code of any kind, from an argument, a file or their input."""
+VERSIONED = re.compile(r"(?P<name>[a-z][a-z_-]*?)(?:-?\d[\d.]*[a-z]?)?(?:\.exe)?")
+CHANGES_THE_SHELL = names("""
+    alias bind compgen complete compopt declare enable export fc getopts hash history let local mapfile readarray
+    readonly set shopt suspend typeset unalias unset
+""")
+"""Builtins after which other commands may mean something else."""
+SETTINGS_OF_THE_FOLDER = names("""
+    ansible ant asdf bandit bazel black buck2 bun bundle cargo clang-format clang-tidy cmake composer ctags deno
+    direnv docker docker-compose dotnet emacs eslint flake8 gdb gem gh git gmake go golangci-lint gradle gradlew
+    hatch helm hg hub isort jest jj just lerna make meson mise mix mocha mvn mvnw mypy ninja nix node nox npm npx
+    nvim nx pants pdm php phpunit pip pip3 pipenv pnpm poetry pre-commit prettier pulumi py.test pylint pyright
+    pytest python python3 rake rebar3 rollup rspec rubocop ruff rustc sbt serverless skaffold stylelint svn swift
+    task terraform tofu tox tsc turbo uv vagrant vim vite vitest webpack xcodebuild yarn
+""")
+"""Do what files of the folder they are started in say, and so may run anything in a folder of others."""
+DESTRUCTIVE = names("""
+    apt apt-get aws az brew chattr chgrp chmod chown chpasswd curl dd dnf docker dpkg fdisk fly gcloud groupdel halt
+    heroku ifconfig init install ip iptables kill killall ln mkfs mount mv netlify nft pacman parted passwd patch
+    pkill podman poweroff reboot rm rmdir route rpm service setfacl shred shutdown snap srm swapoff systemctl tee
+    telinit terraform tofu truncate twine umount unlink useradd userdel usermod vercel visudo wget wipe wipefs xkill
+    yum zypper
+""")
+"""What they do cannot be taken back, or reaches beyond this machine."""
+
+
+@lru_cache(maxsize=4096)
+def is_carrier(name: str) -> bool:
+    """Whether a program runs what its arguments say."""
+    return name in CARRIERS or name in PRIVILEGED or name.startswith(("ld-linux", "ld-musl", "ld.so", "qemu-"))
+
+
+@lru_cache(maxsize=4096)
+def is_shell(name: str) -> bool:
+    """Whether a program is a shell."""
+    return name in SHELLS or base_name(name) in SHELLS
+
+
+@lru_cache(maxsize=4096)
+def is_interpreter(name: str) -> bool:
+    """Whether a program reads code."""
+    return name in INTERPRETERS or base_name(name) in INTERPRETERS
+
+
+def base_name(name: str) -> str:
+    """A program's name without its version, as in python3.11."""
+    match = VERSIONED.fullmatch(name.lower())
+    return match["name"] if match else name.lower()

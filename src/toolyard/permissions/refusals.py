@@ -1,0 +1,111 @@
+"""What speaks against a command: privileges, and the rules that deny or ask, over everything that it may run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.carriers import carried_by
+from toolyard.permissions.guards_git import git_subcommand
+from toolyard.permissions.programs import PRIVILEGED
+from toolyard.shell.words import Word, literal_word
+from toolyard.shell.wrappers import take_off_wrappers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolyard.core.events import Decision
+    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rules import Rule
+
+__all__ = ["Against", "Inside", "against", "everything_in", "privilege_reason", "privileged_word"]
+
+MOST = 32
+AT_A_COMMAND = re.compile(r"(?:^|[\s;&|(){}!`])(?:\S*/)?(sudo|doas|pkexec|su|sudoedit)(?=[\s;&|)<>]|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """What speaks against a command, and how much."""
+
+    decision: Decision
+    reason: str
+    doubt: str | None = None
+    rule: Rule | None = None
+
+
+@dataclass(slots=True)
+class Inside:
+    """A command with everything that it may run."""
+
+    commands: list[Sequence[Word]]
+    suspects: list[Sequence[Word]]
+    lines: list[str]
+
+
+def everything_in(layers: Sequence[Sequence[Word]]) -> Inside:
+    """The command in all its wrappers, and what each of them carries."""
+    inside = Inside([words for words in layers if words], [], [])
+    for words in inside.commands:
+        if len(inside.commands) < MOST and (carried := carried_by(words)) is not None:
+            for command in filter(None, carried.commands):
+                layers, unwrapped = take_off_wrappers(command)
+                inside.commands.extend((*layers, unwrapped))
+            inside.suspects.extend(carried.suspects)
+            inside.lines.extend(carried.lines)
+    return inside
+
+
+def against(inside: Inside, book: RuleBook, tool: str) -> Against | None:
+    """The strongest that speaks against any of the commands."""
+    for words in (*inside.commands, *inside.suspects):
+        if (name := base_name(words[0])) in PRIVILEGED:
+            return Against(decision="deny", reason=privilege_reason(name), doubt="privilege")
+    if not book.refuses:
+        return None
+    return by_rules("deny", inside, book, tool) or by_rules("ask", inside, book, tool)
+
+
+def by_rules(decision: Decision, inside: Inside, book: RuleBook, tool: str) -> Against | None:
+    """A rule that fits; else one that may be meant, for then a person is asked."""
+    doubtful: Rule | None = None
+    for words in inside.commands:
+        for spelling in spellings(words):
+            for found in book.commands(decision, spelling, tool):
+                if found.certain:
+                    return Against(decision=decision, reason=found.rule.why(), rule=found.rule)
+                doubtful = doubtful or found.rule
+            doubtful = doubtful or book.resembling(decision, spelling, tool)
+    for words in inside.suspects:
+        doubtful = doubtful or next((found.rule for found in book.commands(decision, words, tool)), None)
+    if doubtful is None:
+        return None
+    reason = f"the rule '{decision} {doubtful.text}' ({doubtful.origin}) may be about it"
+    return Against(decision="ask", reason=reason, doubt="may_be_refused", rule=doubtful)
+
+
+def spellings(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """The same command as a rule may name it: without its folder, and git without the options before its command."""
+    yield words
+    name = words[0].value
+    if name is not None and "/" in name:
+        words = (literal_word(base_name(words[0])), *words[1:])
+        yield words
+    if words[0].value == "git" and (inner := git_subcommand(words)) is not None and len(inner) != len(words):
+        yield inner
+
+
+def base_name(word: Word) -> str:
+    return (word.value or "").rpartition("/")[2]
+
+
+def privilege_reason(name: str) -> str:
+    """What a model is told that wants more rights than it has."""
+    return f"commands with other rights are refused: '{name}' may not be used here, run the command without it"
+
+
+def privileged_word(text: str) -> str | None:
+    """A word that would give privileges, in a text that cannot be read any better."""
+    match = AT_A_COMMAND.search(text)
+    return match[1] if match else None

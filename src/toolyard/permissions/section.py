@@ -1,0 +1,154 @@
+"""The `permissions` of a configuration: of all, a provider, an agent. Rules add up; the nearest preset holds."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from toolyard.config.problems import ConfigProblem
+from toolyard.config.settings import PermissionSettings, Preset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolyard.config.document import Document, Pointer
+    from toolyard.core.events import Decision
+    from toolyard.core.tool import Json
+    from toolyard.permissions.rules import Rule
+
+__all__ = ["Section", "Sections", "read_permissions", "read_rules"]
+
+LISTS: tuple[Decision, ...] = ("allow", "ask", "deny")
+PRESETS: tuple[Preset, ...] = get_args(Preset)
+
+
+@dataclass(slots=True, eq=False)
+class Section:
+    """What the configuration says about an agent's calls."""
+
+    is_configured: bool = False
+    preset: Preset = "workspace"
+    allowed_commands: list[str] | None = None
+    ask_timeout: float = PermissionSettings().ask_timeout_seconds
+    rules: list[Rule] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
+
+    @property
+    def broken(self) -> str:
+        """Why the rules cannot be relied on: one that could not be read may have been against something."""
+        errors = [problem for problem in self.problems if problem.severity == "error"]
+        return f"the permission rules are damaged ({errors[0].where})" if errors else ""
+
+
+class Sections:
+    """The sections of all agents of a configuration, each read once."""
+
+    def __init__(self, value: Json, document: Document) -> None:
+        self._value, self._document = value, document
+        self._known: dict[str, Section] = {}
+
+    def of(self, agent: str) -> Section:
+        """All that holds for an agent."""
+        if agent not in self._known:
+            self._known[agent] = read_permissions(self._value, self._document, agent)
+        return self._known[agent]
+
+    def problems(self, agents: Iterable[str]) -> list[ConfigProblem]:
+        """What is wrong with the sections of agents."""
+        return [each for agent in agents for each in self.of(agent).problems]
+
+
+def read_permissions(value: Json, document: Document, agent: str) -> Section:
+    """All that holds for an agent."""
+    section = Section()
+    for level, pointer in levels(value, agent):
+        section.is_configured = True
+        read_level(level, document, pointer, section)
+    return section
+
+
+def levels(value: Json, agent: str) -> Iterator[tuple[Json, Pointer]]:
+    """The sections from the widest to the nearest."""
+    config = value if isinstance(value, dict) else {}
+    own = below(below(config, "agents"), agent)
+    provider = str(own.get("provider", ""))
+    for holder, pointer in (
+        (config, ()),
+        (below(below(config, "providers"), provider), ("providers", provider)),
+        (own, ("agents", agent)),
+    ):
+        if holder.get("permissions") is not None:
+            yield holder["permissions"], (*pointer, "permissions")
+
+
+def below(value: Any, key: str) -> dict[str, Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def read_level(level: Json, document: Document, pointer: Pointer, section: Section) -> None:
+    if not isinstance(level, dict):
+        section.problems.append(problem(document, pointer, "'permissions' must be an object"))
+        return
+    for key, value in level.items():
+        here = (*pointer, key)
+        if key in LISTS:
+            rules, problems = read_rules(value, key, document, here)
+            section.rules += rules
+            section.problems += problems
+        else:
+            read_setting(key, value, document, here, section)
+
+
+def read_setting(key: str, value: Json, document: Document, here: Pointer, section: Section) -> None:
+    match key, value:
+        case "preset", str() if value in PRESETS:
+            section.preset = msgspec.convert(value, Preset)
+        case "preset", _:
+            section.problems.append(problem(document, here, f"'preset' must be one of {', '.join(PRESETS)}"))
+        case "allowed_commands", list() if all(isinstance(name, str) and name.isprintable() and name for name in value):
+            section.allowed_commands = value
+        case "allowed_commands", _:
+            section.problems.append(problem(document, here, "'allowed_commands' must be a list of names"))
+        case "ask_timeout_seconds", int() | float() if not isinstance(value, bool) and value > 0:
+            section.ask_timeout = float(value)
+        case "ask_timeout_seconds", _:
+            section.problems.append(problem(document, here, "'ask_timeout_seconds' must be a number above 0"))
+        case _:
+            known = PermissionSettings.__struct_fields__
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(known)}"
+            # A misspelled 'deny' must not be a list of rules that nobody heeds.
+            section.problems.append(problem(document, here, f"'permissions' has no '{key}'", hint))
+
+
+def read_rules(
+    value: Json, decision: Decision, document: Document, pointer: Pointer
+) -> tuple[list[Rule], list[ConfigProblem]]:
+    """A list of rules; each that is none is a problem of its own."""
+    from toolyard.permissions.rules import Origin, Rule, parse_rule
+
+    if not isinstance(value, list):
+        return [], [problem(document, pointer, f"'{decision}' must be a list of rules")]
+    rules: list[Rule] = []
+    problems: list[ConfigProblem] = []
+    for index, item in enumerate(value):
+        here = (*pointer, index)
+        rule = parse_rule(item, decision, Origin(label=str(document.path), document=document, pointer=here))
+        if isinstance(rule, Rule):
+            rules.append(rule)
+        else:
+            problems.append(problem(document, here, rule.message))
+    return rules, problems
+
+
+def problem(document: Document, pointer: Pointer, message: str, hint: str = "") -> ConfigProblem:
+    return ConfigProblem(
+        code="permissions_rule",
+        message=message,
+        hint=hint or "until this is mended, nothing is allowed without asking",
+        where=document.position(pointer),
+    )

@@ -1,0 +1,246 @@
+"""What a plugin's author imports.
+
+The shortest plugin is a typed function with a docstring:
+
+    from toolyard.plugins.contract import tool
+
+    @tool
+    def count_words(text: str) -> int:
+        \"\"\"Count the words of a text.\"\"\"
+        return len(text.split())
+
+A plugin with a state, several tools or other duties is a class. It needs no base class: what it can do is seen by its
+methods, and the protocols below say which there are. Every method may be `async`, and takes whichever of the named
+arguments it wants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+
+from toolyard.core.tool import Hints, TextInput, ToolResult, ToolSpec
+from toolyard.errors import ToolError, ToolStopped
+from toolyard.kinds.python_context import ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from toolyard.core.tool import JsonObject
+
+__all__ = [
+    "ApplicationPlugin",
+    "FeatureContext",
+    "FeaturePlugin",
+    "Notice",
+    "ProviderPlugin",
+    "Selective",
+    "ToolContext",
+    "ToolError",
+    "ToolOptions",
+    "ToolPlugin",
+    "ToolResult",
+    "ToolSpec",
+    "ToolStopped",
+    "tool",
+]
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+MARK = "__toolyard_tool__"
+"""The attribute by which a function is known as a tool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOptions:
+    """What `@tool` says of a function beyond its signature and its docstring."""
+
+    name: str | None = None
+    description: str | None = None
+    timeout: float | None = None
+    hints: Hints = field(default_factory=Hints)
+    text: TextInput | None = None
+    preview: Callable[..., Any] | None = None
+    default_enabled: bool = True
+    tags: frozenset[str] = frozenset()
+    required_tags: frozenset[str] = frozenset()
+    forbidden_tags: frozenset[str] = frozenset()
+
+
+@overload
+def tool(function: Function, /) -> Function: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    read_only: bool = False,
+    destructive: bool = False,
+    parallel: bool = True,
+    freeform: bool = False,
+    syntax: Literal["lark", "regex"] | None = None,
+    grammar: str | None = None,
+    preview: Callable[..., Any] | None = None,
+    default_enabled: bool = True,
+    tags: Sequence[str] = (),
+    required_tags: Sequence[str] = (),
+    forbidden_tags: Sequence[str] = (),
+) -> Callable[[Function], Function]: ...
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    read_only: bool = False,
+    destructive: bool = False,
+    parallel: bool = True,
+    freeform: bool = False,
+    syntax: Literal["lark", "regex"] | None = None,
+    grammar: str | None = None,
+    preview: Callable[..., Any] | None = None,
+    default_enabled: bool = True,
+    tags: Sequence[str] = (),
+    required_tags: Sequence[str] = (),
+    forbidden_tags: Sequence[str] = (),
+) -> Function | Callable[[Function], Function]:
+    """Make a function a tool. The function stays as it is and can be called as before.
+
+    `freeform` gives it one text instead of an object, of a grammar where there is one. `preview` takes the same
+    arguments and says in a line what the call will do. `timeout` is in seconds; the policy's limit is the default.
+    """
+    options = ToolOptions(
+        name=name,
+        description=description,
+        timeout=timeout,
+        hints=Hints(read_only=read_only, destructive=destructive, parallel=parallel),
+        text=TextInput(syntax=syntax, grammar=grammar) if freeform or grammar else None,
+        preview=preview,
+        default_enabled=default_enabled,
+        tags=frozenset(tags),
+        required_tags=frozenset(required_tags),
+        forbidden_tags=frozenset(forbidden_tags),
+    )
+
+    def mark(function: Function) -> Function:
+        setattr(function, MARK, options)
+        return function
+
+    return mark if function is None else mark(function)
+
+
+class Selective(Protocol):
+    """What any plugin may say of when it is on; all of it is optional."""
+
+    default_enabled: bool
+    """False: on only where a configuration enables it by its id."""
+
+    def is_enabled(self, config: JsonObject, tags: frozenset[str], models: Sequence[str], context: Any) -> bool | None:
+        """True or False decides; None leaves it to the tags."""
+
+    def required_tags(self) -> Sequence[str]:
+        """Tags that must all be there."""
+
+    def forbidden_tags(self) -> Sequence[str]:
+        """Tags none of which may be there."""
+
+    def tags(self) -> Sequence[str]:
+        """Tags that are there while this plugin is on."""
+
+
+class ToolPlugin(Protocol):
+    """Tools with a state of their own. Required: `id`, `get_tool_schemas`, `execute_tool`."""
+
+    id: str
+
+    def init(self, config: JsonObject) -> Any:
+        """The state for an agent's configuration, made once for each; optional."""
+
+    def prepare(self, config: JsonObject, state: Any) -> Any:
+        """Whatever the schemas need that takes time; optional, and may be called `prepare_async`."""
+
+    def get_tool_schemas(self, state: Any, prepared: Any = None) -> Sequence[JsonObject | ToolSpec]:
+        """The tools: function schemas of OpenAI's form, `custom` ones for free text, or `ToolSpec`."""
+
+    def execute_tool(self, tool_name: str, payload: JsonObject | str, state: Any, context: ToolContext) -> Any:
+        """Answer a call. `payload` is the checked object, or the text of a free-text tool; `arguments` is the same."""
+
+    def preview_tool(self, tool_name: str, payload: JsonObject | str, state: Any) -> str:
+        """Say in a line what the call will do; optional."""
+
+    def close(self) -> None:
+        """Release what the plugin holds; optional, of any plugin, and may be called `aclose`."""
+
+
+class FeaturePlugin(Protocol):
+    """Changes what is sent to a model. Required: `id` and one of the methods."""
+
+    id: str
+
+    def build_system_message(self, config: JsonObject, context: FeatureContext) -> str | None:
+        """A part of the system message; None when there is nothing to say."""
+
+    def request_options(self, config: JsonObject, context: FeatureContext) -> JsonObject:
+        """Options for the request, such as a temperature; those of later plugins win."""
+
+    def get_ui_elements(self, config: JsonObject, tags: Sequence[str], models: Sequence[str]) -> Sequence[JsonObject]:
+        """Controls by which a person changes the configuration, as JSON objects."""
+
+
+class ProviderPlugin(Protocol):
+    """Talks to a model. Required: `id` and `stream`."""
+
+    id: str
+
+    def stream(self, request: Any, context: Any) -> Any:
+        """Send a request and yield what comes back."""
+
+
+class ApplicationPlugin(Protocol):
+    """Serves the application itself. Required: `id` and one of the methods."""
+
+    id: str
+
+    def start(self, application: Any) -> None:
+        """The application is open."""
+
+    def stop(self) -> None:
+        """The application closes."""
+
+    def on_event(self, event: Any) -> None:
+        """Something happened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something that a person should mend, found while a request was made."""
+
+    message: str
+    hint: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureContext:
+    """What a feature may know of the request that it takes part in."""
+
+    agent: str
+    cwd: Path
+    config_dir: Path
+    """The folder that relative paths of the configuration start at."""
+    tags: Sequence[str] = ()
+    models: Sequence[str] = ()
+    notices: list[Notice] = field(default_factory=list)
+
+    def report(self, message: str, *, hint: str = "", file: str | None = None, line: int | None = None) -> None:
+        """Say that something is wrong, and go on."""
+        self.notices.append(Notice(message=message, hint=hint, file=file, line=line))
+
+
+def options_of(function: Any) -> ToolOptions | None:
+    """What `@tool` says of a function; None when it is not marked."""
+    found = getattr(function, MARK, None)
+    return found if isinstance(found, ToolOptions) else None

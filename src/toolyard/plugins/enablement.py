@@ -1,0 +1,194 @@
+"""Which plugins of an agent are on, and why: every decision carries its reason and what decided it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from toolyard.config.document import Pointer
+    from toolyard.config.layers import Layer
+    from toolyard.core.tool import Json, JsonObject
+    from toolyard.plugins.source import Plugin
+
+__all__ = [
+    "Circumstances",
+    "Decision",
+    "EnablementRules",
+    "asks_each_time",
+    "decide",
+    "ids_of",
+    "read_circumstances",
+    "read_rules",
+]
+
+HOOKS = ("is_enabled", "required_tags", "forbidden_tags", "tags")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Whether a plugin is on."""
+
+    on: bool
+    reason: str
+    pointer: Pointer | None = None
+    """What in the configuration decided it; None when nothing there did."""
+    faulty: bool = False
+    """Whether the plugin was asked and failed to answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnablementRules:
+    """What the configuration and the session say: for each plugin id where it is said."""
+
+    enabled: Mapping[str, Pointer] = field(default_factory=dict)
+    disabled: Mapping[str, Pointer] = field(default_factory=dict)
+    forced: Mapping[str, Pointer] = field(default_factory=dict)
+    chosen: Collection[str] | None = None
+    """The ids that the session's metadata names; None when it names none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What a plugin is told when it is asked whether it is on."""
+
+    config: JsonObject = field(default_factory=dict)
+    tags: Collection[str] = ()
+    models: Sequence[str] = ()
+    context: JsonObject = field(default_factory=dict)
+    provider: str = ""
+    """The id of the provider plugin that the agent uses; the tags of others do not count."""
+
+
+NO_RULES = EnablementRules()
+NOTHING_KNOWN = Circumstances()
+
+
+def read_rules(layers: Sequence[Layer], chosen: Json = None) -> EnablementRules:
+    """The lists of all levels merged; of several that name an id, the broadest level is the one to be shown."""
+    return EnablementRules(
+        enabled=ids_of("enabled_plugins", layers),
+        disabled=ids_of("disabled_plugins", layers),
+        forced=ids_of("force_enabled_plugins", layers),
+        chosen=[id for id in chosen if isinstance(id, str)] if isinstance(chosen, list | tuple) else None,
+    )
+
+
+def read_circumstances(layers: Sequence[Layer], config: JsonObject, context: JsonObject) -> Circumstances:
+    """What an agent's configuration tells its plugins; `layers` are those that `config` was merged from."""
+    tags, model = config.get("tags"), config.get("model")
+    providers = [layer.value.get("provider") for layer in layers if layer.pointer[:1] == ("providers",)]
+    provider = providers[0] if providers else config.get("provider")
+    return Circumstances(
+        config=config,
+        tags=[tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else (),
+        models=[model] if isinstance(model, str) else (),
+        context=context,
+        provider=provider if isinstance(provider, str) else "",
+    )
+
+
+def ids_of(key: str, layers: Sequence[Layer]) -> dict[str, Pointer]:
+    found: dict[str, Pointer] = {}
+    for layer in layers:
+        ids = layer.value.get(key)
+        for index, id in enumerate(ids if isinstance(ids, list) else ()):
+            if isinstance(id, str):
+                found.setdefault(id, (*layer.pointer, key, index))
+    return found
+
+
+def decide(
+    plugins: Sequence[Plugin],
+    rules: EnablementRules = NO_RULES,
+    circumstances: Circumstances = NOTHING_KNOWN,
+) -> dict[str, Decision]:
+    """First what the configuration says, then what the plugins that are on say of themselves, force at last."""
+    decisions = {plugin.id: by_rules(plugin, rules) for plugin in plugins}
+    if any(has_hooks(plugin) for plugin in plugins):
+        tags = frozenset(circumstances.tags).union(*(tags_of(p, circumstances) for p in plugins if decisions[p.id].on))
+        for plugin in plugins:
+            if decisions[plugin.id].on and has_hooks(plugin):
+                decisions[plugin.id] = by_itself(plugin, tags, circumstances) or decisions[plugin.id]
+    for id, pointer in rules.forced.items():
+        if id in decisions:
+            decisions[id] = Decision(on=True, reason="listed in force_enabled_plugins", pointer=pointer)
+    return decisions
+
+
+def by_rules(plugin: Plugin, rules: EnablementRules) -> Decision:
+    """The session's choice, else disabled before enabled before the plugin's default."""
+    if rules.chosen is not None:
+        on = plugin.id in rules.chosen
+        return Decision(on=on, reason=f"{'' if on else 'not '}among the plugins of the session's metadata")
+    if pointer := rules.disabled.get(plugin.id):
+        return Decision(on=False, reason="listed in disabled_plugins", pointer=pointer)
+    if pointer := rules.enabled.get(plugin.id):
+        return Decision(on=True, reason="listed in enabled_plugins", pointer=pointer)
+    if plugin.default_enabled:
+        return Decision(on=True, reason="on by default")
+    return Decision(on=False, reason="off by default; enabled_plugins turns it on")
+
+
+def has_hooks(plugin: Plugin) -> bool:
+    """Whether a plugin has a say of its own, or tags for others that have."""
+    return plugin.instance is not None and any(hasattr(plugin.instance, hook) for hook in HOOKS)
+
+
+def asks_each_time(plugin: Plugin) -> bool:
+    """Whether the answer may change from call to call; tags are those that a plugin was loaded with."""
+    return hasattr(plugin.instance, "is_enabled")
+
+
+def by_itself(plugin: Plugin, tags: frozenset[str], circumstances: Circumstances) -> Decision | None:
+    """What a plugin says of itself; None when it says nothing. Its author's mistakes turn off this plugin alone."""
+    try:
+        return asked(plugin.instance, tags, circumstances)
+    except (Exception, SystemExit) as error:  # whatever the author's code does
+        return Decision(on=False, reason=f"asking it failed: {type(error).__name__}: {error}", faulty=True)
+
+
+def asked(instance: Any, tags: frozenset[str], circumstances: Circumstances) -> Decision | None:
+    if hasattr(instance, "is_enabled"):
+        told = circumstances
+        answer = instance.is_enabled(told.config, tags, told.models, told.context)
+        if isinstance(answer, bool):
+            return Decision(on=answer, reason=f"its is_enabled() says {answer}")
+        if answer is not None:
+            if hasattr(answer, "close"):
+                answer.close()  # a coroutine that nobody awaits would complain of it
+            raise TypeError(f"is_enabled() must return True, False or None, not {type(answer).__name__}")
+    required, forbidden = tags_by(instance, "required_tags"), tags_by(instance, "forbidden_tags")
+    if missing := required - tags:
+        return Decision(on=False, reason=f"needs the tag{quoted(missing)}")
+    if present := forbidden & tags:
+        return Decision(on=False, reason=f"refuses the tag{quoted(present)}")
+    return Decision(on=True, reason="its tags fit") if required or forbidden else None
+
+
+def tags_of(plugin: Plugin, circumstances: Circumstances) -> frozenset[str]:
+    """The tags that a plugin gives others to go by; a provider only where it is the one in use."""
+    if plugin.kind == "provider" and plugin.id != circumstances.provider:
+        return frozenset()
+    try:
+        return tags_by(plugin.instance, "tags")
+    except (Exception, SystemExit):  # said when the plugin itself is asked
+        return frozenset()
+
+
+def tags_by(instance: Any, name: str) -> frozenset[str]:
+    """Tags given as an attribute or by a method; a single one may be a plain string."""
+    given = getattr(instance, name, None)
+    if callable(given):
+        given = given()
+    tags = [given] if isinstance(given, str) else list(given or ())
+    if not all(isinstance(tag, str) for tag in tags):
+        raise TypeError(f"{name} must be strings")
+    return frozenset(tags)
+
+
+def quoted(tags: Iterable[str]) -> str:
+    names = sorted(tags)
+    return f"{'s' if len(names) > 1 else ''} {', '.join(repr(name) for name in names)}"

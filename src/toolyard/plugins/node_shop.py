@@ -1,0 +1,57 @@
+"""Everything that Node tools need, out of a configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolyard.kinds.content_cache import ContentCache
+from toolyard.kinds.node_listing import NodeListing
+from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop, find_node
+from toolyard.plugins.node_manager import NodePolicy
+from toolyard.plugins.node_source import NodeShop
+from toolyard.process.limits import Limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolyard.config.configuration import Configuration
+    from toolyard.process.child import Children
+
+__all__ = ["make_node_shop", "open_listing_cache"]
+
+
+def open_listing_cache(folder: Path | None) -> ContentCache[NodeListing]:
+    """What tools said of themselves, by the content of their packages."""
+    return ContentCache(folder / "node-tools.json" if folder else None, NodeListing)
+
+
+def make_node_shop(
+    configuration: Configuration, children: Children, cache: ContentCache[NodeListing], cache_dir: Path
+) -> NodeShop | None:
+    """The shop of a configuration; None without a Node."""
+    node = find_node()
+    if node is None:
+        return None
+    policy, limits = configuration.policy, configuration.limits
+    conditions = NodeConditions(
+        timeout=policy.node_timeout_seconds,
+        pass_env=tuple(policy.pass_env),
+        limits=Limits(
+            memory_bytes=limits.memory_bytes,
+            file_bytes=limits.file_bytes,
+            open_files=limits.open_files,
+            processes=limits.processes,
+        ),
+    )
+    workshop = NodeWorkshop(node=node, children=children, conditions=conditions, cache=cache)
+    return NodeShop(
+        workshop=workshop,
+        policy=NodePolicy(
+            cache=str(configuration.plugin_cache(cache_dir)),
+            install_deps=policy.node_install_deps,
+            build=policy.node_build,
+            package_manager=policy.node_package_manager,
+            allow_install_scripts=policy.node_allow_install_scripts,
+            build_command=policy.node_build_command,
+        ),
+    )

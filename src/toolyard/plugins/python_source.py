@@ -1,0 +1,201 @@
+"""Python plugins as a source: found, imported into a space of their own, followed through changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.plugins.authored import Author
+from toolyard.plugins.closing import close_plugin
+from toolyard.plugins.git_reference import GitReference
+from toolyard.plugins.import_space import ImportSpace
+from toolyard.plugins.python_entry import import_entries, module_file
+from toolyard.plugins.python_locate import Located, locate
+from toolyard.plugins.python_plugin import adopt
+from toolyard.plugins.repository_spec import PythonClass, PythonRepository
+from toolyard.plugins.tree_stamp import tree_stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.tool import JsonObject
+    from toolyard.plugins.python_workshop import PythonWorkshop
+    from toolyard.plugins.source import Plugin
+
+__all__ = ["PythonSource"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """One version of the author's code."""
+
+    version: Hashable
+    """Equal for code that need not be imported again."""
+    space: ImportSpace | None
+    author: Author
+    targets: Sequence[tuple[str, Any]]
+    """The entries that could be imported, each with what it names."""
+    problems: Sequence[ConfigProblem]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """The plugins of a version for a configuration."""
+
+    code: Imported
+    config: JsonObject
+    plugins: Sequence[Plugin]
+
+
+class PythonSource:
+    """One reference to Python plugins."""
+
+    def __init__(self, spec: PythonClass | PythonRepository, shop: PythonWorkshop) -> None:
+        self.key = spec
+        self.shop = shop
+        self.problems: list[ConfigProblem] = []
+        self._now: Registered | None = None
+        self._file: Path | None = None
+        self._followed: tuple[str, ...] = ()
+        self._seen: tuple[int, JsonObject] | None = None
+        """The state of the files, and the configuration, when they were last looked at; None to look again."""
+        self._loading = asyncio.Lock()
+
+    @property
+    def conditions(self) -> PythonWorkshop:
+        """Where the plugins come from and run."""
+        return self.shop
+
+    @property
+    def file(self) -> Path:
+        """What to name as the origin."""
+        match self.key:
+            case PythonClass(name=name):
+                return self._now.code.author.file if self._now else Path(name)
+            case PythonRepository(origin=GitReference(shown=shown)):
+                return self._file or Path(shown)
+            case PythonRepository(origin=path):
+                return self._file or Path(str(path))
+
+    def again(self, newer: PythonSource) -> PythonSource:
+        """This source, in the place of the one that was made for a configuration that was read again."""
+        self.key, self.shop, self._seen = newer.key, newer.shop, None
+        return self
+
+    def plugins(self) -> Sequence[Plugin]:
+        """The plugins of the last version that could be loaded."""
+        return self._now.plugins if self._now else ()
+
+    def is_current(self) -> bool:
+        """Whether nothing has changed that the plugins are made of."""
+        return self._seen is not None and self._seen == (tree_stamp(self._followed), self.shop.config)
+
+    def load_known(self) -> bool:
+        """Importing runs code, so nothing is known before."""
+        return False
+
+    async def refresh(self) -> bool:
+        """Load again if something has changed; tell whether the plugins did."""
+        if self.is_current():
+            return False
+        before = self._now
+        await self.load()
+        return self._now is not before
+
+    async def load(self) -> None:
+        """Find and import the plugins; what worked before stays when that fails."""
+        async with self._loading:
+            if self.is_current():
+                return
+            where = self.shop.document.position(self.key.pointer)
+            located = await locate(self.key, self.shop, self.shop.document.folder, where)
+            if isinstance(located, list):
+                self._followed = self._followed or self._own_path()
+                self._fail(located)
+            else:
+                self._followed, self._file = located.followed, located.file
+                await self._take(located)
+            self._seen = (tree_stamp(self._followed), self.shop.config)
+
+    async def aclose(self) -> None:
+        """Let the plugins release what they hold, and forget their modules."""
+        now, self._now = self._now, None
+        if now:
+            await release(now)
+
+    async def _take(self, located: Located) -> None:
+        """Use what was found: as it is if it is what we have, else imported or registered anew."""
+        entries = tuple(entry for entry, _ in located.entries)
+        version = (located.roots, entries, tree_stamp(located.followed) if located.in_place else None)
+        before = self._now
+        if before and before.code.version == version and before.config == self.shop.config:
+            self.problems = [*located.notes, *self._shown(before.code.problems, located)]
+            return
+        code = before.code if before and before.code.version == version else await self._import(located, version)
+        after, problems = await self._register(code, located)
+        problems = self._shown([*code.problems, *problems], located)
+        if before and not after.plugins:
+            self._fail(problems)
+            return
+        self._now, self.problems = after, [*located.notes, *problems]
+        if before:
+            await release(before, except_for=code)
+
+    async def _import(self, located: Located, version: Hashable) -> Imported:
+        names = [entry for entry, _ in located.entries]
+        space = await asyncio.to_thread(ImportSpace, located.roots, names) if located.roots else None
+        roots = (*located.roots, *located.originals)
+        limit = self.shop.policy.python_import_timeout_seconds
+        author = Author(roots=roots, limit=limit, file=self.file)
+        targets, problems = await import_entries(located.entries, space, author)
+        if not space and targets and (file := module_file(targets[0][1])):
+            author = replace(author, file=file, roots=(str(file.parent),))
+        return Imported(version=version, space=space, author=author, targets=targets, problems=problems)
+
+    async def _register(self, code: Imported, located: Located) -> tuple[Registered, list[ConfigProblem]]:
+        plugins: list[Plugin] = []
+        problems: list[ConfigProblem] = []
+        timeout = self.shop.policy.python_timeout_seconds
+        for entry, target in code.targets:
+            adopted = await adopt(
+                entry, target, code.author, config=self.shop.config, timeout=timeout, kinds=located.kinds
+            )
+            plugins += adopted.plugins
+            problems += adopted.problems
+        return Registered(code=code, config=self.shop.config, plugins=plugins), problems
+
+    def _fail(self, problems: Sequence[ConfigProblem]) -> None:
+        """Say what is wrong; a version that worked stays in use, and that is said too."""
+        last = "; the last good version stays in use" if self._now else ""
+        self.problems = [replace(problem, message=problem.message + last) for problem in problems]
+
+    def _own_path(self) -> tuple[str, ...]:
+        match self.key:
+            case PythonRepository(origin=str(path)):
+                return (path,)
+        return ()
+
+    def _shown(self, problems: Sequence[ConfigProblem], located: Located) -> list[ConfigProblem]:
+        """The same problems in the author's own files, not in our copies of them."""
+        return [replace(problem, where=problem.where and originally(problem.where, located)) for problem in problems]
+
+
+def originally(where: Any, located: Located) -> Any:
+    for root in located.roots:
+        inside = os.path.relpath(where.file, root)
+        if not inside.startswith(".."):
+            originals = (os.path.join(original, inside) for original in located.originals)
+            return replace(where, file=Path(next(filter(os.path.exists, originals), where.file)))
+    return where
+
+
+async def release(registered: Registered, *, except_for: Imported | None = None) -> None:
+    """End plugins, and forget their modules unless others use them."""
+    for plugin in registered.plugins:
+        await close_plugin(plugin, registered.code.author)
+    if registered.code.space and registered.code is not except_for:
+        registered.code.space.close()

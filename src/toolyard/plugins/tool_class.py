@@ -1,0 +1,153 @@
+"""A class with tools and a state of its own, one for each configuration that it is called with."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolyard.config.problems import ConfigProblem, Position
+from toolyard.core.tool import TextInput
+from toolyard.kinds.python_function import PythonTool, Work
+from toolyard.kinds.python_running import OutOfTime, Raised, is_async
+from toolyard.plugins.authored import fitting_call
+from toolyard.plugins.tool_schemas import SchemaMistake, read_tool_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec
+    from toolyard.kinds.python_context import ToolContext
+    from toolyard.plugins.authored import Author
+
+__all__ = ["ToolClass"]
+
+MOST_STATES = 16
+"""Of how many agents a plugin remembers the state at the same time."""
+ALIASES = {
+    **dict.fromkeys(("name", "tool"), "tool_name"),
+    **dict.fromkeys(("arguments", "args", "input", "parameters", "tool_input"), "payload"),
+    **dict.fromkeys(("ctx", "tool_context"), "context"),
+}
+"""Other names by which authors ask for the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What `init` and `prepare` made of a configuration."""
+
+    config: JsonObject
+    state: Any
+    prepared: Any
+
+
+class ToolClass:
+    """An instance with `get_tool_schemas` and `execute_tool`."""
+
+    def __init__(self, instance: Any, author: Author, *, timeout: float) -> None:
+        self.instance = instance
+        self.author = author
+        self._timeout = timeout
+        self._states: list[State] = []
+        self._making = asyncio.Lock()
+
+    async def tools(self, config: JsonObject, entry: str, where: Position) -> tuple[list[Tool], list[ConfigProblem]]:
+        """The tools for a configuration, and what is wrong with them."""
+        state = await self.state_for(config)
+        if isinstance(state, Raised | OutOfTime):
+            return [], [self.author.problem(state, f"init of '{entry}'")]
+        given = {"state": state.state, "prepared": state.prepared}
+        listed = await self.author.hook(self.instance.get_tool_schemas, given)
+        if isinstance(listed, Raised | OutOfTime):
+            return [], [self.author.problem(listed, f"get_tool_schemas of '{entry}'")]
+        return self._read(listed.value, entry, where)
+
+    def _read(self, listed: Any, entry: str, where: Position) -> tuple[list[Tool], list[ConfigProblem]]:
+        if isinstance(listed, dict) or not isinstance(listed, list | tuple):
+            return [], [mistake(f"get_tool_schemas of '{entry}' gives {type(listed).__name__}, not a list", where)]
+        tools: list[Tool] = []
+        problems: list[ConfigProblem] = []
+        for index, schema in enumerate(listed):
+            spec = read_tool_schema(schema, self._timeout)
+            if isinstance(spec, SchemaMistake):
+                problems.append(mistake(f"tool {index} of '{entry}': {spec}", where))
+            else:
+                callee, code = MethodCallee(self, spec), self.instance.execute_tool
+                tools.append(PythonTool(spec=spec, callee=callee, code=code, roots=self.author.roots))
+        return tools, problems
+
+    async def state_for(self, config: JsonObject) -> State | Raised | OutOfTime:
+        """The state of a configuration, made when it is first asked for."""
+        async with self._making:
+            for known in self._states:
+                if known.config is config or known.config == config:
+                    return known
+            made = await self._make(config)
+            if isinstance(made, State):
+                self._states = [made, *self._states[: MOST_STATES - 1]]
+            return made
+
+    async def _make(self, config: JsonObject) -> State | Raised | OutOfTime:
+        state = await self._optional("init", {"config": config})
+        if isinstance(state, Raised | OutOfTime):
+            return state
+        given = {"config": config, "state": state}
+        hook = "prepare_async" if hasattr(self.instance, "prepare_async") else "prepare"
+        prepared = await self._optional(hook, given)
+        if isinstance(prepared, Raised | OutOfTime):
+            return prepared
+        return State(config=config, state=state, prepared=prepared)
+
+    async def _optional(self, method: str, given: Mapping[str, Any]) -> Any:
+        function: Callable[..., Any] | None = getattr(self.instance, method, None)
+        if function is None:
+            return None
+        outcome = await self.author.hook(function, given)
+        return outcome if isinstance(outcome, Raised | OutOfTime) else outcome.value
+
+
+class MethodCallee:
+    """One tool of a class."""
+
+    def __init__(self, owner: ToolClass, spec: ToolSpec) -> None:
+        self._owner = owner
+        self._spec = spec
+
+    def convert(self, arguments: JsonObject) -> Json:
+        """The object itself; of free text only the text."""
+        return arguments["input"] if isinstance(self._spec.input, TextInput) else dict(arguments)
+
+    async def ready(self, arguments: Any, context: ToolContext) -> Work:
+        """The call of `execute_tool`."""
+        return await self._work(self._owner.instance.execute_tool, arguments, context)
+
+    async def preview(self, arguments: Any, context: ToolContext) -> Work | None:
+        """The call of `preview_tool`, if there is one."""
+        function = getattr(self._owner.instance, "preview_tool", None)
+        return await self._work(function, arguments, context) if function else None
+
+    async def _work(self, function: Callable[..., Any], arguments: Any, context: ToolContext) -> Work:
+        state = await self._owner.state_for(context.config)
+        if isinstance(state, Raised | OutOfTime):
+            error = state.error if isinstance(state, Raised) else TimeoutError("init did not finish")
+            return Work(call=lambda: throw(error), in_loop=False)
+        given = {
+            "tool_name": self._spec.name,
+            "payload": arguments,
+            "state": state.state,
+            "prepared": state.prepared,
+            "context": context,
+            "config": context.config,
+            "emit": context.emit,
+            "call_id": context.call_id,
+        }
+        return Work(call=lambda: fitting_call(function, given, ALIASES)(), in_loop=is_async(function))
+
+
+def throw(error: BaseException) -> None:
+    raise error
+
+
+def mistake(message: str, where: Position) -> ConfigProblem:
+    hint = 'for example [{"type": "function", "function": {"name": …, "description": …, "parameters": {…}}}]'
+    return ConfigProblem(code="plugin_schema", message=message, hint=hint, where=where)

@@ -1,0 +1,258 @@
+"""A child that outlives a call: lines go in and lines come out, until it ends or is ended with its whole tree."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolyard.errors import CannotStart, ProcessError
+from toolyard.process.child import (
+    ANSWER_PATIENCE,
+    MOST_IN_A_PIPE,
+    READ_SIZE,
+    READS_AT_ONCE,
+    read_wait_status,
+)
+from toolyard.process.environment import as_bytes
+from toolyard.process.keeper_link import close_all
+from toolyard.process.limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from pathlib import Path
+
+    from toolyard.process.keeper_link import KeeperLink, Spawned
+
+__all__ = ["Companion", "CompanionEnd", "CompanionRequest", "to_the_end"]
+
+Result = TypeVar("Result")
+GRACE = 0.5
+LONGEST_LINE = 64 << 20
+"""A line that is longer is no message, and is not waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompanionRequest:
+    """What to run and under which conditions."""
+
+    argv: Sequence[str]
+    """The first is the absolute path of the program."""
+    cwd: str | Path
+    env: Mapping[bytes, bytes]
+    extra_env: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    private: bool = False
+    """Whether lines travel by the descriptors 3 (in) and 4 (out), so that nothing it or its children print is in them.
+
+    Standard input is at its end then, and both standard streams are its log.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompanionEnd:
+    """How it ended, with nothing of its tree left."""
+
+    exit_code: int | None = None
+    """As a shell counts; None when it did not even start, or was lost."""
+    signal: int | None = None
+    trouble: str = ""
+    """Why it did not start, or how it was lost."""
+
+    def __str__(self) -> str:
+        if self.trouble:
+            return self.trouble
+        return f"exit code {self.exit_code}" if self.signal is None else f"signal {self.signal}"
+
+
+class Companion:
+    """One running child; exactly one call of `on_end` tells its end."""
+
+    def __init__(
+        self,
+        keeper: KeeperLink,
+        request: CompanionRequest,
+        *,
+        on_line: Callable[[bytes], None],
+        on_log: Callable[[bytes], None],
+        on_end: Callable[[CompanionEnd], None],
+    ) -> None:
+        self.end: CompanionEnd | None = None
+        self._keeper = keeper
+        self._loop = asyncio.get_running_loop()
+        self._on_line, self._on_log, self._on_end = on_line, on_log, on_end
+        self._outbox: deque[memoryview] = deque()
+        self._line: list[bytes] = []
+        self._line_size = 0
+        self._over = asyncio.Event()
+        self._giving_up: asyncio.TimerHandle | None = None
+        self._to_child = self._from_child = self._log = -1
+        self._spawned = self._start(request)
+        self._watching = self._loop.create_task(self._watch())
+
+    def send(self, line: bytes) -> None:
+        """Write a line, at once or as soon as the child takes more; one that has ended gets nothing."""
+        if self._to_child >= 0:
+            self._outbox.append(memoryview(line + b"\n"))
+            if len(self._outbox) == 1:
+                self._flush()
+
+    def kill(self, *, grace: float = GRACE) -> None:
+        """Ask its whole tree to end, and make it after `grace` seconds; a keeper that does not is ended itself."""
+        if self.end is None:
+            self._spawned.kill(grace=grace)
+            self._giving_up = self._giving_up or self._loop.call_later(grace + ANSWER_PATIENCE, self._keeper.give_up)
+
+    async def aclose(self, *, grace: float = GRACE) -> None:
+        """Kill it and see it gone."""
+        self.kill(grace=grace)
+        await to_the_end(self._over.wait())
+
+    def _start(self, request: CompanionRequest) -> Spawned:
+        """Open the pipes and ask for the child; nothing is open when that fails."""
+        theirs = self._open_pipes(request.private)
+        try:
+            argv = [as_bytes(word) for word in request.argv]
+            extra_env = {as_bytes(name): as_bytes(value) for name, value in request.extra_env.items()}
+            cwd, limits = os.fsencode(request.cwd), request.limits.as_rlimits()
+            spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=theirs)
+        except (ProcessError, UnicodeEncodeError) as error:
+            close_all((*theirs.values(), self._to_child, self._from_child, self._log))
+            if isinstance(error, ProcessError):
+                raise
+            raise CannotStart(f"program: an argument is not text: {error}", errno=errno.EINVAL) from error
+        self._loop.add_reader(self._from_child, self._read_lines)
+        self._loop.add_reader(self._log, self._read_log)
+        return spawned
+
+    def _open_pipes(self, private: bool) -> dict[int, int]:
+        """Our ends, and those of the child by the numbers it knows them by.
+
+        The keeper itself holds at least two descriptors from 3 on, so that none of those that it passes on has the
+        number of another's target.
+        """
+        opened: list[int] = []
+        try:
+            for _ in range(3):
+                opened += os.pipe()
+            second_log = [os.dup(opened[-1])] if private else []
+        except OSError as error:
+            close_all(opened)
+            raise CannotStart(f"streams: {error.strerror}", errno=error.errno or 0) from error
+        its_input, self._to_child, self._from_child, its_output, self._log, its_log = opened
+        for fd in (self._to_child, self._from_child, self._log):
+            os.set_blocking(fd, False)
+        if not private:
+            return {0: its_input, 1: its_output, 2: its_log}
+        return {1: its_log, 2: second_log[0], 3: its_input, 4: its_output}
+
+    async def _watch(self) -> None:
+        """Wait for the end, take what it said last, and tell."""
+        try:
+            ended = await self._spawned.ended()
+            exit_code, signal = read_wait_status(ended.wait_status) if ended else (None, None)
+            end = CompanionEnd(exit_code=exit_code, signal=signal)
+        except ProcessError as error:
+            end = CompanionEnd(trouble=str(error))
+        if self._giving_up:
+            self._giving_up.cancel()
+        try:
+            self._drain()
+        finally:
+            self._close()
+            self.end = end
+            self._over.set()
+            self._on_end(end)
+
+    def _flush(self) -> None:
+        while self._outbox:
+            try:
+                sent = os.write(self._to_child, self._outbox[0])
+            except BlockingIOError:
+                self._loop.add_writer(self._to_child, self._flush)
+                return
+            except OSError:  # it does not listen any more; its end is told in its own time
+                self._outbox.clear()
+                break
+            if sent < len(self._outbox[0]):
+                self._outbox[0] = self._outbox[0][sent:]
+            else:
+                self._outbox.popleft()
+        self._loop.remove_writer(self._to_child)
+
+    def _read_lines(self) -> None:
+        """Read several times in a row, so that much output costs few turns of the loop but never starves it."""
+        for _ in range(READS_AT_ONCE):
+            data = read_some(self._from_child)
+            if data is None:
+                return
+            if not data:
+                self._loop.remove_reader(self._from_child)
+                self.kill()  # one that cannot answer is of no use
+                return
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        """Cut what has come into lines."""
+        *whole, rest = data.split(b"\n")
+        for piece in whole:
+            line = b"".join((*self._line, piece)) if self._line else piece
+            self._line, self._line_size = [], 0
+            self._on_line(line)
+        if rest:
+            self._line.append(rest)
+            self._line_size += len(rest)
+        if self._line_size > LONGEST_LINE:
+            self._line, self._line_size = [], 0
+            self.kill()
+
+    def _read_log(self) -> None:
+        data = read_some(self._log)
+        if data:
+            self._on_log(data)
+        elif data is not None:
+            self._loop.remove_reader(self._log)
+
+    def _drain(self) -> None:
+        """Take what is still in the pipes, and no more: something that could not be killed may write for ever."""
+        for fd, take in ((self._from_child, self._take), (self._log, self._on_log)):
+            for _ in range(MOST_IN_A_PIPE // READ_SIZE + 1):
+                data = read_some(fd)
+                if not data:
+                    break
+                take(data)
+
+    def _close(self) -> None:
+        for fd in (self._from_child, self._log):
+            self._loop.remove_reader(fd)
+        self._loop.remove_writer(self._to_child)
+        close_all((self._to_child, self._from_child, self._log))
+        self._to_child = self._from_child = self._log = -1
+        self._outbox.clear()
+
+
+async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Finish what must be finished; a cancellation, be it the first or the tenth, is raised only then."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        raise cancelled
+    return task.result()
+
+
+def read_some(fd: int) -> bytes | None:
+    """What there is; nothing at the end, None when there is nothing yet."""
+    try:
+        return os.read(fd, READ_SIZE)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""

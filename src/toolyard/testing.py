@@ -1,0 +1,118 @@
+"""For plugin authors' own tests: a plugin on the real call path, with no configuration file and no model.
+
+from toolyard.testing import open_plugin
+
+async def test_it_counts():
+    async with open_plugin(count_words) as plugin:
+        assert (await plugin.call("count_words", {"text": "one two"})).text == "2"
+"""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.core.events import OutputChunk
+from toolyard.core.tool import ToolCall
+from toolyard.plugins.authored import Author
+from toolyard.plugins.closing import close_plugin
+from toolyard.plugins.python_plugin import adopt
+from toolyard.runtime.invoke import CallSettings, Invoker
+from toolyard.runtime.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.events import Event
+    from toolyard.core.tool import JsonObject, Tool, ToolResult, ToolSpec
+    from toolyard.plugins.source import Plugin
+
+__all__ = ["PluginBench", "open_plugin"]
+
+OUTPUT_LIMIT = 1 << 20
+
+
+class NoAudit:
+    """Records nothing: trying a plugin out is not running an agent."""
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PluginBench:
+    """A plugin that can be called."""
+
+    plugins: Sequence[Plugin]
+    problems: Sequence[ConfigProblem]
+    config: JsonObject
+    cwd: Path
+    events: list[Event] = field(default_factory=list)
+    """Everything that happened during calls."""
+
+    @property
+    def specs(self) -> dict[str, ToolSpec]:
+        """The tools by name."""
+        return {tool.spec.name: tool.spec for plugin in self.plugins for tool in plugin.tools}
+
+    @property
+    def partial_output(self) -> str:
+        """What was emitted or printed during calls."""
+        return "".join(event.text for event in self.events if isinstance(event, OutputChunk))
+
+    async def call(self, name: str, arguments: JsonObject | str) -> ToolResult:
+        """Call a tool as a model would."""
+        return await self._invoker().call(ToolCall(id="test", name=name, arguments=arguments), self._settings(), self)
+
+    async def preview(self, name: str, arguments: JsonObject | str) -> str | ToolResult:
+        """What a call would do."""
+        return await self._invoker().preview(ToolCall(id="test", name=name, arguments=arguments), self._settings())
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    async def find(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return next((tool for plugin in self.plugins for tool in plugin.tools if tool.spec.name == name), None)
+
+    def names(self) -> Sequence[str]:
+        """The names there are."""
+        return list(self.specs)
+
+    def _invoker(self) -> Invoker:
+        return Invoker(tools=self, audit=NoAudit(), redactor=Redactor({}))
+
+    def _settings(self) -> CallSettings:
+        return CallSettings(session="test", cwd=self.cwd, config=self.config, output_limit=OUTPUT_LIMIT)
+
+
+@asynccontextmanager
+async def open_plugin(
+    target: Any, *, config: JsonObject | None = None, cwd: Path | None = None, timeout: float = 60
+) -> AsyncIterator[PluginBench]:
+    """A function, a class, an instance or a module as the plugin that it is; what is wrong with it is in `problems`."""
+    file = source_of(target)
+    author = Author(roots=(str(file.parent),), limit=timeout, file=file)
+    entry = getattr(target, "__name__", type(target).__name__)
+    adopted = await adopt(entry, target, author, config=config or {}, timeout=timeout)
+    bench = PluginBench(plugins=adopted.plugins, problems=adopted.problems, config=config or {}, cwd=cwd or Path.cwd())
+    try:
+        yield bench
+    finally:
+        for plugin in adopted.plugins:
+            await close_plugin(plugin, author)
+
+
+def source_of(target: Any) -> Path:
+    """The file that a plugin is written in, where it is written in one."""
+    try:
+        return Path(inspect.getsourcefile(target if hasattr(target, "__name__") else type(target)) or ".")
+    except TypeError:
+        return Path(".")

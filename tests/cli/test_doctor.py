@@ -1,0 +1,110 @@
+"""`toolyard doctor`: is everything there that tools need?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support import CommandLine
+
+PROGRAMS = ["python", "bash", "git", "node", "npm", "uv", "bubblewrap"]
+
+
+def rows(toolyard: CommandLine, *options: str, **how) -> dict[str, dict[str, str]]:
+    return {row["check"]: row for row in toolyard(*options, "doctor", "--json", **how).json}
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_every_row_is_ok_a_warning_or_a_failure_with_what_to_type_next(toolyard: CommandLine):
+    found = rows(toolyard)
+    assert [*found] == [*PROGRAMS, "configuration", "plugin cache", "sessions", "audit log", "providers"]
+    assert {row["status"] for row in found.values()} <= {"ok", "warning", "failure"}
+    assert all(row["hint"] for row in found.values() if row["status"] != "ok")
+    assert found["python"]["status"] == found["bash"]["status"] == found["configuration"]["status"] == "ok"
+    table = toolyard("doctor")
+    assert table.code == 0
+    assert [line.split()[0] for line in table.out.splitlines() if "hint:" not in line] == [
+        row["status"] for row in found.values()
+    ]
+
+
+def test_what_is_missing_is_a_warning_and_without_bash_it_is_a_failure(toolyard: CommandLine, tmp_path):
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    toolyard.config()
+    ran = toolyard("doctor", "--json", env={"PATH": str(nothing)})
+    found = {row["check"]: row for row in ran.json}
+    assert ran.code == 1
+    assert found["bash"]["status"] == "failure"
+    assert {found[name]["status"] for name in PROGRAMS[2:]} == {"warning"}
+    assert "needed for Node tools" in found["node"]["detail"]
+    assert found["node"]["hint"].endswith("nodejs")
+
+
+def test_a_version_that_is_too_old_or_unknown_is_said(toolyard: CommandLine, tmp_path):
+    program(tmp_path / "bin", "node", "echo v16.20.2")
+    program(tmp_path / "bin", "git", "exit 3")
+    program(tmp_path / "bin", "npm", "echo 11.4.2")
+    found = rows(toolyard, env={"PATH": f"{tmp_path / 'bin'}:{toolyard.env['PATH']}"})
+    assert (found["node"]["status"], found["git"]["status"], found["npm"]["status"]) == ("warning", "warning", "ok")
+    assert "16.20.2" in found["node"]["detail"]
+    assert "at least 18" in found["node"]["detail"]
+    assert found["npm"]["detail"] == f"11.4.2 ({tmp_path / 'bin' / 'npm'})"
+
+
+def test_problems_of_the_configuration_are_counted(toolyard: CommandLine):
+    toolyard.config("bash:missing.bash", plugin=[])
+    ran = toolyard("doctor")
+    assert ran.code == 1
+    assert "toolyard.json: 1 error, 1 warning" in ran.out
+    assert "hint: toolyard config check" in ran.out
+    toolyard.file("toolyard.json", "{")
+    assert rows(toolyard)["configuration"]["status"] == "failure"
+
+
+def test_folders_that_cannot_be_written_to_are_failures(toolyard: CommandLine):
+    file = toolyard.file("a-file", "")
+    toolyard.config(plugin_cache_dir="a-file/cache")
+    found = rows(toolyard, "--sessions", str(file / "sessions"))
+    for check in ("plugin cache", "sessions", "audit log"):
+        assert found[check]["status"] == "failure"
+        assert f"{file} is not a folder" in found[check]["detail"]
+
+
+def test_a_plugin_cache_is_made_when_it_is_needed(toolyard: CommandLine):
+    toolyard.config(plugin_cache_dir="cache/plugins")
+    found = rows(toolyard)["plugin cache"]
+    assert (found["status"], found["detail"]) == (
+        "ok",
+        f"{toolyard.folder}/cache/plugins (made when it is needed)",
+    )
+    assert not (toolyard.folder / "cache").exists(), "looking changes nothing"
+
+
+def test_keys_of_providers_are_present_or_not_and_never_shown(toolyard: CommandLine):
+    providers = {
+        "one": {"api_key": "${env:ONE_API_KEY}"},
+        "two": {"api_key": "${env:TWO_API_KEY}", "model": "m"},
+        "three": {"auth_token": "literal-secret"},
+        "local": {"model": "m"},
+    }
+    toolyard.config(providers=providers)
+    ran = toolyard("doctor", "--json", env={"ONE_API_KEY": "very-secret"})
+    found = {row["check"]: row for row in ran.json}
+    assert found["providers.one.api_key"] == {
+        "check": "providers.one.api_key",
+        "status": "ok",
+        "detail": "is set",
+        "hint": "",
+    }
+    assert (found["providers.two.api_key"]["status"], found["providers.two.api_key"]["hint"]) == (
+        "warning",
+        "export TWO_API_KEY=…",
+    )
+    assert found["providers.three.auth_token"]["status"] == "ok"
+    assert not any(name.startswith("providers.local") for name in found)
+    assert "secret" not in ran.out + ran.err

@@ -1,0 +1,257 @@
+"""Every kind of tool, as one row each: who can write a tool of that kind that behaves in a given way.
+
+A new kind is a function that writes its tools and a row in `KINDS`. Where a kind cannot behave so by its nature, its
+row says why, and the tests of that behaviour are left out for it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from support import need
+from toolyard.core.tool import Failure, ToolResult
+from yard import STRING, Yard
+
+Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log"]
+"""What a tool does with its argument `value`, in a folder of the test's own:
+
+echo   prints the value
+fail   prints `broken` where its kind prints complaints, and fails with 3
+hang   starts what it can that would outlive it, writes the ids of all its processes to `pids`, then a line to the pipe
+       `here`, and never ends
+flood  prints HEAD, some megabytes, and TAIL
+crash  is ended by SIGKILL
+leak   prints what is in the file `secret`
+read   reads standard input to its end and prints `rest:` and how many bytes that was, beyond its arguments
+meet   writes the value as a line to the pipe `here`, waits until the file `go` is there, then prints the value
+log    appends the value as a line to the file `log`
+"""
+FLOOD = 3_000_000
+SCHEMA = {"type": "object", "properties": {"value": {**STRING, "description": "A text."}}, "required": ["value"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A tool that was written: how it is loaded, and how it is called."""
+
+    plugin: Any
+    arguments: Callable[[str], dict[str, Any]]
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Other keys of the configuration."""
+
+
+class Writer(Protocol):
+    """What a kind has to offer to the suite."""
+
+    def __call__(self, yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+        """Write a tool that behaves so and may take `limit` seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A row: the kind's name in audit lines, its writer, and how it differs in what the call path leaves to it."""
+
+    name: str
+    write: Writer
+    id: str = ""
+    """What tests call it; the name unless several rows share one."""
+    tool: str = "probe"
+    said: Callable[[ToolResult], str] = lambda result: result.text
+    """What the tool itself printed, out of a result."""
+    failure: Failure | None = "exit_code"
+    """What a failure counts as."""
+    exit_code: int | None = 3
+    killed: int | None = 137
+    """The exit code of a tool that SIGKILL ended."""
+    processes: int = 4
+    """How many processes one that hangs has."""
+    streams: bool = True
+    """Whether what it prints is heard while it runs."""
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    """What the kind cannot do by its nature, and why: `side_by_side`, or a behaviour."""
+
+    def __str__(self) -> str:
+        return self.id or self.name
+
+
+BASH: dict[Behaviour, str] = {
+    "echo": 'printf %s "$value"',
+    "fail": "echo broken >&2; exit 3",
+    "hang": """
+      echo "$BASHPID" >>@/pids
+      sleep 300 & echo $! >>@/pids
+      setsid sleep 300 & echo $! >>@/pids
+      (setsid bash -c 'echo $$ >>"$0"; exec sleep 300' @/pids &)
+      until [ "$(wc -l <@/pids)" = 4 ]; do sleep 0.05; done
+      echo ready >@/here
+      while :; do sleep 300; done""",
+    "flood": f"printf HEAD; head -c {FLOOD} /dev/zero | tr '\\0' x; printf TAIL",
+    "crash": "kill -9 $$",
+    "leak": "cat @/secret",
+    "read": 'printf "rest:%d" "$(wc -c)"',
+    "meet": """
+      printf '%s\\n' "$value" >@/here
+      until [ -e @/go ]; do sleep 0.1; done
+      printf %s "$value" """,
+    "log": 'printf "%s\\n" "$value" >>@/log',
+}
+"""Every behaviour for kinds that run bash, with @ for the test's folder."""
+
+
+def bash_code(yard: Yard, behaviour: Behaviour) -> str:
+    return BASH[behaviour].replace("@", shlex.quote(str(yard.folder)))
+
+
+def value_argument(value: str) -> dict[str, Any]:
+    return {"value": value}
+
+
+def write_bash_script(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    yard.tool(run=f"value=$2\n{bash_code(yard, behaviour)}", properties=SCHEMA["properties"], required=["value"])
+    return Written(plugin="bash:probe.bash", arguments=value_argument, policy={"bash_timeout_seconds": limit})
+
+
+def write_bash_comments(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    declared = "# @describe A probe.\n# @option --value! A text."
+    yard.file("probe.bash", f"{declared}\nmain() {{\nvalue=$argc_value\n{bash_code(yard, behaviour)}\n}}\n")
+    return Written(plugin="bash:probe.bash", arguments=value_argument, policy={"bash_timeout_seconds": limit})
+
+
+def write_manifest(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    reading = 'import json, sys; sys.stdout.write(json.load(sys.stdin)["value"])'
+    value = f"value=$({shlex.quote(sys.executable)} -c {shlex.quote(reading)})"
+    command = [yard.program("probe", f"set -e\n{value}\n{bash_code(yard, behaviour)}")]
+    entry = {"name": "probe", "description": "A probe.", "schema": SCHEMA, "command": command}
+    yard.manifest({**entry, "timeoutSec": int(limit)})
+    return Written(plugin="manifest:tools.json", arguments=value_argument)
+
+
+def write_shell_command(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    code = bash_code(yard, behaviour)
+    return Written(
+        plugin="shell:command",
+        arguments=lambda value: {"command": f"value={shlex.quote(value)}\n{code}", "timeout": limit},
+    )
+
+
+def write_shell_session(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    # In a subshell, so that `exit` is the command's own and not the session's.
+    code = f"(\n{bash_code(yard, behaviour)}\n)"
+    return Written(
+        plugin={"shell_session": {"timeout_seconds": limit}},
+        arguments=lambda value: {"command": f"value={shlex.quote(value)}\n{code}"},
+    )
+
+
+NODE: dict[Behaviour, str] = {
+    "echo": "context.write(value)",
+    "fail": "throw new Error('broken')",
+    "hang": """
+      const pids = [process.pid, child.spawn("sleep", ["300"]).pid];
+      pids.push(child.spawn("setsid", ["sleep", "300"]).pid);
+      pids.push(child.spawn("sleep", ["300"], { detached: true, stdio: "ignore" }).pid);
+      fs.writeFileSync("@/pids", pids.join("\\n") + "\\n");
+      fs.writeFileSync("@/here", "ready\\n");
+      await new Promise(() => {})""",
+    "flood": f"context.write('HEAD'); await context.write('x'.repeat({FLOOD})); context.write('TAIL')",
+    "crash": "process.kill(process.pid, 'SIGKILL'); await new Promise(() => {})",
+    "leak": "context.write(fs.readFileSync('@/secret', 'utf8'))",
+    "read": "let n = 0; for await (const piece of process.stdin) n += piece.length; context.write(`rest:${n}`)",
+    "meet": """
+      fs.writeFileSync("@/here", `${value}\\n`);
+      while (!fs.existsSync("@/go")) await new Promise((go) => setTimeout(go, 100));
+      context.write(value)""",
+    "log": "fs.appendFileSync('@/log', `${value}\\n`)",
+}
+"""The same in JavaScript."""
+
+
+def write_node(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    need("node")
+    code = NODE[behaviour].replace("@", str(yard.folder))
+    head = "import child from 'node:child_process';\nimport fs from 'node:fs';\n"
+    tool = f"description: 'A probe.', parameters: {json.dumps(SCHEMA)}, async run({{ value }}, context) {{\n{code}\n}}"
+    yard.file("probe.mjs", f"{head}export default {{ {tool} }};\n")
+    return Written(plugin="node:probe.mjs", arguments=value_argument, policy={"node_timeout_seconds": limit})
+
+
+PYTHON: dict[Behaviour, str] = {
+    "echo": "return value",
+    "fail": 'raise ToolError("broken")',
+    "hang": """
+    say(HERE, "ready")
+    await asyncio.sleep(3600)""",
+    "flood": f'return "HEAD" + "x" * {FLOOD} + "TAIL"',
+    "leak": 'return (FOLDER / "secret").read_text()',
+    "read": 'return f"rest:{len(sys.stdin.read())}"',
+    "meet": """
+    say(HERE, value)
+    while not (FOLDER / "go").exists():
+        await asyncio.sleep(0.05)
+    return value""",
+    "log": 'say(FOLDER / "log", value)',
+}
+
+
+def write_python(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    code = PYTHON[behaviour]
+    yard.file(
+        "probe.py",
+        f"""
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+from toolyard.plugins.contract import ToolError, tool
+
+FOLDER = Path({str(yard.folder)!r})
+HERE = FOLDER / "here"
+
+def say(path, text):
+    with path.open("a") as file:
+        file.write(text + "\\n")
+
+@tool
+async def probe(value: Annotated[str, "A text."]):
+    "A probe."
+    {code}
+""",
+    )
+    return Written(plugin="path:probe.py", arguments=value_argument, policy={"python_timeout_seconds": limit})
+
+
+def printed(result: ToolResult) -> str:
+    return str((result.data or {})["stdout"])
+
+
+KINDS = [
+    Kind(name="bash_script", write=write_bash_script),
+    Kind(name="bash_script", write=write_bash_comments, id="bash_comments"),
+    Kind(name="manifest_command", write=write_manifest),
+    # An error that is thrown has no code of its own.
+    Kind(name="node_module", write=write_node, exit_code=1),
+    # An exit code is an answer there, whatever it is.
+    Kind(name="shell_command", write=write_shell_command, tool="shell", said=printed, failure=None),
+    Kind(
+        name="shell_session",
+        write=write_shell_session,
+        tool="bash",
+        cannot={"side_by_side": "one shell runs one command at a time"},
+    ),
+    Kind(
+        name="python",
+        write=write_python,
+        exit_code=1,
+        processes=0,
+        streams=False,
+        cannot={
+            "crash": "it is part of the application, and ends with it",
+        },
+    ),
+]

@@ -1,0 +1,190 @@
+"""What holds for every tool, whatever its kind: the same assertions for all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from contract.bench import Bench
+from contract.kinds import FLOOD
+from support import Signpost, is_alive
+from toolyard.permissions.verdict import Verdict
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = (2, 4, 8, 16, 32)
+"""Seconds after which a tool that hangs is ended; a loaded machine may need more than a few to start its processes."""
+TWENTY = [f"value-{number}" for number in range(20)]
+
+
+class Never:
+    """Rules that allow nothing."""
+
+    async def decide(self, request):
+        return Verdict(decision="deny", reason="the test says no", rule="never")
+
+
+async def test_success(bench: Bench):
+    async with bench.tool("echo") as tool:
+        result = await tool("hello")
+    assert (bench.said(result), result.failure) == ("hello", None)
+    assert result.exit_code in (0, None)
+    assert result.truncated is None
+
+
+async def test_failure_says_why_and_what_comes_after_it_works(bench: Bench):
+    async with bench.tool("fail") as tool:
+        for _ in range(2):
+            result = await tool()
+            assert (result.failure, result.exit_code) == (bench.kind.failure, bench.kind.exit_code)
+            assert "broken" in result.text
+
+
+async def test_a_tool_past_its_time_is_ended_with_all_that_it_started(bench: Bench, here: Signpost):
+    for limit in LIMITS:
+        async with bench.tool("hang", limit=limit) as tool:
+            result = await tool()
+            pids = bench.pids()
+            assert result.failure == "timeout"
+            assert [pid for pid in pids if is_alive(pid)] == [], "while the application goes on"
+        if len(pids) == bench.kind.processes:
+            break
+        (bench.yard.folder / "pids").unlink(missing_ok=True)
+    assert len(pids) == bench.kind.processes
+    assert bench.yard.audit()[-1]["timed_out"] is True
+
+
+async def test_a_cancelled_call_has_one_result_and_nothing_of_it_goes_on(bench: Bench, here: Signpost):
+    cancelled = asyncio.Event()
+    async with bench.tool("hang") as tool:
+        turn = asyncio.create_task(tool.turn(["the call"], cancelled))
+        await asyncio.to_thread(here.wait)
+        cancelled.set()
+        results = await turn
+        assert {id: result.failure for id, result in results.items()} == {"the call": "cancelled"}
+        assert bench.finished() == ["the call"]
+        assert len(bench.pids()) == bench.kind.processes
+        assert [pid for pid in bench.pids() if is_alive(pid)] == []
+    assert [line["failure"] for line in bench.yard.audit() if line["event"] == "end"] == ["cancelled"]
+
+
+async def test_nothing_of_a_tool_outlives_the_application(bench: Bench, here: Signpost):
+    async with bench.tool("hang") as tool:
+        call = asyncio.create_task(tool())
+        await asyncio.to_thread(here.wait)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    assert [pid for pid in bench.pids() if is_alive(pid)] == []
+
+
+async def test_huge_output_keeps_its_head_and_its_tail(bench: Bench):
+    async with bench.tool("flood", output={"limit_bytes": 10_000}) as tool:
+        result = await tool()
+    assert result.failure is None
+    assert "HEADxxx" in result.text
+    assert "xxxTAIL" in result.text
+    assert len(result.text.encode()) <= 10_000 + 1024
+    assert result.truncated is not None
+    assert FLOOD - 10_000 <= result.truncated.omitted_bytes <= FLOOD
+    assert bench.yard.audit()[-1]["truncated"] is True
+
+
+@pytest.mark.parametrize("arguments", [{}, {"value": ["x"], "command": ["x"]}, "{broken", "[]", '"text"'], ids=str)
+async def test_arguments_that_do_not_fit_are_refused_and_nothing_runs(bench: Bench, arguments):
+    async with bench.tool("log") as tool:
+        refused = await tool.call_with(arguments)
+        assert refused.failure == "invalid_arguments"
+        assert refused.text
+        assert bench.yard.log() == []
+        assert [line["event"] for line in bench.yard.audit()] == ["end"], "nothing was begun"
+        await tool("fits")
+    assert bench.yard.log() == ["fits"]
+
+
+async def test_arguments_may_be_the_text_that_a_model_wrote(bench: Bench):
+    async with bench.tool("echo") as tool:
+        arguments = json.dumps(tool.written.arguments("größe 😀"), indent=1)
+        assert bench.said(await tool.call_with(arguments)) == "größe 😀"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["größe", "日本語 テスト", "😀👩‍👩‍👧", "e\u0301 combining", "\"quotes\" 'and' \\ $HOME `id` * ;", "a\nb\n\n c"],
+)
+async def test_text_arrives_and_comes_back_character_by_character(bench: Bench, text):
+    async with bench.tool("echo") as tool:
+        assert bench.said(await tool(text)) == text
+
+
+async def test_twenty_calls_at_once_are_answered_each_with_its_own_in_their_order(bench: Bench):
+    async with bench.tool("echo") as tool:
+        results = await tool.turn(TWENTY)
+    assert [(id, bench.said(result)) for id, result in results.items()] == [(value, value) for value in TWENTY]
+    assert sorted(bench.finished()) == sorted(TWENTY)
+
+
+@pytest.mark.ability("side_by_side")
+async def test_twenty_calls_run_side_by_side(bench: Bench, here: Signpost):
+    async with bench.tool("meet") as tool:
+        turn = asyncio.create_task(tool.turn(TWENTY))
+        arrived: list[str] = []
+        while len(arrived) < len(TWENTY):
+            arrived += (await asyncio.to_thread(here.wait)).split()
+        assert sorted(arrived) == sorted(TWENTY), "all of them are running now"
+        (bench.yard.folder / "go").touch()
+        results = await turn
+    assert {id: bench.said(result) for id, result in results.items()} == {value: value for value in TWENTY}
+
+
+@pytest.mark.ability("crash")
+async def test_a_tool_that_is_killed_is_an_answer_and_the_next_call_works(bench: Bench):
+    async with bench.tool("crash") as tool:
+        for _ in range(2):
+            result = await tool()
+            assert (result.failure, result.exit_code) == (bench.kind.failure, bench.kind.killed)
+            assert result.text
+    assert [line["exit"] for line in bench.yard.audit() if line["event"] == "end"] == [bench.kind.killed] * 2
+
+
+async def test_a_line_is_on_disk_before_the_run_and_one_after_it(bench: Bench, here: Signpost):
+    async with bench.tool("meet") as tool:
+        turn = asyncio.create_task(tool.turn(["the call"]))
+        await asyncio.to_thread(here.wait)
+        (start,) = bench.yard.audit()
+        (bench.yard.folder / "go").touch()
+        await turn
+    before, end = bench.yard.audit()
+    assert (start, start["event"], end["event"]) == (before, "start", "end")
+    for line in (start, end):
+        assert (line["call_id"], line["tool"], line["kind"]) == ("the call", bench.kind.tool, bench.kind.name)
+        assert (line["decision"], line["rule"], line["cwd"]) == ("allow", "allow-all", str(bench.yard.folder))
+        assert "argv" in line or "command" in line
+    assert (end["failure"], end["timed_out"], end["bytes_out"]) == (None, False, len("the call"))
+
+
+async def test_secrets_are_in_no_result_no_event_and_no_record(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SOME_TOKEN", "tok-1234567890")
+    bench.yard.file("secret", "it is tok-1234567890, look")
+    async with bench.tool("leak") as tool:
+        result = await tool()
+    assert "it is [redacted SOME_TOKEN], look" in result.text
+    assert bench.yard.streamed() == ("it is [redacted SOME_TOKEN], look" if bench.kind.streams else "")
+    for place in (result, bench.yard.events, bench.yard.audit()):
+        assert "tok-1234567890" not in repr(place)
+
+
+@pytest.mark.ability("read")
+async def test_standard_input_is_at_its_end(bench: Bench):
+    async with bench.tool("read") as tool:
+        assert bench.said(await tool()).strip() == "rest:0"
+
+
+async def test_a_call_that_is_not_allowed_runs_nothing(bench: Bench):
+    async with bench.tool("log", options={"permissions": Never()}) as tool:
+        assert (await tool()).failure == "denied"
+    assert bench.yard.log() == []
+    (line,) = bench.yard.audit()
+    assert (line["event"], line["decision"], line["rule"]) == ("end", "deny", "never")

@@ -1,0 +1,187 @@
+"""Asking is a protocol: a question, an answer that is bound to it, and no answer means no."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from support import PATIENCE
+from toolyard.permissions.approval import ApprovalDesk
+from toolyard.permissions.grants import default_grants_file
+from toolyard.permissions.verdict import Answer
+from yard import Yard
+
+pytestmark = pytest.mark.anyio
+ASK = {"preset": "ask-everything", "deny": ["rm **"]}
+
+
+@pytest.fixture
+def yard(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Yard(tmp_path)
+
+
+class Person:
+    """Answers as it is told, and remembers what it was asked."""
+
+    def __init__(self, **answer):
+        self.answer = answer
+        self.asked = []
+
+    async def approve(self, request, verdict):
+        self.asked.append((request, verdict))
+        return Answer(**{"allowed": True, "reason": "said so", **self.answer})
+
+
+async def run(app, command):
+    return await asyncio.wait_for(app.call_tool("shell", {"command": command}), PATIENCE)
+
+
+async def test_a_question_has_all_that_an_answer_needs_and_a_no_reaches_the_model(yard):
+    desk = ApprovalDesk()
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=desk) as app:
+        call = asyncio.ensure_future(run(app, "ls \u202e | cat > out"))
+        question = await asyncio.wait_for(anext(desk.questions()), PATIENCE)
+        assert question.tool == "shell"
+        assert question.command == "ls \\u{202e} | cat > out", "nothing can hide what is approved"
+        assert {part.kind for part in question.parts} == {"command", "redirection", "doubt"}
+        assert question.offers == (), "a line that cannot be proven cannot be allowed for good"
+        assert json.dumps(question.as_mapping())
+        assert desk.pending() == [question]
+        assert desk.refuse(question, reason="not that way")
+        assert "not that way" in (await call).text
+        assert not desk.refuse(question, reason="again"), "an answer comes too late"
+    assert desk.pending() == []
+
+
+async def test_an_answer_holds_for_one_call_and_no_other(yard):
+    desk = ApprovalDesk()
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=desk) as app:
+        questions = desk.questions()
+        first, second = (asyncio.ensure_future(run(app, "echo same")) for _ in range(2))
+        one, two = await anext(questions), await anext(questions)
+        assert one.fingerprint != two.fingerprint
+        assert desk.allow(one)
+        assert (await first).ok
+        assert not second.done()
+        assert desk.refuse(two, reason="once is enough")
+        assert (await second).failure == "denied"
+
+
+@pytest.mark.parametrize("bound_to", ["", "0" * 64])
+async def test_an_answer_for_another_call_is_none(yard, bound_to):
+    person = Person(bound_to=bound_to)
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=person) as app:
+        refused = await run(app, "echo x")
+    assert refused.failure == "denied"
+    assert "another call" in refused.text
+
+
+async def test_no_answer_in_time_means_no(yard):
+    config = yard.config("shell:command", permissions={**ASK, "ask_timeout_seconds": 0.05})
+    async with yard.open(config, approver=ApprovalDesk()) as app:
+        refused = await run(app, "echo x")
+    assert refused.failure == "denied"
+    assert "nobody answered within 0.05 seconds" in refused.text
+
+
+async def test_an_approver_that_breaks_means_no(yard):
+    class Broken:
+        async def approve(self, request, verdict):
+            raise RuntimeError("no line")
+
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=Broken()) as app:
+        assert (await run(app, "echo x")).failure == "denied"
+
+
+async def test_a_cancelled_call_takes_its_question_along(yard):
+    desk = ApprovalDesk()
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=desk) as app:
+        call = asyncio.ensure_future(run(app, "echo x"))
+        await anext(desk.questions())
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert desk.pending() == []
+
+
+async def test_an_answer_for_the_session_holds_until_its_end_and_is_not_written_down(yard):
+    person = Person(scope="session")
+    config = yard.config("shell:command", permissions=ASK)
+    async with yard.open(config, approver=person) as app:
+        assert (await run(app, "echo one")).ok
+        assert (await run(app, "echo two")).ok
+        assert (await run(app, "ls")).ok
+        assert len(person.asked) == 2
+        config.write_text(config.read_text() + "\n")
+        assert (await run(app, "echo three")).ok
+        assert len(person.asked) == 2, "also when the configuration was read again"
+    assert not default_grants_file().exists()
+    async with yard.open(config, approver=person) as app:
+        await run(app, "echo one")
+    assert len(person.asked) == 3
+
+
+async def test_an_answer_for_good_never_beats_a_rule_against_it(yard):
+    person = Person(scope="always")
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=person) as app:
+        assert (await run(app, "rm x")).failure == "denied"
+    assert person.asked == []
+    config = yard.config("shell:command", permissions={"preset": "ask-everything", "ask": ["echo **"]})
+    async with yard.open(config, approver=person) as app:
+        assert (await run(app, "echo x")).ok
+        assert (await run(app, "echo x")).ok
+    assert len(person.asked) == 2
+    assert person.asked[0][1].offers == ()
+
+
+async def test_secrets_are_in_no_question_and_in_no_grant(yard, monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "tok-12345678")
+    person = Person(scope="always")
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=person) as app:
+        assert (await run(app, "curl -H tok-12345678 x")).failure in (None, "exit_code")
+        assert (await run(app, "echo tok-12345678")).ok
+    assert "tok-12345678" not in str([verdict for _, verdict in person.asked])
+    assert "tok-12345678" not in default_grants_file().read_text()
+    assert "tok-12345678" not in str(yard.audit())
+
+
+async def test_a_tool_that_runs_no_command_is_asked_about_by_its_name(yard):
+    yard.tool(run="echo ran")
+    person = Person(scope="session")
+    async with yard.open(yard.config("bash:probe.bash", permissions=ASK), approver=person) as app:
+        assert (await app.call_tool("probe", {"value": "x"})).ok
+        assert (await app.call_tool("probe", {"value": "y"})).ok
+    assert [offer.rule for offer in person.asked[0][1].offers] == [{"tool": "probe"}]
+    assert len(person.asked) == 1
+
+
+async def test_without_a_section_everything_configured_runs_but_what_the_user_forbade(yard):
+    from toolyard.permissions.grants import GrantStore
+
+    async with yard.app("shell:command") as app:
+        assert (await run(app, "x=1; eval 'echo $x'")).ok
+        GrantStore(default_grants_file()).add("deny", {"command": "rm **"}, workspace=None, source="", by="test")
+        assert (await run(app, "echo x")).ok
+        assert (await run(app, "rm nothing")).failure == "denied"
+        assert (await run(app, "$(echo rm) nothing")).failure == "denied", "what may be forbidden is asked about"
+
+
+async def test_damaged_grants_are_a_problem_of_the_application(yard):
+    file = default_grants_file()
+    file.parent.mkdir(parents=True)
+    file.write_text("{")
+    async with yard.app("shell:command", permissions=ASK) as app:
+        assert [problem["type"] for problem in app.get_config_errors()] == ["grants_damaged"]
+
+
+async def test_a_broken_section_is_a_problem_and_allows_nothing(yard):
+    async with yard.app("shell:command", permissions={"preset": "trusted", "deny": [{"comand": "rm **"}]}) as app:
+        (problem,) = app.get_config_errors()
+        assert problem["type"] == "permissions_rule"
+        assert problem["line"]
+        refused = await run(app, "echo x")
+    assert refused.failure == "denied"
+    assert "damaged" in refused.text

@@ -1,0 +1,110 @@
+"""Presets: what holds before any rule of one's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolyard.permissions.deciding import Circumstances, decide_line, make_book
+from toolyard.permissions.section import Section
+from toolyard.permissions.tool_rules import ToolUse, judge_tool
+
+pytestmark = pytest.mark.anyio
+
+LINES = {
+    # command: read-only, workspace, ask-everything, allowlist, trusted
+    "ls -la": "allow allow ask allow allow",
+    "git status && git diff": "allow allow ask deny allow",
+    "cat src/a.py | grep x": "allow allow ask allow allow",
+    "cat /etc/passwd": "ask ask ask allow allow",
+    "cat ../x": "ask ask ask allow allow",
+    "cat ~/.ssh/id_rsa": "ask ask ask allow allow",
+    'cat "$x"': "ask ask ask allow allow",
+    "grep -f/etc/passwd x": "ask ask ask allow allow",
+    "echo x > a.txt": "ask allow ask deny allow",
+    "echo x > /tmp/y": "ask ask ask deny allow",
+    "echo x > .git/hooks/pre-commit": "ask ask ask deny allow",
+    "echo x > toolyard.json": "ask ask ask deny allow",
+    "mkdir -p a/b": "ask allow ask deny allow",
+    "touch ../x": "ask ask ask deny allow",
+    "cp a .git/hooks/x": "ask ask ask deny allow",
+    "sort -o out in": "ask allow ask deny allow",
+    "rm x": "ask ask ask deny allow",
+    "sed -i s/a/b/ x": "ask ask ask deny allow",
+    "sed -n 1,5p x": "allow allow ask deny allow",
+    "find . -name x": "allow allow ask allow allow",
+    "find . -delete": "ask ask ask deny allow",
+    "find /etc -name x": "ask ask ask allow allow",
+    "python3 x.py": "ask ask ask deny allow",
+    "curl http://x": "ask ask ask deny allow",
+    "cd src && ls": "allow allow ask deny allow",
+    "cd /tmp && ls": "ask ask ask deny allow",
+    "x=1; eval $x": "ask ask ask deny allow",
+    "ls '": "ask ask ask deny allow",
+    "sudo ls": "deny deny deny deny deny",
+    "set -euo pipefail; ls": "allow allow ask deny allow",
+    "for f in *.py; do wc -l": "ask ask ask deny allow",
+}
+PRESETS = ("read-only", "workspace", "ask-everything", "allowlist", "trusted")
+
+
+@pytest.mark.parametrize(
+    ("command", "preset", "decision"),
+    [
+        (line, preset, word)
+        for line, words in LINES.items()
+        for preset, word in zip(PRESETS, words.split(), strict=True)
+    ],
+)
+async def test_what_a_preset_says_of_a_line(tmp_path, command, preset, decision):
+    book = make_book(Section(is_configured=True, preset=preset), [])
+    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    found = await decide_line(command, book, where)
+    assert found.decision == decision, found.reason
+
+
+@pytest.mark.parametrize(
+    ("preset", "tool", "arguments", "decision"),
+    [
+        ("read-only", "greet", {}, "ask"),
+        ("workspace", "greet", {}, "allow"),
+        ("ask-everything", "greet", {}, "ask"),
+        ("allowlist", "greet", {}, "allow"),
+        ("trusted", "greet", {}, "allow"),
+        ("workspace", "bash_job", {"action": "read", "id": "1"}, "allow"),
+        ("workspace", "bash_job", {"action": "write", "id": "1", "text": "rm x\n"}, "ask"),
+        ("allowlist", "bash_job", {"action": "write", "id": "1", "text": "rm x\n"}, "deny"),
+        ("trusted", "bash_job", {"action": "write", "id": "1", "text": "rm x\n"}, "allow"),
+    ],
+)
+def test_what_a_preset_says_of_other_tools(preset, tool, arguments, decision):
+    book = make_book(Section(is_configured=True, preset=preset), [])
+    assert judge_tool(ToolUse(tool=tool, arguments=arguments, cwd="/w", workspace="/w"), book).decision == decision
+
+
+async def test_in_trust_a_rule_against_something_makes_doubts_count(tmp_path):
+    from toolyard.permissions.rules import Origin, parse_rule
+
+    section = Section(is_configured=True, preset="trusted")
+    section.rules.append(parse_rule("rm **", "deny", Origin(label="test")))
+    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    decisions = {
+        command: (await decide_line(command, make_book(section, []), where)).decision
+        for command in (
+            "touch x",
+            "rm x",
+            "$x",
+            "bash y.sh",
+            "echo x > /tmp/y",
+            "find . -exec ls {} +",
+            "ls | xargs wc",
+        )
+    }
+    assert decisions == {
+        "touch x": "allow",
+        "rm x": "deny",
+        "$x": "ask",
+        "bash y.sh": "ask",
+        "echo x > /tmp/y": "ask",
+        "find . -exec ls {} +": "allow",
+        "ls | xargs wc": "allow",
+    }

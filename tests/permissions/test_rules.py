@@ -1,0 +1,254 @@
+"""Rules: what a pattern means, from which level it comes, and what becomes of one that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolyard.config.document import Document
+from toolyard.permissions.paths import PathIndex, parse_path_pattern
+from toolyard.permissions.patterns import BadPattern, CommandIndex, CommandPattern, parse_pattern, quoted_token
+from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.section import read_permissions
+from toolyard.permissions.tool_rules import ToolUse, judge_tool
+from toolyard.shell.syntax import read_line
+
+HERE = Origin(label="test")
+
+
+def found_by(pattern: str, command: str) -> list[bool]:
+    parsed = parse_pattern(pattern)
+    assert isinstance(parsed, CommandPattern)
+    index: CommandIndex[str] = CommandIndex()
+    index.add(parsed, pattern)
+    return [found.certain for found in index.find(read_line(command).commands[0].words)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "fits"),
+    [
+        ("ls **", "ls", True),
+        ("ls **", "ls -la /tmp", True),
+        ("ls **", "lsof", False),
+        ("ls", "ls", True),
+        ("ls", "ls -l", False),
+        ("git status **", "git status -s", True),
+        ("git status **", "git log", False),
+        ("git status **", "git", False),
+        ("npm run *", "npm run a", True),
+        ("npm run *", "npm run", False),
+        ("npm run *", "npm run a b", False),
+        ("npm run test:*", "npm run test:unit", True),
+        ("npm run test:*", "npm run lint", False),
+        ("cat *.txt **", "cat a.txt b", True),
+        ("**", "anything at all", True),
+        ("echo 'a b'", "echo 'a b'", True),
+        ("echo 'a b'", "echo a b", False),
+        ("echo '*'", "echo '*'", True),
+        ("echo '*'", "echo x", False),
+        ("echo \\*", "echo '*'", True),
+        ("[ **", "[ -f x ]", True),
+        ("./run.sh **", "./run.sh a", True),
+        ("./run.sh **", "run.sh a", False),
+    ],
+)
+def test_a_pattern_is_met_word_by_word(pattern, command, fits):
+    assert found_by(pattern, command) == ([True] if fits else [])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "found"),
+    [
+        ("rm -rf **", 'rm "$x" y', [False]),
+        ("rm **", 'rm "$x"', [True]),
+        ("rm **", "$x y", [False]),
+        ("git push **", "git $x", [False]),
+        ("npm run *", 'npm run "$x"', [True, False]),
+        ("npm run *", "npm run $x", [False]),
+        ("ls a", "ls $x", [False]),
+    ],
+)
+def test_what_only_bash_knows_may_fit(pattern, command, found):
+    assert sorted(found_by(pattern, command)) == sorted(found)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "ls ** x", "** ls", "*", "l* x", "ls a**", "ls 'x", 'ls "x', "ls \\"])
+def test_a_text_that_is_no_pattern_says_why(text):
+    assert isinstance(parse_pattern(text), BadPattern)
+
+
+@pytest.mark.parametrize("value", ["plain", "a b", "it's", "*", "**", "", 'a"b', "a\\b", "$(x)", "a\nb", "{}"])
+def test_every_word_has_a_pattern_for_nothing_but_itself(value):
+    parsed = parse_pattern(f"cmd {quoted_token(value)}")
+    assert isinstance(parsed, CommandPattern)
+    assert parsed.words == ("cmd", value)
+    assert parsed.is_exact
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("src/**", "/w/src/a/b.py", True),
+        ("src/**", "/w/src", True),
+        ("src/**", "/w/srcs/a", False),
+        ("src/*.py", "/w/src/a.py", True),
+        ("src/*.py", "/w/src/a/b.py", False),
+        ("**/*.py", "/w/a/b/c.py", True),
+        ("**/*.py", "/w/c.py", True),
+        ("**", "/w/x", True),
+        ("**", "/other", False),
+        ("/etc/*", "/etc/hosts", True),
+        ("/etc/**", "/w/etc/x", False),
+        ("a.txt", "/w/a.txt", True),
+        ("./a.txt", "/w/a.txt", True),
+        ("src/../a.txt", "/w/a.txt", True),
+        (".", "/w", True),
+    ],
+)
+def test_a_path_pattern_is_met_folder_by_folder(pattern, path, fits):
+    index: PathIndex[str] = PathIndex()
+    segments = parse_path_pattern(pattern)
+    assert not isinstance(segments, BadPattern)
+    index.add(segments, "rule")
+    assert bool(list(index.find(path, "/w"))) is fits
+
+
+@pytest.mark.parametrize("text", ["", "../x", "a**b", "src/**x"])
+def test_a_text_that_is_no_path_pattern_says_why(text):
+    assert isinstance(parse_path_pattern(text), BadPattern)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        7,
+        [],
+        {},
+        {"comand": "ls"},
+        {"command": ""},
+        {"command": 3},
+        {"command": "ls", "write": "x"},
+        {"command": "ls", "path": "x"},
+        {"path": "x"},
+        {"tool": "x", "arguments": []},
+        {"tool": "x", "arguments": {"a": 1}},
+        {"tool": "x", "path": "../y"},
+        {"reason": "because"},
+    ],
+)
+def test_an_object_that_is_no_rule_says_why(value):
+    assert isinstance(parse_rule(value, "deny", HERE), BadPattern)
+
+
+def section(config, agent="default"):
+    text = json.dumps(config, indent=1)
+    return read_permissions(config, Document(Path("/x/toolyard.json"), text, config), agent)
+
+
+def test_rules_of_all_levels_add_up_and_the_nearest_preset_holds():
+    config = {
+        "permissions": {"preset": "trusted", "deny": ["rm **"]},
+        "providers": {"p": {"permissions": {"allow": ["ls **"]}}, "q": {"permissions": {"allow": ["cat **"]}}},
+        "agents": {"a": {"provider": "p", "permissions": {"preset": "read-only", "ask": [{"tool": "greet"}]}}, "b": {}},
+    }
+    of_a, of_b = section(config, "a"), section(config, "b")
+    assert (of_a.preset, [(rule.decision, rule.text) for rule in of_a.rules]) == (
+        "read-only",
+        [("deny", "rm **"), ("allow", "ls **"), ("ask", "tool=greet")],
+    )
+    assert (of_b.preset, [rule.text for rule in of_b.rules]) == ("trusted", ["rm **"])
+    assert str(of_a.rules[0].origin).startswith("/x/toolyard.json:5:")
+    assert not section({}).is_configured
+    assert section({"permissions": {}}).preset == "workspace"
+
+
+@pytest.mark.parametrize(
+    "permissions",
+    [
+        [],
+        {"preset": "everything"},
+        {"denny": ["rm **"]},
+        {"deny": "rm **"},
+        {"deny": ["rm ** x"]},
+        {"deny": [{"command": "rm **", "tool": ""}]},
+        {"allow": ["ls **"], "deny": [7]},
+        {"allowed_commands": "ls"},
+        {"ask_timeout_seconds": 0},
+    ],
+)
+def test_a_section_that_cannot_be_read_allows_nothing(permissions):
+    read = section({"permissions": permissions})
+    assert read.problems
+    assert read.problems[0].where.line is not None
+    assert read.broken
+    book = RuleBook(read.rules, trusts=True, tools_otherwise="allow", broken=read.broken)
+    assert not book.trusts
+    assert not [rule for rule in book.rules if rule.decision == "allow"]
+    assert judge_tool(ToolUse(tool="greet", arguments={}, cwd="/w", workspace="/w"), book).decision == "ask"
+
+
+def use(tool="write_file", folder="/w", **arguments):
+    return ToolUse(tool=tool, arguments=arguments, cwd=str(folder), workspace=str(folder))
+
+
+def book(otherwise="ask", **lists):
+    rules = [parse_rule(value, decision, HERE) for decision, values in lists.items() for value in values]
+    assert all(isinstance(rule, Rule) for rule in rules)
+    return RuleBook(rules, tools_otherwise=otherwise)
+
+
+def test_a_tool_is_judged_by_name_path_and_arguments():
+    rules = book(
+        allow=[
+            {"tool": "write_file", "path": "src/**"},
+            {"tool": "greet"},
+            {"tool": "move", "arguments": {"to": {"path": "out/**"}}},
+        ],
+        ask=[{"tool": "greet", "arguments": {"name": "A*"}}],
+        deny=[{"tool": "write_file", "path": "src/secret/**"}, {"tool": "drop"}],
+    )
+    decisions = [
+        (use(path="src/a.py"), "allow"),
+        (use(path="a.py"), "ask"),
+        (use(path="src/../a.py"), "ask"),
+        (use(path="src/secret/x"), "deny"),
+        (use(path="/w/src/a.py"), "allow"),
+        (use(), "ask"),
+        (use(paths=["src/a", "b"]), "ask"),
+        (use(paths=["src/a", "src/b"]), "allow"),
+        (use("greet", name="Bo"), "allow"),
+        (use("greet", name="Ada"), "ask"),
+        (use("move", to="out/x"), "allow"),
+        (use("move", to="out/../x"), "ask"),
+        (use("drop"), "deny"),
+        (use("other"), "ask"),
+    ]
+    assert [(call.arguments, judge_tool(call, rules).decision) for call, _ in decisions] == [
+        (call.arguments, decision) for call, decision in decisions
+    ]
+
+
+def test_a_symbolic_link_does_not_lead_around_a_rule(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "src" / "way").symlink_to(tmp_path / "secret")
+    rules = book(allow=[{"tool": "write_file", "path": "src/**"}])
+    assert judge_tool(use(folder=tmp_path, path="src/way/x"), rules).decision == "ask"
+    denied = book("allow", deny=[{"tool": "write_file", "path": "secret/**"}])
+    assert judge_tool(use(folder=tmp_path, path="src/way/x"), denied).decision == "deny"
+
+
+def test_files_that_hold_the_rules_are_asked_about(tmp_path):
+    own = str(tmp_path / "toolyard.json")
+    call = ToolUse(
+        tool="write_file",
+        arguments={"path": "toolyard.json"},
+        cwd=str(tmp_path),
+        workspace=str(tmp_path),
+        protected=(own,),
+    )
+    assert judge_tool(call, book("allow")).decision == "ask"
+    assert judge_tool(call, book(allow=[{"tool": "write_file", "path": "**"}])).decision == "ask"

@@ -1,0 +1,41 @@
+"""Every test here can get plugins from anywhere on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolyard.config.settings import PluginPolicy
+from toolyard.plugins.acquire import Acquirer, Fetched
+from toolyard.plugins.git_reference import read_git_reference, split_reference
+from toolyard.plugins.refusal import Refusal
+from toolyard.process.child import Children
+
+
+@pytest.fixture
+async def children() -> AsyncIterator[Children]:
+    running = Children()
+    yield running
+    await running.aclose()
+
+
+@pytest.fixture
+def acquirer(tmp_path: Path, children: Children) -> Callable[..., Acquirer]:
+    def make(**policy: Any) -> Acquirer:
+        return Acquirer(tmp_path / "cache" / "plugins", PluginPolicy(**policy), children)
+
+    return make
+
+
+@pytest.fixture
+def fetch(acquirer: Callable[..., Acquirer]) -> Callable[..., Any]:
+    """Fetch `URL#REF` under a policy."""
+
+    async def run(text: str, **policy: Any) -> Fetched | Refusal:
+        reference = read_git_reference(*split_reference(text), "/")
+        return reference if isinstance(reference, Refusal) else await acquirer(**policy).fetch(reference)
+
+    return run

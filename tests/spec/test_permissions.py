@@ -1,0 +1,299 @@
+"""Permissions: what the rules say of a command, and what a call does about it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from support import PATIENCE
+from toolyard.permissions.approval import ApprovalDesk
+from toolyard.permissions.deciding import Circumstances, decide_line
+from toolyard.permissions.derive import derive_pattern
+from toolyard.permissions.grants import default_grants_file
+from toolyard.permissions.presets import ALLOWLIST, preset_rules
+from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.verdict import Answer
+from toolyard.shell.syntax import read_line
+
+pytestmark = pytest.mark.anyio
+HERE = Origin(label="test")
+
+
+def rules(**lists) -> list[Rule]:
+    found = [parse_rule(value, decision, HERE) for decision, values in lists.items() for value in values]
+    assert all(isinstance(rule, Rule) for rule in found), found
+    return found
+
+
+async def verdict(command, folder, **lists):
+    where = Circumstances(tool="bash", cwd=str(folder), workspace=str(folder))
+    return await decide_line(command, RuleBook(rules(**lists)), where)
+
+
+@pytest.mark.parametrize("tool", ["shell:command", "shell:session"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo touch ran",
+        "doas touch ran",
+        "su -c 'touch ran'",
+        "pkexec touch ran",
+        "/usr/bin/sudo touch ran",
+        "s\\udo touch ran",
+        "touch ran && sudo true",
+        "echo $(sudo touch ran)",
+        "timeout 5 sudo touch ran",
+        "env A=1 sudo touch ran",
+        "echo x | xargs sudo touch ran",
+        "find . -exec sudo touch ran \\;",
+        "bash -c 'touch ran; sudo true'",
+        "if true; then sudo touch ran; fi",
+        "f() { sudo touch ran; }; f",
+    ],
+)
+async def test_O05_other_rights_are_refused_wherever_they_would_be_used(yard, monkeypatch, tool, command):
+    monkeypatch.chdir(yard.folder)
+    async with yard.app(tool) as app:
+        result = await app.call_tool(
+            tool.replace("shell:session", "bash").replace("shell:command", "shell"), {"command": command}
+        )
+    assert result.failure == "denied"
+    assert "refused" in result.text
+    assert not (yard.folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["echo sudo", "echo 'sudo ls'", "printf '%s\\n' su", "ls su do", "echo x # sudo ls"]
+)
+async def test_O05_a_word_that_runs_nothing_is_not_refused(yard, command):
+    async with yard.app("shell:command") as app:
+        assert (await app.call_tool("shell", {"command": command})).ok
+
+
+async def test_O05_no_answer_and_no_rule_makes_it_allowed(yard):
+    config = yard.config("shell:command", permissions={"preset": "trusted", "allow": ["sudo **", "sudo true"]})
+    async with yard.open(config, approver=ApprovalDesk()) as app:
+        assert (await app.call_tool("shell", {"command": "sudo true"})).failure == "denied"
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"),
+    [
+        ("ls -la /tmp", "ls **"),
+        ("pwd", "pwd"),
+        ("git status", "git status **"),
+        ("git log --oneline -5", "git log **"),
+        ("npm test", "npm test **"),
+        ("npm run build -- --watch", "npm run build **"),
+        ("docker compose ps", "docker compose ps"),
+        ("kubectl get pods -n x", "kubectl get **"),
+        ("cargo build --release", "cargo build **"),
+        ("uv pip install x", "uv pip install **"),
+        ("./run.sh a b", "./run.sh **"),
+        ("python3 script.py x", "python3 script.py x"),
+        ("bash -c 'ls; pwd'", "bash -c 'ls; pwd'"),
+        ("env A=1 ls", "env A=1 ls"),
+        ("xargs rm", "xargs rm"),
+        ("find . -exec cat {} +", "find . -exec cat '{}' +"),
+        ("find . -name x", "find **"),
+        ("timeout 5 ls -la", "timeout 5 ls -la"),
+        ("rm -rf x", "rm -rf x"),
+        ("git push origin main", "git push origin main"),
+        ("git -C x status", "git -C x status"),
+        ("grep 'a b' \"c d\"", "grep **"),
+        ("echo 'it'\\''s'", "echo **"),
+        ('cat "$x"', "cat **"),
+        ('rm "$x"', None),
+        ("$x y", None),
+        ('python3 "$x"', None),
+    ],
+)
+async def test_O06_always_derives_the_first_words_and_nothing_wider_than_the_text_for_what_runs_others(
+    command, pattern
+):
+    (part,) = (part for part in read_line(command).commands[:1])
+    assert derive_pattern(part) == pattern
+
+
+async def test_O06_each_part_of_a_line_gets_a_rule_of_its_own_and_together_they_allow_it(tmp_path):
+    line = "ls -la /tmp && git status | grep 'a b' > out.txt"
+    asked = await verdict(line, tmp_path)
+    assert [offer.text for offer in asked.offers] == ["ls **", "git status **", "grep **", "write=out.txt"]
+    again = await verdict(line, tmp_path, allow=[offer.rule for offer in asked.offers])
+    assert again.decision == "allow"
+    assert (await verdict("ls", tmp_path, allow=["ls **"])).decision == "allow", "no arguments are any arguments, too"
+
+
+@pytest.mark.parametrize("command", ["x=1; ls", "ls $(rm y", 'eval "$x"', "ls; $x"])
+async def test_O06_nothing_is_offered_that_would_be_asked_about_again(tmp_path, command):
+    assert (await verdict(command, tmp_path)).offers == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("ls -la", "allow"),
+        ("ls | cat", "allow"),
+        ("ls; cat x", "allow"),
+        ("ls 'a; rm b'", "allow"),
+        ("ls && touch x", "ask"),
+        ("ls $(touch x)", "ask"),
+        ("ls <(touch x)", "ask"),
+        ("if ls; then touch x; fi", "ask"),
+        ("(ls; touch x)", "ask"),
+        ("ls > x", "ask"),
+        ("ls 'unclosed", "ask"),
+        ("ls && rm x", "deny"),
+        ("ls $(rm x)", "deny"),
+        ("ls; bash -c 'rm x'", "deny"),
+        ("lsof", "ask"),
+        ("ls\u200b", "ask"),
+    ],
+)
+async def test_O07_a_line_is_as_dangerous_as_its_most_dangerous_part(tmp_path, command, decision):
+    found = await verdict(command, tmp_path, allow=["ls **", "cat **"], deny=["rm **"])
+    assert found.decision == decision
+    assert found.parts, "every verdict says what decided it"
+    assert all(part.rule or part.doubt or part.reason for part in found.parts)
+
+
+async def test_O07_a_call_obeys_the_rules_of_its_configuration_and_says_which(yard, monkeypatch):
+    monkeypatch.chdir(yard.folder)
+    permissions = {"preset": "ask-everything", "allow": ["echo **"], "deny": ["rm **"]}
+    async with yard.app("shell:command", permissions=permissions) as app:
+        allowed = await app.call_tool("shell", {"command": "echo one"})
+        asked = await app.call_tool("shell", {"command": "echo one > file"})
+        denied = await app.call_tool("shell", {"command": "echo one; rm -rf x"})
+    assert allowed.ok
+    assert asked.failure == "denied"
+    assert "nobody is there to ask" in asked.text
+    assert "no rule allows writing 'file'" in asked.text
+    assert denied.failure == "denied"
+    assert "toolyard.json:" in denied.text
+    assert not (yard.folder / "file").exists()
+    ends = [line for line in yard.audit() if line["event"] == "end"]
+    assert [(line["decision"], line["rule"]) for line in ends] == [
+        ("allow", "echo **"),
+        ("deny", None),
+        ("deny", "rm **"),
+    ]
+
+
+async def test_O07_a_command_that_waited_is_judged_where_the_session_is_by_then(yard, monkeypatch):
+    """Two calls of one turn: the first leaves the workspace, so the second is not what was looked at before."""
+    from toolyard.core.tool import ToolCall
+
+    inside = yard.folder / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    calls = [
+        ToolCall(id="1", name="bash", arguments={"command": "cd .."}),
+        ToolCall(id="2", name="bash", arguments={"command": "git status"}),
+    ]
+    config = yard.config("shell:session", permissions={"preset": "ask-everything", "allow": ["cd **", "git status **"]})
+    async with yard.open(config) as app:
+        results = await app.call_tools(calls)
+    assert results["1"].ok
+    assert results["2"].failure == "denied"
+    assert "outside of the workspace" in results["2"].text
+
+
+async def test_S13_the_allowlist_lets_nothing_through_that_its_text_check_would(tmp_path):
+    book = preset_rules("allowlist")
+    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+
+    async def decide(command):
+        found = await decide_line(command, RuleBook(book.rules, otherwise=book.otherwise), where)
+        return found.decision
+
+    slips = [
+        "ls a;rm x",
+        "ls\nrm x",
+        "ls a$(id)",
+        "cat <(id)",
+        "ls&&id",
+        "ls|id",
+        "ls>x",
+        "ls `id`",
+        "ls a&id",
+        "cat x>y",
+    ]
+    slips += ["find . -exec id \\;", "find . -delete", "rm x", "id", 'ls "$(id)"', "/bin/ls", "", "ls '"]
+    for command in slips:
+        assert await decide(command) == "deny", command
+    for command in [
+        "ls",
+        "ls -la",
+        "echo 'a && b'",
+        'echo "x > y; z"',
+        "grep '$x' f",
+        "ls | grep x",
+        "find . -name '*.py'",
+    ]:
+        assert await decide(command) == "allow", command
+    assert ALLOWLIST == ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
+
+
+async def test_S13_the_allowlist_is_a_preset_with_programs_of_ones_own(yard):
+    permissions = {"preset": "allowlist", "allowed_commands": ["echo", "true"]}
+    async with yard.app("shell:session", permissions=permissions) as app:
+        assert (await app.call_tool("bash", {"command": "echo 'a; b' && true"})).text == "a; b\n"
+        refused = await app.call_tool("bash", {"command": "ls"})
+    assert refused.failure == "denied"
+    assert "no rule allows it" in refused.text
+
+
+async def test_A05_a_grant_is_on_disk_before_the_call_that_it_was_given_for_runs(yard, monkeypatch):
+    """The application is killed in the moment in which the permission is told."""
+    monkeypatch.chdir(yard.folder)
+    config = yard.config("shell:command", permissions={"preset": "ask-everything"})
+    program = f"""
+import asyncio, os
+from toolyard import AgentApplication
+from toolyard.permissions.verdict import Answer
+
+class Always:
+    async def approve(self, request, verdict):
+        return Answer(allowed=True, reason="yes", scope="always")
+
+def die(event):
+    if type(event).__name__ == "PermissionDecided":
+        os.kill(os.getpid(), 9)
+
+async def main():
+    async with AgentApplication({str(config)!r}, {str(yard.folder / "sessions")!r}, approver=Always()) as app:
+        await app.call_tool("shell", {{"command": "ls nothing"}}, on_event=die)
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, cwd=yard.folder)
+    assert done.returncode == -9
+    (grant,) = json.loads(default_grants_file().read_text())["grants"]
+    assert (grant["decision"], grant["rule"], grant["source"]) == ("allow", {"command": "ls **"}, "ls nothing")
+    assert grant["workspace"] == str(yard.folder)
+
+
+async def test_A05_what_was_granted_holds_in_the_next_application_and_in_no_other_workspace(
+    yard, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(yard.folder)
+    config = yard.config("shell:command", permissions={"preset": "ask-everything"})
+
+    class Always:
+        async def approve(self, request, verdict):
+            return Answer(allowed=True, reason="yes", scope="always", bound_to=request.fingerprint)
+
+    async with yard.open(config, approver=Always()) as app:
+        assert (await app.call_tool("shell", {"command": "ls -la"})).ok
+    async with yard.open(config) as app:
+        assert (await app.call_tool("shell", {"command": "ls ."})).ok
+        assert (await app.call_tool("shell", {"command": "ls . > x"})).failure == "denied"
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    async with yard.open(config) as app:
+        assert (await app.call_tool("shell", {"command": "ls ."})).failure == "denied"
