@@ -27,9 +27,8 @@ from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential,
 from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
 from toolyard.runtime.loaded import AgentTools, Loaded
-from toolyard.runtime.quarters import Quarters, choose_sandbox
+from toolyard.runtime.quarters import Quarters
 from toolyard.runtime.redaction import Redactor
-from toolyard.runtime.sandboxing import sandbox_problems
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -243,14 +242,14 @@ class AgentApplication:
             async with self._reloading:
                 if self._loaded and self._loaded.is_stale():
                     await self._reload()
-        await choose_sandbox(self._loaded.crews.tools)
+        await self._loaded.crews.tools.choose_sandbox()
         return self._loaded
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
         crews = self._quarters.crews(configuration, before.crews if before else None)
         if self._caches.schemas.is_empty and configuration.loads_bash_tools:
-            await choose_sandbox(crews.tools)
+            await crews.tools.choose_sandbox()
             crews.tools.start()  # every schema will have to be read: let it start while we look for them
         redactor = self._redactor(configuration)
         loaded = Loaded(
@@ -267,7 +266,8 @@ class AgentApplication:
         )
         await loaded.refresh()
         self._caches.save()
-        self._say_sandbox(configuration, crews.tools.sandbox)
+        told = [problem for problem in self._said if not problem.code.startswith("sandbox_")]
+        self._said = [*told, *self._quarters.problems(configuration, crews)]
         return loaded
 
     def _known(self) -> Loaded:
@@ -324,15 +324,6 @@ class AgentApplication:
             self._rules = RulePolicy(sections, self._grants, protected=(str(self._config_path),))
         self._rules.sections = sections
         return self._rules
-
-    def _say_sandbox(self, configuration: Configuration, sandbox: Sandbox | None) -> None:
-        """A sandbox that is required and cannot be had stops every call; say so before the first."""
-        self._said = [problem for problem in self._said if not problem.code.startswith("sandbox_")]
-        self._said += sandbox_problems(configuration)
-        if sandbox and (reason := sandbox.refusal()):
-            hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
-            where = configuration.document.position(("sandbox", "mode"))
-            self._said.append(ConfigProblem(code="sandbox_unavailable", message=reason, hint=hint, where=where))
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"

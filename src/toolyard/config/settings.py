@@ -3,6 +3,8 @@
 Annotations are evaluated here and not kept as text: reading text back would cost every start three milliseconds.
 """
 
+import os
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -67,6 +69,10 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     pass_env: Annotated[
         list[str], Meta(description="Variables that reach tools although they look like credentials.")
     ] = []
+
+    def pip_cache(self, plugin_cache: Path) -> Path:
+        """Where the installer keeps what it downloaded."""
+        return Path(os.path.abspath(self.pip_cache_dir)) if self.pip_cache_dir else plugin_cache.parent / "pip"
 
 
 class MixinPolicy(msgspec.Struct, frozen=True, kw_only=True):

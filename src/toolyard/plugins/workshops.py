@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.content_cache import ContentCache
     from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.kinds.node_listing import NodeListing
+    from toolyard.plugins.builders import Builders
     from toolyard.plugins.node_source import Fetch, NodeShop
     from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.process.child import Children
@@ -36,11 +37,13 @@ class Crews:
 
     tools: Children
     """For tools, and whatever a model has a hand in."""
+    builders: Builders
+    """For what plugins do while they are installed and built."""
     fetchers: Children
-    """For what the owner asked for and we know by name, such as git."""
+    """For programs that we know by name and that need the owner's keys: git."""
 
     def all(self) -> tuple[Children, ...]:
-        """Each of them."""
+        """Those that last."""
         return (self.tools, self.fetchers)
 
 
@@ -103,7 +106,7 @@ class Workshops:
         """None on a machine without a Node."""
         from toolyard.plugins.node_shop import make_node_shop
 
-        return make_node_shop(self._configuration, self._crews.tools, self._caches.node, self._caches.folder)
+        return make_node_shop(self._configuration, self._crews, self._caches.node, self._caches.folder)
 
     @cached_property
     def python(self) -> PythonWorkshop:
@@ -112,6 +115,7 @@ class Workshops:
 
         return PythonWorkshop(
             children=self._crews.fetchers,
+            builders=self._crews.builders,
             policy=self._configuration.policy,
             cache_dir=self._configuration.plugin_cache(self._caches.folder),
             bundled=BUNDLED,

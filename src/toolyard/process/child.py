@@ -119,6 +119,11 @@ class Children:
         """For children that last longer than a call."""
         return self._keeper
 
+    async def choose_sandbox(self) -> None:
+        """The first time on a machine it is tried what a sandbox can do here, which takes a moment."""
+        if self.sandbox and not self.sandbox.is_chosen and not self.sandbox.is_known():
+            await asyncio.to_thread(self.sandbox.choose)
+
     def start(self) -> None:
         """Get ready for the first child, which then need not wait; what stands against it is said to that child."""
         with contextlib.suppress(ProcessError):

@@ -53,7 +53,7 @@ def is_put(one: Placeholder) -> bool:
     path, content = one
     try:
         if content is None:
-            os.mkdir(path)
+            os.makedirs(path)
         else:
             with open(path, "xb") as file:
                 file.write(content)

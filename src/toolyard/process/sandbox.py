@@ -53,6 +53,8 @@ class SandboxReport:
     backend: Backend | None
     """None when nothing on this machine keeps them in."""
     properties: Mapping[Property, bool]
+    opened: tuple[Property, ...]
+    """What the configuration itself gives up."""
     passed_over: Mapping[Backend, str]
     """Why the backends before it were not taken."""
     writable: tuple[str, ...]
@@ -115,6 +117,11 @@ class Sandbox:
         return self.choose().name
 
     @property
+    def is_missing(self) -> bool:
+        """Whether nothing on this machine keeps children in."""
+        return self.choose().backend is None
+
+    @property
     def is_chosen(self) -> bool:
         """Whether it is known which backend it is."""
         return self._choice is not None
@@ -147,6 +154,7 @@ class Sandbox:
             mode=self.policy.mode,
             backend=choice.backend,
             properties={name: name in choice.held for name in PROPERTIES},
+            opened=tuple(self._opened()),
             passed_over=choice.passed_over,
             writable=tuple(self.layout.writable()),
             unguarded=tuple(self.layout.unguarded),

@@ -44,6 +44,8 @@ class Places:
     also_writable: Sequence[str] = ()
     also_hidden: Sequence[str] = ()
     """As the configuration says; that wins over all else about the same path."""
+    made: Sequence[str] = ()
+    """Folders to write, which are made when they are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,8 @@ class Layout:
     unwanted: Sequence[str] = ()
     """What must not come to be either, but would be in everybody's way: it is moved away if it does."""
     unguarded: Sequence[str] = ()
-    """Paths that should be protected and cannot be: links, which anybody who may write beside them can replace."""
+    """Paths that should be protected and cannot be: the workspace itself, and links, which anybody who may write beside
+    them can replace."""
 
     def access(self, path: str) -> Access:
         """What holds for a path."""
@@ -103,7 +106,7 @@ class Draft:
         root, access = nearest(self.rules, path)
         if access != "write":
             return
-        if os.path.islink(path):
+        if root == path or os.path.islink(path):
             self.unguarded.append(path)
             return
         if is_missing(path):
@@ -129,6 +132,9 @@ def lay_out(places: Places) -> Layout:
     draft.add("hidden", places.also_hidden)
     draft.add("read", places.also_readable)
     draft.add("write", places.also_writable)
+    for path in places.made:
+        os.makedirs(path, exist_ok=True)
+    draft.add("write", places.made)
     guard_home(draft, home)
     for path in places.protected:
         draft.guard(os.path.realpath(path))

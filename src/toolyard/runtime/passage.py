@@ -189,7 +189,7 @@ class Passage:
         return ready
 
     def _request(self, ready: Ready) -> PermissionRequest:
-        settings = self._settings
+        settings, sandbox = self._settings, self._path.sandbox
         return PermissionRequest(
             call_id=self.call.id,
             tool=ready.tool.spec,
@@ -199,6 +199,7 @@ class Passage:
             agent=settings.agent,
             session=settings.session,
             workspace=settings.workspace or settings.cwd,
+            kept_in=not (sandbox and is_confined(ready.tool) and sandbox.is_missing),
             redact=self._path.redactor.redact,
         )
 

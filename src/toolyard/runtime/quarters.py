@@ -1,25 +1,27 @@
-"""Where an application's processes run: tools in the sandbox that the configuration wants, and git outside of it."""
+"""Where an application's processes run: tools and builds in the sandboxes that the configuration wants, git outside."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.workshops import Crews
 from toolyard.process.child import Children
 from toolyard.runtime.audit import AuditUnavailable
-from toolyard.runtime.sandboxing import sandbox_for
+from toolyard.runtime.sandboxing import Surroundings, builders_for, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration
     from toolyard.process.proxy import Decision
+    from toolyard.process.sandbox import Sandbox
     from toolyard.runtime.audit import AuditLog
 
-__all__ = ["Quarters", "choose_sandbox"]
+__all__ = ["Quarters"]
 
 
 class Quarters:
@@ -34,12 +36,23 @@ class Quarters:
 
     def crews(self, configuration: Configuration, before: Crews | None) -> Crews:
         """Who runs processes now: those from before a reload, unless they are to be kept in otherwise."""
-        sandbox = sandbox_for(configuration, sessions=self._sessions, cache=self._cache, cwd=os.getcwd())
-        if before and before.tools.sandbox == sandbox and not before.tools.is_stale():
-            return before
+        around = self._around(configuration)
+        sandbox = tools_sandbox(around)
         if sandbox:
             sandbox.on_decision = self._record_connection
-        return Crews(tools=self._new(Children(sandbox)), fetchers=before.fetchers if before else self._new(Children()))
+        return Crews(
+            tools=self._crew(sandbox, before.tools if before else None),
+            builders=builders_for(around),
+            fetchers=self._crew(None, before.fetchers if before else None),
+        )
+
+    def problems(self, configuration: Configuration, crews: Crews) -> Iterator[ConfigProblem]:
+        """What is wrong with the sandbox; one that is required and cannot be had stops every call."""
+        yield from sandbox_problems(self._around(configuration))
+        if crews.tools.sandbox and (reason := crews.tools.sandbox.refusal()):
+            hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
+            where = configuration.document.position(("sandbox", "mode"))
+            yield ConfigProblem(code="sandbox_unavailable", message=reason, hint=hint, where=where)
 
     async def retire(self, *, except_for: Crews) -> None:
         """Close all others, except those that still do something."""
@@ -53,9 +66,14 @@ class Quarters:
         while self._in_use:
             await self._in_use.pop().aclose()
 
-    def _new(self, children: Children) -> Children:
-        self._in_use.append(children)
-        return children
+    def _around(self, configuration: Configuration) -> Surroundings:
+        return Surroundings(configuration, sessions=self._sessions, cache=self._cache, cwd=os.getcwd())
+
+    def _crew(self, sandbox: Sandbox | None, before: Children | None) -> Children:
+        if before and before.sandbox == sandbox and not before.is_stale():
+            return before
+        self._in_use.append(Children(sandbox))
+        return self._in_use[-1]
 
     def _record_connection(self, decision: Decision) -> None:
         """Where hosts are named, every wish to reach one is on record."""
@@ -63,9 +81,3 @@ class Quarters:
         outcome = {"decision": "allow" if decision.allowed else "deny", "reason": decision.reason}
         with contextlib.suppress(AuditUnavailable):
             self._audit.write(record | outcome)
-
-
-async def choose_sandbox(children: Children) -> None:
-    """The first time on a machine it is tried what a sandbox can do here, which takes a moment."""
-    if children.sandbox and not children.sandbox.is_chosen and not children.sandbox.is_known():
-        await asyncio.to_thread(children.sandbox.choose)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config.problems import ConfigProblem
+from toolyard.plugins.builders import Builders, downloads
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
 from toolyard.process.sandbox_backends import BACKENDS
 from toolyard.process.sandbox_layout import Places
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import Json
 
-__all__ = ["sandbox_for", "sandbox_problems"]
+__all__ = ["Surroundings", "builders_for", "sandbox_problems", "tools_sandbox"]
 
 PACKAGE = Path(__file__).parent.parent
 REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
@@ -27,49 +29,149 @@ REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
 OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
 
 
-def sandbox_for(configuration: Configuration, *, sessions: Path, cache: Path, cwd: str) -> Sandbox | None:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a sandbox is built for."""
+
+    configuration: Configuration
+    sessions: Path
+    cache: Path
+    """The user's cache folder."""
+    cwd: str
+
+    @property
+    def folder(self) -> Path:
+        """That of the configuration file, where its paths start."""
+        return self.configuration.document.path.parent
+
+    @property
+    def entries(self) -> list[Json]:
+        """The plugins of all agents."""
+        layers = [layer for agent in self.configuration.agents() for layer in self.configuration.layers(agent)]
+        listed = [value for layer in layers if isinstance(value := layer.value.get("plugins"), list)]
+        return [entry for value in listed for entry in value]
+
+    def workspace(self) -> list[str]:
+        """The folders that tools work in."""
+        named = working_directories(self.configuration.value, self.cwd)
+        return [self.cwd, *named, *project_of(self.folder)]
+
+    def installed(self) -> list[str]:
+        """Where plugins are installed, and what was downloaded for that."""
+        plugins = self.configuration.plugin_cache(self.cache)
+        return [str(plugins), str(self.configuration.policy.pip_cache(plugins))]
+
+
+def tools_sandbox(around: Surroundings) -> Sandbox | None:
     """What keeps the tools in; None when the configuration says that nothing shall."""
-    settings = configuration.sandbox
-    if settings.mode == "off":
-        return None
+    settings = around.configuration.sandbox
     policy = SandboxPolicy(
-        mode=settings.mode,
+        mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=settings.network,
         hosts=tuple(settings.hosts),
         unix_sockets=settings.unix_sockets,
         backends=BACKENDS if sys.platform == "linux" else (),
     )
-    return Sandbox(policy, places_for(configuration, sessions, cache, cwd))
+    return None if settings.mode == "off" else Sandbox(policy, places_for(around))
 
 
-def sandbox_problems(configuration: Configuration) -> list[ConfigProblem]:
-    """What is wrong with the section, beyond the kinds of its values."""
+def builders_for(around: Surroundings) -> Builders:
+    """Who installs and builds plugins: what that runs reaches other machines only if that is allowed."""
+    settings = around.configuration.sandbox
+    if settings.mode == "off":
+        return Builders()
+    policy = SandboxPolicy(
+        mode="require" if settings.mode == "require" else "auto",
+        properties=tuple(settings.properties),
+        network=around.configuration.policy.allow_remote,
+        backends=BACKENDS if sys.platform == "linux" else (),
+    )
+    plugins, pip = around.installed()
+    shared = (pip, downloads(plugins))
+    places = replace(places_for(around), workspace=(), protected=(), also_writable=(), made=shared)
+    return Builders(sandbox=(policy, places))
+
+
+def sandbox_problems(around: Surroundings) -> list[ConfigProblem]:
+    """What is wrong with the section, or with what it shall protect, beyond the kinds of its values."""
+    return [*bad_hosts(around.configuration), *code_in_reach(around)]
+
+
+def bad_hosts(configuration: Configuration) -> Iterator[ConfigProblem]:
     if not configuration.sandbox.hosts:
-        return []
+        return
     from toolyard.process.proxy_hosts import bad_entries
 
     hint = "a host is written example.com, *.example.com or example.com:8443"
     where = configuration.document.position(("sandbox", "hosts"))
-    return [
-        ConfigProblem(code="sandbox_host", message=f"'sandbox.hosts': '{text}' is no host", hint=hint, where=where)
-        for text in bad_entries(configuration.sandbox.hosts)
-    ]
+    for text in bad_entries(configuration.sandbox.hosts):
+        message = f"'sandbox.hosts': '{text}' is no host"
+        yield ConfigProblem(code="sandbox_host", message=message, hint=hint, where=where)
 
 
-def places_for(configuration: Configuration, sessions: Path, cache: Path, cwd: str) -> Places:
-    folder = configuration.document.path.parent
+def code_in_reach(around: Surroundings) -> Iterator[ConfigProblem]:
+    """A plugin that is the workspace itself cannot be kept from being written."""
+    if around.configuration.sandbox.mode == "off":
+        return
+    roots = [os.path.realpath(path) for path in around.workspace()]
+    for path in dict.fromkeys(code_to_guard(around)):
+        if any(is_inside(root, path) for root in roots):
+            yield ConfigProblem(
+                code="sandbox_code_in_reach",
+                message=f"tools can write {path}, a plugin that runs in the application, outside of their sandbox",
+                hint="start in another folder, or name the plugin's folder in sandbox.writable if that is meant",
+                where=around.configuration.document.position(("plugins",)),
+                severity="warning",
+            )
+
+
+def places_for(around: Surroundings) -> Places:
+    configuration, sessions, folder = around.configuration, around.sessions, around.folder
     settings = configuration.sandbox
-    workspace = [cwd, *working_directories(configuration.value, cwd), *project_of(folder)]
+    workspace = around.workspace()
+    ours = [str(configuration.document.path), *user_folders(), str(around.cache), *around.installed()]
     return Places(
         home=os.path.expanduser("~"),
         workspace=workspace,
-        protected=[*store_parts(sessions, workspace), str(configuration.document.path), *user_folders(), str(cache)],
-        readable=[str(folder), str(cache), str(sessions), *plugin_paths(configuration.value.get("plugins"), folder)],
+        protected=[*store_parts(sessions, workspace), *ours, *code_to_guard(around)],
+        readable=[
+            *(str(folder), str(around.cache), str(sessions), *around.installed()),
+            *plugin_paths(around.entries, folder),
+        ],
         also_readable=absolute(settings.readable, folder),
         also_writable=absolute(settings.writable, folder),
         also_hidden=absolute(settings.hidden, folder),
     )
+
+
+def code_paths(around: Surroundings) -> Iterator[str]:
+    """Where Python plugins are on this machine: they run in the application itself, outside of every sandbox."""
+    for entry in around.entries:
+        match entry:
+            case str() if entry.startswith("path:"):
+                name = entry.removeprefix("path:")
+            case str() if entry.startswith("git+"):
+                name = entry.removeprefix("git+").partition("#")[0].removeprefix("file://")
+            case {"path": str(name)}:
+                pass
+            case {"git": str(name)}:
+                name = name.removeprefix("file://")
+            case _:
+                continue
+        path = os.path.realpath(os.path.join(around.folder, os.path.expanduser(name)))
+        if name and os.path.exists(path):
+            yield path
+
+
+def code_to_guard(around: Surroundings) -> list[str]:
+    """Those that a tool must not write; not those that the configuration lets it write by name."""
+    opened = [os.path.realpath(path) for path in absolute(around.configuration.sandbox.writable, around.folder)]
+    return [path for path in code_paths(around) if not any(is_inside(path, one) for one in opened)]
+
+
+def is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def project_of(folder: Path) -> list[str]:
