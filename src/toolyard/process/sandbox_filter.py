@@ -44,13 +44,14 @@ NUMBER, ARCHITECTURE = 0, 4
 """Where the kernel puts them; an argument is at 16 and eight times its number."""
 LOAD, JUMP_IF, JUMP_IF_ANY, AND, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
 
-REFUSED = """
-    acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module fanotify_init finit_module init_module
-    ioperm iopl kexec_file_load kexec_load keyctl lookup_dcookie mount open_by_handle_at perf_event_open pivot_root
-    quotactl reboot request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 unshare
-    userfaultfd vhangup io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount
-    fspick mount_setattr quotactl_fd open_tree_attr
-""".split()
+REFUSED = (
+    *("acct", "add_key", "adjtimex", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module"),
+    *("fanotify_init", "finit_module", "init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl"),
+    *("lookup_dcookie", "mount", "open_by_handle_at", "perf_event_open", "pivot_root", "quotactl", "reboot"),
+    *("request_key", "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon", "syslog", "umount2"),
+    *("unshare", "userfaultfd", "vhangup", "io_uring_setup", "io_uring_enter", "io_uring_register", "open_tree"),
+    *("move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "quotactl_fd", "open_tree_attr"),
+)
 """`io_uring` would open sockets past the filter, `open_by_handle_at` files past the mounts."""
 SHARED_BY_ALL = (
     *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"),
