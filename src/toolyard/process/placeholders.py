@@ -18,6 +18,7 @@ __all__ = ["Placeholder", "Placeholders", "move_unwanted", "remove_unclaimed"]
 
 Placeholder = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
+MOST_KEPT = 100
 
 
 class Placeholders:
@@ -89,12 +90,14 @@ def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
     for path in paths:
         if not os.path.lexists(path):
             continue
-        place = f"{path}.from-sandbox"
-        number = 1
-        while os.path.lexists(place):
-            number += 1
-            place = f"{path}.from-sandbox-{number}"
+        place = free_place(f"{path}.from-sandbox")
         with contextlib.suppress(OSError):
             os.rename(path, place)
             moved[path] = place
     return moved
+
+
+def free_place(wanted: str) -> str:
+    """A name that nothing has; a random one if somebody took all the usual ones."""
+    usual = (wanted, *(f"{wanted}-{number}" for number in range(2, MOST_KEPT)))
+    return next((place for place in usual if not os.path.lexists(place)), f"{wanted}-{os.urandom(8).hex()}")

@@ -192,9 +192,11 @@ def store_parts(sessions: Path, workspace: list[str]) -> list[str]:
     """The store, or what of it must be protected when somebody works in it."""
     real = os.path.realpath(sessions)
     if any(os.path.realpath(place) == real for place in workspace):
-        (sessions / "audit").mkdir(parents=True, exist_ok=True)
-        (sessions / "audit.head").touch(0o600)
-        return [str(sessions / name) for name in OF_THE_STORE if (sessions / name).exists()]
+        for folder in ("audit", "outputs"):
+            (sessions / folder).mkdir(parents=True, exist_ok=True)
+        for file in ("audit.head", "shell-history"):
+            (sessions / file).touch(0o600)
+        return [str(sessions / name) for name in OF_THE_STORE]
     return [str(sessions)]
 
 
