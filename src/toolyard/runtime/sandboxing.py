@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config.problems import ConfigProblem
-from toolyard.plugins.builders import Builders, downloads
+from toolyard.plugins.builders import Builders
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
 from toolyard.process.sandbox_backends import BACKENDS
 from toolyard.process.sandbox_layout import Places
@@ -88,9 +88,7 @@ def builders_for(around: Surroundings) -> Builders:
         network=around.configuration.policy.allow_remote,
         backends=BACKENDS if sys.platform == "linux" else (),
     )
-    plugins, pip = around.installed()
-    shared = (pip, downloads(plugins))
-    places = replace(places_for(around), workspace=(), protected=(), also_writable=(), made=shared)
+    places = replace(places_for(around), workspace=(), protected=(), also_writable=())
     return Builders(sandbox=(policy, places))
 
 
