@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from boxes import Box
 from toolyard.process.child import Children, ChildRequest
+from toolyard.process.sandbox_backends import BACKENDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -181,3 +183,16 @@ def end_marked(mark: str) -> None:
             os.kill(int(found.split()[0]), 9)
         except ProcessLookupError:
             continue
+
+
+@pytest.fixture
+async def box(tmp_path) -> AsyncIterator[Box]:
+    box = Box(Path(os.path.realpath(tmp_path)))
+    yield box
+    for children in box.open:
+        await children.aclose()
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request) -> str:
+    return request.param

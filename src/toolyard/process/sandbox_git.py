@@ -69,7 +69,15 @@ def guard_git_folder(draft: Draft, git: str) -> None:
         draft.unwanted.append(common)
     for section, name, value in settings:
         if section in ("include", "includeif") and name == "path":
-            draft.guard(os.path.normpath(os.path.join(git, os.path.expanduser(value))), b"")
+            guard_included(draft, os.path.normpath(os.path.join(git, os.path.expanduser(value))))
+
+
+def guard_included(draft: Draft, path: str) -> None:
+    """More of the configuration, which may lie among the files of the workspace, where an empty one would be seen."""
+    if os.path.lexists(path):
+        draft.guard(path)
+    elif draft.can_write(path):
+        draft.unwanted.append(path)
 
 
 def is_odd(settings: list[tuple[str, str, str]], git: str) -> bool:

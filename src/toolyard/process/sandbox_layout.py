@@ -100,6 +100,10 @@ class Draft:
             if os.path.lexists(real):
                 self.rules[real] = access
 
+    def can_write(self, path: str) -> bool:
+        """Whether a path could be written as things stand."""
+        return nearest(self.rules, path)[1] == "write"
+
     def guard(self, path: str, content: bytes | None = None) -> None:
         """Keep a path from being written, also when it does not exist, and what is above it from being moved away.
 
