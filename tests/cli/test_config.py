@@ -67,11 +67,11 @@ def test_check_fails_on_warnings_only_if_it_is_strict_and_names_the_way_of_a_val
     ("text", "message"),
     [
         ('{"a": 1,}', "toolyard.json:1:8: trailing comma before '}'"),
-        ('{"a" 1}', "toolyard.json:1:6: expecting ':' delimiter; found '1'"),
-        ('{"a": [1, 2}', "toolyard.json:1:12: expecting ',' delimiter; found '}'"),
-        ('{"a": "x', "toolyard.json:1:7: unterminated string"),
-        ("{a: 1}", "toolyard.json:1:2: expecting property name enclosed in double quotes; found 'a'"),
-        ('{"a": 1} x', "toolyard.json:1:10: extra data; found 'x'"),
+        ('{"a" 1}', "toolyard.json:1:6: expected ':' after the key; found '1'"),
+        ('{"a": [1, 2}', "toolyard.json:1:12: expected ',' or ']'; found '}'"),
+        ('{"a": "x', "toolyard.json:1:7: expected '\"' at the end of this string"),
+        ("{a: 1}", "toolyard.json:1:2: expected a key in double quotes; found 'a'"),
+        ('{"a": 1} x', "toolyard.json:1:10: expected the end of the file; found 'x'"),
     ],
 )
 def test_a_syntax_error_says_where_and_what_was_expected(toolyard: CommandLine, text, message):

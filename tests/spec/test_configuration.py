@@ -124,7 +124,8 @@ async def test_C03_a_file_is_read_as_a_whole_string_only_and_not_expanded_again(
     async with app:
         text = "text ${env:C03_NAME}"
         assert (await app.call_tool("probe", {})).text == f"{text}\nx ${{file:note.md}}\n{text}\n"
-        assert app.get_config_errors() == []
+        (problem,) = app.get_config_errors()
+        assert (problem["type"], problem["severity"]) == ("file_not_whole", "warning")
 
 
 async def test_C03_a_missing_file_is_a_problem_at_its_place(yard):
@@ -389,6 +390,21 @@ async def test_C08_one_reference_of_many_agents_is_loaded_once_and_a_change_reac
         yard.tool("renamed", file="shared.bash", run="echo again")
         assert (await app.call_tool("renamed", {}, agent="c")).text == "again\n"
         assert [[spec.name for spec in app.tool_specs(name)] for name in "abc"] == [["renamed"]] * 3
+
+
+async def test_C08_every_agent_has_a_live_shell_of_its_own_that_lasts_through_a_reload(yard):
+    agents = {name: {"permissions": {"preset": "trusted"}} for name in ("one", "two")}
+    async with yard.app("shell:session", agents=agents) as app:
+
+        async def bash(agent: str, command: str) -> str:
+            return (await app.call_tool("bash", {"command": command}, agent=agent)).text.strip()
+
+        await bash("one", f"secret=mine; cd {yard.file('below/x', '').parent}; sleep 600 & disown")
+        assert await bash("two", 'echo "<${secret-}>"; pwd; jobs') == f"<>\n{os.getcwd()}"
+        yard.config("shell:session", agents=agents, something="else")
+        assert await bash("one", "echo $secret; basename $PWD") == "mine\nbelow"
+        await app.call_tool("bash", {"restart": True}, agent="two")
+        assert await bash("one", "echo $secret") == "mine"
 
 
 async def test_C08_an_unknown_agent_is_an_error_that_names_the_known_ones(yard):

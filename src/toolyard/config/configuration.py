@@ -121,7 +121,13 @@ def resolve(document: Document, names: Names) -> Configuration:
         output=settings.output or OutputSettings(),
         limits=settings.limits or ResourceLimits(),
         audit=settings.audit or AuditPolicy(),
-        problems=(*mixin_problems, *problems, *shape, *unknown_providers(value, merged)),
+        problems=(
+            *mixin_problems,
+            *problems,
+            *shape,
+            *repeated_keys(document),
+            *unknown_providers(value, merged),
+        ),
         unknown=tuple(unknown_keys(document)),
     )
 
@@ -158,6 +164,18 @@ def fitting_fields(kind: type[Section], value: JsonObject) -> Iterator[tuple[str
                     break
                 except msgspec.ValidationError:
                     continue
+
+
+def repeated_keys(document: Document) -> Iterator[ConfigProblem]:
+    """Keys that stand twice in one object: JSON takes the last without a word."""
+    for key, lost, kept in document.repeated_keys():
+        yield ConfigProblem(
+            code="config_repeated_key",
+            message=f"'{key}' stands in this object again, at line {kept.line}; what is written here does not count",
+            hint="keep one of them",
+            where=lost,
+            severity="warning",
+        )
 
 
 def unknown_providers(value: JsonObject, document: Document) -> Iterator[ConfigProblem]:

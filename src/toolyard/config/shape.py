@@ -26,10 +26,14 @@ def shape_problems(value: Json, kind: type, document: Document) -> list[ConfigPr
 
 def problem(pointer: Pointer, message: str, document: Document) -> ConfigProblem:
     is_plugin = "plugins" in pointer[-2:]
+    written = document.at(pointer)
+    hint = 'for example "plugins": ["bash:./tools"]' if is_plugin else ""
+    if isinstance(written, str) and "${" in written:
+        hint = "a placeholder always gives text; write the value itself"
     return ConfigProblem(
         code="plugin_spec" if is_plugin else "config_type",
         message=f"'{dotted(pointer)}' {message}",
-        hint='for example "plugins": ["bash:./tools"]' if is_plugin else "",
+        hint=hint,
         where=document.position(pointer),
     )
 
