@@ -106,7 +106,10 @@ class AgentApplication:
         loaded = self._known()
         rules = self._rules
         permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
-        return sort_problems([*loaded.problems(), *self._said, *permitting])
+        told = loaded.problems()
+        places = {problem.where for problem in told if problem.code == "permissions_rule"}
+        untold = [problem for problem in permitting if problem.where not in places]
+        return sort_problems([*told, *self._said, *untold])
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""

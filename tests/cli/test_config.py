@@ -158,6 +158,7 @@ def test_explain_tells_merged_objects_and_lists_that_add_up(toolyard: CommandLin
         ("plugin_policy.allow_remote", False, "default"),
         ("mixin_policy.max_depth", 16, "default"),
         ("output.limit_bytes", 262144, "default"),
+        ("permissions.ask_timeout_seconds", 300, "default"),
         ("plugins[0]", "shell:session", "top level"),
         ("agents.default.pin.password", "[redacted password]", "agent 'default'"),
     ],
@@ -166,6 +167,24 @@ def test_any_key_can_be_explained(toolyard: CommandLine, key, value, layer):
     toolyard.file("toolyard.json", LAYERED)
     found = explained(toolyard, key)
     assert (found["value"], found["layers"][0]["layer"]) == (value, layer)
+
+
+def test_permissions_are_shown_and_explained_as_they_hold(toolyard: CommandLine):
+    toolyard.config(
+        permissions={"preset": "read-only", "deny": ["rm **"]},
+        providers={"p": {"permissions": {"deny": [{"tool": "x"}]}}},
+        agents={"default": {"provider": "p", "permissions": {"preset": "trusted", "deny": ["dd **"]}}},
+    )
+    holds = {"preset": "trusted", "deny": ["rm **", {"tool": "x"}, "dd **"]}
+    assert toolyard("config", "show").json["permissions"] == holds
+    deny = explained(toolyard, "permissions.deny")
+    assert deny["value"] == holds["deny"]
+    assert [row["verdict"] for row in deny["layers"]] == ["added"] * 3
+    preset = explained(toolyard, "agents.default.permissions.preset")
+    assert [(row["verdict"], row["value"]) for row in preset["layers"]] == [
+        ("won", "trusted"),
+        ("overridden", "read-only"),
+    ]
 
 
 def test_a_key_that_nothing_sets_is_said_to_be_so(toolyard: CommandLine):

@@ -9,6 +9,7 @@ import pytest
 from support import Terminal
 
 RULES = {"allow": ["ls **"], "deny": ["rm **"]}
+TRUSTED = {"permissions": {"preset": "trusted"}}
 PERMISSIONS = {"preset": "ask-everything", **RULES}
 
 
@@ -46,11 +47,19 @@ def test_check_tells_a_person_the_same(toolyard, rules):
 
 
 def test_check_judges_by_the_configuration_and_the_grants(toolyard):
-    toolyard.config("shell:command", permissions=PERMISSIONS, agents={"b": {"permissions": {"preset": "trusted"}}})
+    toolyard.config("shell:command", permissions=PERMISSIONS, agents={"b": TRUSTED, "default": {}})
     assert toolyard("permissions", "check", "touch x", "--json").json["verdict"] == "ask"
     assert toolyard("permissions", "check", "touch x", "--agent", "b", "--json").json["verdict"] == "allow"
     assert toolyard("permissions", "allow", "touch **").code == 0
     assert toolyard("permissions", "check", "touch x", "--json").json["verdict"] == "allow"
+
+
+def test_rules_are_those_of_the_agent_that_a_call_would_be_made_for(toolyard):
+    toolyard.config("shell:command", permissions=PERMISSIONS, agents={"only": TRUSTED})
+    assert toolyard("permissions", "check", "touch x", "--json").json["verdict"] == "allow"
+    assert toolyard("call", "shell", '{"command": "touch x"}').code == 0
+    ran = toolyard("permissions", "list", "--agent", "onyl")
+    assert (ran.code, "there is no agent 'onyl'; known: only" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"allow": "ls"}', '{"deny": ["rm ** x"]}'])

@@ -185,3 +185,53 @@ async def test_a_broken_section_is_a_problem_and_allows_nothing(yard):
         refused = await run(app, "echo x")
     assert refused.failure == "denied"
     assert "damaged" in refused.text
+
+
+BROKEN = [
+    None,
+    [],
+    "trusted",
+    {"preset": "trusted", "dney": ["rm **"]},
+    {"preset": "trust"},
+    {"preset": "trusted", "deny": "rm **"},
+    {"preset": "trusted", "deny": [{"tool": 5}]},
+    {"preset": "trusted", "deny": [{"command": "rm **", "write": "x"}]},
+    {"preset": "trusted", "ask_timeout_seconds": 0},
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+@pytest.mark.parametrize("layer", ["top", "provider", "agent", "mixin", "provider of all"])
+async def test_a_section_that_is_broken_anywhere_is_told_once_and_allows_nothing(yard, broken, layer):
+    section = {"permissions": broken}
+    config = {
+        "top": section,
+        "provider": {"providers": {"p": section}, "agents": {"default": {"provider": "p"}}},
+        "agent": {"agents": {"default": section}},
+        "mixin": {"mixins": {"m": section}, "agents": {"default": {"mixin_refs": ["m"]}}},
+        "provider of all": {"providers": {"p": section}, "provider": "p"},
+    }[layer]
+    async with yard.app("shell:command", **config) as app:
+        problems = [problem for problem in app.get_config_errors() if problem["type"] == "permissions_rule"]
+        assert len(problems) == 1, problems
+        assert problems[0]["line"] > 1
+        assert (await app.call_tool("shell", {"command": "touch made"})).failure == "denied"
+
+
+async def test_the_rules_of_a_provider_that_the_file_names_for_all_agents_hold(yard):
+    deny = {"permissions": {"preset": "trusted", "deny": ["rm **"]}}
+    async with yard.app("shell:command", providers={"p": deny}, provider="p", agents={"a": {}}) as app:
+        assert (await app.call_tool("shell", {"command": "rm x"}, agent="a")).failure == "denied"
+
+
+async def test_a_preset_may_come_from_a_placeholder(yard, monkeypatch):
+    monkeypatch.setenv("PRESET_OF_MINE", "read-only")
+    agents = {"default": {"permissions": {"preset": "${env:PRESET_OF_MINE}"}}}
+    yard.config("shell:command", agents=agents)
+    async with yard.app("shell:command", agents=agents) as app:
+        assert app.get_config_errors() == []
+        assert (await app.call_tool("shell", {"command": "touch made"})).failure == "denied"
+        monkeypatch.setenv("PRESET_OF_MINE", "no-such-preset")
+        await app.reload()
+        (problem,) = app.get_config_errors()
+        assert "'preset' must be one of" in problem["detail"]

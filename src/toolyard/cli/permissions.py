@@ -22,7 +22,7 @@ __all__ = ["permissions"]
 
 STYLES = {"allow": "good", "ask": "warning", "deny": "error"}
 json_option = click.option("--json", "as_json", is_flag=True, help="Print records for programs.")
-agent_option = click.option("--agent", metavar="A", default="default", help="Whose rules; default the agent 'default'.")
+agent_option = click.option("--agent", metavar="A", help="Whose rules; default 'default', or else the first agent.")
 rules_option = click.option(
     "--rules",
     metavar="FILE",
@@ -50,7 +50,7 @@ def permissions() -> None:
 @click.option("--tool", metavar="T", default="bash", show_default=True, help="The tool that would run it.")
 @json_option
 @click.pass_obj
-def check(places: Places, command: str, rules: Path | None, agent: str, tool: str, as_json: bool) -> int:
+def check(places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool) -> int:
     """Say of each part of COMMAND which rule or which doubt decides it. Nothing runs.
 
     Exit status: 0, whatever the verdict is, or 2 when the rules cannot be read.
@@ -64,7 +64,7 @@ def check(places: Places, command: str, rules: Path | None, agent: str, tool: st
 @agent_option
 @json_option
 @click.pass_obj
-def test(places: Places, file: Path, rules: Path | None, agent: str, as_json: bool) -> int:
+def test(places: Places, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
     """Judge the cases of FILE, a JSON object a line: `command`, `rules`, and `must`, which is auto_allow,
     not_auto_allow or deny. A case without rules is judged by those in force.
 
@@ -77,9 +77,9 @@ def test(places: Places, file: Path, rules: Path | None, agent: str, as_json: bo
 @agent_option
 @json_option
 @click.pass_obj
-def list_rules(places: Places, agent: str, as_json: bool) -> int:
+def list_rules(places: Places, agent: str | None, as_json: bool) -> int:
     """List the rules in force here, with where each is written, and the grants with their ids."""
-    policy = policy_in_force(places)
+    policy, agent = policy_in_force(places, agent)
     book = policy.book(agent, os.getcwd())
     show_problems([*policy.sections.of(agent).problems, *policy.problems()])
     grants = {f"{policy.grants.file}, grant {grant.id}": grant for grant in policy.grants.load().grants}
@@ -127,7 +127,7 @@ def deny(places: Places, rule: str, here: bool) -> int:
 @click.pass_obj
 def revoke(places: Places, what: str) -> int:
     """Take back what was granted or forbidden, by its id or its rule."""
-    store = policy_in_force(places).grants
+    store = policy_in_force(places)[0].grants
     gone = store.revoke(what)
     for grant in gone:
         show_text(f"{grant.id} {grant.decision} {what if grant.id != what else grant.rule}\n")
@@ -146,7 +146,7 @@ def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspa
     if not isinstance(rule, Rule):
         show_note(f"'{text}' is no rule: {rule.message}", "error")
         return 2
-    store = policy_in_force(places).grants
+    store = policy_in_force(places)[0].grants
     kept = store.add(decision, value, workspace=workspace, source=text, by=f"toolyard permissions {decision}")
     show_text(f"{kept.id} {decision} {rule.text}{f' in {workspace}' if workspace else ''}\n")
     return 0
@@ -168,7 +168,9 @@ def workspace_of(places: Places) -> str:
     return os.path.abspath(places.workspace or ".")
 
 
-async def check_once(places: Places, command: str, rules: Path | None, agent: str, tool: str, as_json: bool) -> int:
+async def check_once(
+    places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool
+) -> int:
     from toolyard.permissions.deciding import Circumstances, decide_line
 
     book = book_of(places, rules, agent)
@@ -183,7 +185,7 @@ async def check_once(places: Places, command: str, rules: Path | None, agent: st
     return 0
 
 
-async def test_once(places: Places, file: Path, rules: Path | None, agent: str, as_json: bool) -> int:
+async def test_once(places: Places, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
     from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
 
     book = book_of(places, rules, agent, says_so=False)
@@ -202,10 +204,10 @@ async def test_once(places: Places, file: Path, rules: Path | None, agent: str, 
     return 1 if any(not outcome.passed for outcome in outcomes) else 0
 
 
-def book_of(places: Places, rules: Path | None, agent: str, *, says_so: bool = True) -> RuleBook | None:
+def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
     """The rules of a file, or those in force; None when they cannot be read, which is said."""
     if rules is None:
-        policy = policy_in_force(places)
+        policy, agent = policy_in_force(places, agent)
         section = policy.sections.of(agent)
         show_problems([*section.problems, *policy.problems()])
         if not section.is_configured:
@@ -232,9 +234,9 @@ def book_of(places: Places, rules: Path | None, agent: str, *, says_so: bool = T
     return RuleBook([rule for found, _ in read for rule in found])
 
 
-def policy_in_force(places: Places) -> RulePolicy:
-    """The rules of the configuration in use and the user's grants, without loading any tool."""
-    from toolyard.cli.opening import config_path, enter_workspace
+def policy_in_force(places: Places, agent: str | None = None) -> tuple[RulePolicy, str]:
+    """The rules of the configuration in use and the user's grants, without loading any tool; and the agent meant."""
+    from toolyard.cli.opening import config_path, enter_workspace, known_agent
     from toolyard.config.configuration import builtin_names, read_configuration
     from toolyard.config.placeholders import Names
     from toolyard.permissions.grants import GrantStore, default_grants_file
@@ -247,7 +249,8 @@ def policy_in_force(places: Places) -> RulePolicy:
     configuration = read_configuration(path, names)
     if not configuration.readable:
         show_problems(configuration.problems)
-    return RulePolicy(Sections(configuration.value, configuration.document), GrantStore(default_grants_file()))
+    policy = RulePolicy(Sections(configuration.value, configuration.document), GrantStore(default_grants_file()))
+    return policy, known_agent(configuration.agents(), agent)
 
 
 def show_verdict(verdict: Verdict) -> None:

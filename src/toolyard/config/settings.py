@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 __all__ = [
+    "PLACEHOLDER_PATTERN",
     "SECTIONS",
     "AuditPolicy",
     "FileSettings",
@@ -16,12 +17,15 @@ __all__ = [
     "MixinPolicy",
     "NodeSettings",
     "OutputSettings",
+    "PermissionRule",
     "PermissionSettings",
     "PluginPolicy",
     "Preset",
     "ResourceLimits",
 ]
 
+PLACEHOLDER_PATTERN = r"\$\{(env|file):"
+"""What a text has in it that may become any other."""
 Seconds = Annotated[float, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=1)]
 
@@ -106,17 +110,37 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
 Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
 
 
-class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True):
+class PermissionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule of `permissions` that says more than a pattern of commands."""
+
+    tool: Annotated[str | UnsetType, Meta(description="The tool it is about; else all that run shell commands.")] = (
+        UNSET
+    )
+    command: Annotated[str | UnsetType, Meta(description="A pattern of commands, such as 'git status **'.")] = UNSET
+    write: Annotated[str | UnsetType, Meta(description="Files that a command writes to.")] = UNSET
+    read: Annotated[str | UnsetType, Meta(description="Files that a command reads.")] = UNSET
+    path: Annotated[str | UnsetType, Meta(description="Paths among a tool's arguments.")] = UNSET
+    arguments: Annotated[
+        dict[str, str | dict[str, str]] | UnsetType,
+        Meta(description="For each argument by name a text with '*', or {'path': a pattern of paths}."),
+    ] = UNSET
+    reason: Annotated[str | UnsetType, Meta(description="What a model is told that runs into the rule.")] = UNSET
+
+
+Rules = list[str | PermissionRule]
+
+
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`permissions`: which calls may happen. A rule is a pattern of commands, or an object that says more."""
 
-    preset: Preset = "workspace"
-    allow: list[str | dict[str, Any]] = []
-    ask: list[str | dict[str, Any]] = []
-    deny: list[str | dict[str, Any]] = []
-    allowed_commands: list[str] | None = None
-    """The programs of the preset `allowlist`."""
-    ask_timeout_seconds: Seconds = 300
-    """How long a question waits for its answer, which is no after that."""
+    preset: Annotated[Preset, Meta(description="What holds where no rule says otherwise.")] = "workspace"
+    allow: Annotated[Rules, Meta(description="Calls that may happen.")] = []
+    ask: Annotated[Rules, Meta(description="Calls that a person is asked about.")] = []
+    deny: Annotated[Rules, Meta(description="Calls that may not happen, whatever else is said.")] = []
+    allowed_commands: Annotated[list[str] | None, Meta(description="The programs of the preset 'allowlist'.")] = None
+    ask_timeout_seconds: Annotated[
+        Seconds, Meta(description="How long a question waits for its answer, which is no after that.")
+    ] = 300
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {
@@ -154,7 +178,7 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
     working_directory: Annotated[str | UnsetType, Meta(description="The folder that bash tools run in.")] = UNSET
     output: OutputSettings | UnsetType = UNSET
     permissions: Annotated[
-        dict[str, Any] | UnsetType, Meta(description="Which calls may happen: preset, allow, ask and deny add up.")
+        PermissionSettings | UnsetType, Meta(description="Which calls may happen; the rules of all layers add up.")
     ] = UNSET
 
 
