@@ -15,7 +15,7 @@ from toolyard.config.placeholders import Names
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
 from toolyard.core.formats import export
 from toolyard.core.tool import ToolCall, ToolResult
-from toolyard.errors import ApplicationClosed
+from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import Sections
@@ -30,13 +30,14 @@ from toolyard.runtime.loaded import AgentTools, Loaded
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.catalog import Catalog
+    from toolyard.plugins.refetch import RepositoryNow
     from toolyard.plugins.standing import Standing
     from toolyard.runtime.features import Contribution, Features
 
@@ -203,6 +204,22 @@ class AgentApplication:
         async with self._reloading:
             await self._reload()
 
+    async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
+        """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
+        from toolyard.plugins.refetch import fetch_again, repositories_of
+
+        loaded = await self._current()
+        document = loaded.configuration.document
+        repositories = repositories_of(loaded.sources(), document)
+        known = {name for repository in repositories for name in repository.names}
+        if unknown := [name for name in names if name not in known]:
+            raise UnknownPlugin(f"no repository is called or has '{unknown[0]}'; known: {', '.join(sorted(known))}")
+        wanted = [one for one in repositories if not names or set(names).intersection(one.names)]
+        workshops = Workshops(loaded.configuration, self._started(), self._caches)
+        found = await fetch_again(wanted, workshops.python.acquirer, document)
+        await self.reload()
+        return found
+
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""
         return self._watch(self._known().state(), seconds)
@@ -242,11 +259,10 @@ class AgentApplication:
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        if self._children is None:
-            raise ApplicationClosed("the application is not open")
+        children = self._started()
         if self._caches.schemas.is_empty and configuration.loads_bash_tools:
-            self._children.start()  # every schema will have to be read: let it start while we look for them
-        workshops = Workshops(configuration, self._children, self._caches)
+            children.start()  # every schema will have to be read: let it start while we look for them
+        workshops = Workshops(configuration, children, self._caches)
         loaded = Loaded(
             configuration,
             Loader(configuration.policy, workshops, before.kept() if before else {}),
@@ -258,6 +274,11 @@ class AgentApplication:
         await loaded.refresh()
         self._caches.save()
         return loaded
+
+    def _started(self) -> Children:
+        if self._children is None:
+            raise ApplicationClosed("the application is not open")
+        return self._children
 
     def _known(self) -> Loaded:
         return self._loaded or self._load_apart()

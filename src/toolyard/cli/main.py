@@ -24,6 +24,7 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
+    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
     "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
     "doctor": ("toolyard.cli.doctor:doctor", "Look whether everything is there that tools need."),
     "permissions": (

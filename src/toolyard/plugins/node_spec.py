@@ -97,7 +97,8 @@ def from_options(options: NodeOptions, pointer: Pointer, document: Document) -> 
 
 def address(name: str, document: Document) -> str:
     """A repository's address as it is; one that is a folder here, as the folder."""
-    return name if ADDRESS.match(name) else absolute(name, document)
+    is_odd = name.startswith("-") or "::" in name  # never made to look like a path: fetching refuses it in words
+    return name if is_odd or ADDRESS.match(name) else absolute(name, document)
 
 
 def leaves(subdirectory: str) -> bool:
