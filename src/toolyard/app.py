@@ -112,6 +112,11 @@ class AgentApplication:
         untold = [problem for problem in permitting if problem.where not in places]
         return sort_problems([*told, *self._said, *untold])
 
+    @property
+    def config_path(self) -> Path:
+        """The file of the configuration."""
+        return self._config_path
+
     def agents(self) -> list[str]:
         """The names of the configured agents."""
         return self._known().configuration.agents()

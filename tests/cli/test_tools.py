@@ -142,8 +142,10 @@ def test_all_also_lists_what_did_not_load_and_why(toolyard: CommandLine):
     assert [(row["name"], row["state"], row["reason"].split(":")[0]) for row in ran.json] == [
         ("good", "on", "on by default"),
         ("good", "off", f"a plugin with this id comes from {toolyard.folder}/good.bash already"),
-        ("missing.bash", "off", "bash_file_missing"),
+        ("", "off", "bash_file_missing"),
     ]
+    assert f"{toolyard.folder}/missing.bash: no such file" in ran.json[-1]["reason"]
+    assert ran.json[-1]["where"].startswith(f"{toolyard.folder}/toolyard.json:1:")
     table = toolyard("tools", "--all").out.splitlines()
     assert [line.split()[2] for line in table] == ["on", "off", "off"]
 

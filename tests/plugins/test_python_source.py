@@ -99,7 +99,10 @@ async def test_what_is_printed_at_import_is_not_ours(yard, capsys):
 async def test_one_bad_entry_does_not_stop_its_neighbours(yard):
     plain(yard.folder / "mine", greeting("greet", "hi"), "plugin.greet", "plugin.nothing", "absent.Class")
     async with yard.app("path:mine", plugin_cache_dir="cache") as app:
-        assert {problem["type"] for problem in app.get_config_errors()} == {"plugin_entry", "plugin_import"}
+        found = app.get_config_errors()
+        assert [problem["type"] for problem in found] == ["plugin_entry", "plugin_entry"]
+        assert {Path(problem["file"]).name for problem in found} == {"agent_plugin.json"}
+        assert "'absent.Class': there is no module 'absent'" in {problem["detail"] for problem in found}
         assert await text(app) == "hi"
 
 

@@ -66,6 +66,9 @@ def show_tools(app: AgentApplication, agent: str, form: str, everything: bool) -
 
 def show_table(app: AgentApplication, agent: str, everything: bool) -> None:
     rows = all_rows(app, agent) if everything else tool_rows(app, agent)
+    if everything and len(app.agents()) > 1:
+        others = ", ".join(name for name in app.agents() if name != agent)
+        show_note(f"agent '{agent}'; others with --agent: {others}", "faint")
     if everything and rows:
         show_rows([[row["name"] or "-", row["kind"], row["state"], row["plugin"], why(row)] for row in rows])
     elif rows:
@@ -111,9 +114,9 @@ def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
     """What did not load, by the problems that say so."""
     for problem in app.problems():
         if not problem.code.startswith(NOT_ABOUT_LOADING):
-            name = relative(str(problem.where.file)) if problem.where else "-"
+            named = problem.where and problem.where.file != app.config_path
             yield {
-                "name": name,
+                "name": relative(str(problem.where.file)) if problem.where and named else "",
                 "plugin": "-",
                 "kind": "-",
                 "state": "off",

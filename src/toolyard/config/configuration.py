@@ -113,6 +113,7 @@ def resolve(document: Document, names: Names) -> Configuration:
     merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
     value, problems = expand_placeholders(merged, names)
     settings, shape = read_settings(document, value)
+    told = {problem.where for problem in mixin_problems}
     return Configuration(
         document=merged,
         value=value,
@@ -124,7 +125,7 @@ def resolve(document: Document, names: Names) -> Configuration:
         problems=(
             *mixin_problems,
             *problems,
-            *shape,
+            *(problem for problem in shape if problem.where not in told),
             *repeated_keys(document),
             *unknown_providers(value, merged),
         ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from toolyard.plugins.spec import NodeFile, NodeFolder, NodeGit, absolute, problem
+from toolyard.plugins.spelling import nearest_of
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
@@ -54,9 +55,14 @@ def parse_node_tool(value: Json, pointer: Pointer, document: Document) -> NodeSp
     try:
         options = msgspec.convert(value, NodeOptions)
     except msgspec.ValidationError as error:
-        known = ", ".join(NodeOptions.__struct_fields__)
+        known = NodeOptions.__struct_fields__
+        for key in value if isinstance(value, dict) else ():
+            if key not in known:
+                return problem(
+                    "plugin_spec", f"'node_tool' has no '{key}'", nearest_of(key, known), (*place, key), document
+                )
         message = f"'node_tool': {str(error).replace('`', '')}"
-        return problem("plugin_spec", message, f"it takes {known}", place, document)
+        return problem("plugin_spec", message, f"it takes {', '.join(known)}", place, document)
     if fault := combination_fault(options):
         return problem("plugin_spec", f"'node_tool' {fault}", EXAMPLE, place, document)
     return from_options(options, pointer, document)

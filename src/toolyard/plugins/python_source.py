@@ -22,7 +22,7 @@ from toolyard.plugins.tree_stamp import tree_stamp
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from toolyard.config.problems import ConfigProblem
+    from toolyard.config.problems import ConfigProblem, Position
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.plugins.source import Plugin
@@ -150,12 +150,13 @@ class PythonSource:
         plugins: list[Plugin] = []
         problems: list[ConfigProblem] = []
         timeout = self.shop.policy.python_timeout_seconds
+        places = dict(located.entries)
         for entry, target in code.targets:
             adopted = await adopt(
                 entry, target, code.author, config=self.shop.config, timeout=timeout, kinds=located.kinds
             )
             plugins += adopted.plugins
-            problems += adopted.problems
+            problems += adopted.problems if code.space else at_its_entry(adopted.problems, places[entry])
         return Registered(code=code, config=self.shop.config, plugins=plugins), problems
 
     def _fail(self, problems: Sequence[ConfigProblem]) -> None:
@@ -172,6 +173,11 @@ class PythonSource:
     def _shown(self, problems: Sequence[ConfigProblem], located: Located) -> list[ConfigProblem]:
         """The same problems in the author's own files, not in our copies of them."""
         return [replace(problem, where=problem.where and originally(problem.where, located)) for problem in problems]
+
+
+def at_its_entry(problems: Sequence[ConfigProblem], where: Position) -> list[ConfigProblem]:
+    """What Python found by itself may be anybody's file; that it is no plugin is said where it is named."""
+    return [replace(problem, where=where) if problem.code == "plugin_entry" else problem for problem in problems]
 
 
 def originally(where: Any, located: Located) -> Any:
