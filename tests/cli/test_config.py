@@ -192,6 +192,9 @@ def test_a_key_that_nothing_sets_is_said_to_be_so(toolyard: CommandLine):
     ran = toolyard("config", "explain", "agents.default.nothing")
     assert (ran.code, ran.out) == (2, "")
     assert "nothing sets 'agents.default.nothing'" in ran.err
+    assert "did you mean" not in ran.err
+    for key, near in (("outptu", "agents.default.output"), ("plugin_policy.pas_env", "plugin_policy.pass_env")):
+        assert f"did you mean '{near}'?" in toolyard("config", "explain", key).err
     assert toolyard("config", "explain", "nothing", "--json").json["set"] is False
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["tools"]
 
 NOT_ABOUT_LOADING = (
-    *("audit_", "config_", "env_", "file_", "mixin_", "provider_"),
+    *("audit_", "config_", "env_", "file_", "grants_", "mixin_", "permissions_", "provider_"),
     *("plugin_id_", "plugin_enablement", "plugins_are_ids", "tool_name_taken"),
 )
 """Beginnings of the codes of problems other than that something did not load."""
@@ -113,8 +113,9 @@ def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
 def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
     """What did not load, by the problems that say so."""
     for problem in app.problems():
-        if not problem.code.startswith(NOT_ABOUT_LOADING):
-            named = problem.where and problem.where.file != app.config_path
+        named = problem.where and problem.where.file != app.config_path
+        # The syntax of a descriptor has the codes of a configuration's.
+        if not problem.code.startswith(NOT_ABOUT_LOADING) or (named and problem.code.startswith("config_")):
             yield {
                 "name": relative(str(problem.where.file)) if problem.where and named else "",
                 "plugin": "-",
