@@ -248,7 +248,7 @@ class AgentApplication:
             raise ApplicationClosed("the application is not open")
         before = self._loaded
         after = await self._load(before)
-        if not after.configuration.readable and before.configuration.readable:
+        if self._stays_despite(after.configuration):
             before.keep_despite(after)
         else:
             self._loaded = after
@@ -327,8 +327,9 @@ class AgentApplication:
         self, configuration: Configuration, redactor: Redactor, sandbox: Sandbox | None
     ) -> Callable[[Catalog], Invoker]:
         """What makes the invoker of each agent, with all that they share."""
-        self._audit.policy = configuration.audit
         permissions = self._permissions or self._policy(configuration)
+        if not self._stays_despite(configuration):
+            self._audit.policy = configuration.audit
 
         def make(catalog: Catalog) -> Invoker:
             return Invoker(
@@ -344,11 +345,17 @@ class AgentApplication:
 
     def _policy(self, configuration: Configuration) -> RulePolicy:
         """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""
-        sections = Sections(configuration.value, configuration.document)
+        damage = () if configuration.readable else configuration.problems
+        sections = Sections(configuration.value, configuration.document, damage)
         if self._rules is None:
             self._rules = RulePolicy(sections, self._grants, protected=(str(self._config_path),))
-        self._rules.sections = sections
+        if not self._stays_despite(configuration):
+            self._rules.sections = sections
         return self._rules
+
+    def _stays_despite(self, configuration: Configuration) -> bool:
+        """Whether what is in use stays in use, with its rules, since what was read is nothing to go by."""
+        return self._loaded is not None and self._loaded.configuration.readable and not configuration.readable
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"

@@ -235,3 +235,22 @@ async def test_a_preset_may_come_from_a_placeholder(yard, monkeypatch):
         await app.reload()
         (problem,) = app.get_config_errors()
         assert "'preset' must be one of" in problem["detail"]
+
+
+async def test_a_broken_edit_of_the_configuration_leaves_every_rule_in_force(yard):
+    path = yard.config("shell:command", permissions={"preset": "trusted", "deny": ["touch **"]})
+    async with yard.open(path) as app:
+        for text in ("{", "[]", "", None):
+            path.unlink() if text is None else path.write_text(text)
+            refused = await run(app, "touch made")
+            assert (refused.failure, "touch **" in refused.text) == ("denied", True)
+            assert any("last good configuration" in problem["detail"] for problem in app.get_config_errors())
+        yard.config("shell:command", permissions={"preset": "trusted"})
+        assert (await run(app, "echo fine")).failure is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "3"])
+async def test_without_a_configuration_that_can_be_read_nothing_is_allowed(yard, text):
+    async with yard.open(yard.file("toolyard.json", text), only="shell:command") as app:
+        assert (await run(app, "touch made")).failure == "denied"
+        assert len(app.get_config_errors()) == 1

@@ -249,7 +249,10 @@ def policy_in_force(places: Places, agent: str | None = None) -> tuple[RulePolic
     configuration = read_configuration(path, names)
     if not configuration.readable:
         show_problems(configuration.problems)
-    policy = RulePolicy(Sections(configuration.value, configuration.document), GrantStore(default_grants_file()))
+    sections = Sections(
+        configuration.value, configuration.document, () if configuration.readable else configuration.problems
+    )
+    policy = RulePolicy(sections, GrantStore(default_grants_file()))
     return policy, known_agent(configuration.agents(), agent)
 
 

@@ -33,6 +33,7 @@ def whole_config(configuration: Configuration, agent: str) -> dict[str, Json]:
         "output": configuration.output_of(agent),
         "limits": configuration.limits,
         "audit": configuration.audit,
+        "sandbox": configuration.sandbox,
     }
     return whole | {name: msgspec.to_builtins(section) for name, section in sections.items()}
 

@@ -13,7 +13,7 @@ from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import PermissionRule, PermissionSettings, Preset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.config.document import Document, Pointer
     from toolyard.core.events import Decision
@@ -47,14 +47,18 @@ class Section:
 class Sections:
     """The sections of all agents of a configuration, each read once."""
 
-    def __init__(self, value: Json, document: Document) -> None:
+    def __init__(self, value: Json, document: Document, damage: Sequence[ConfigProblem] = ()) -> None:
         self._value, self._document = value, document
+        self._damage = damage
+        """Why there is no configuration to read them from: it may have been against anything."""
         self._known: dict[str, Section] = {}
 
     def of(self, agent: str) -> Section:
         """All that holds for an agent."""
         if agent not in self._known:
-            self._known[agent] = read_permissions(self._value, self._document, agent)
+            section = self._known[agent] = read_permissions(self._value, self._document, agent)
+            section.problems += self._damage
+            section.is_configured = section.is_configured or bool(self._damage)
         return self._known[agent]
 
     def problems(self, agents: Iterable[str]) -> list[ConfigProblem]:
