@@ -44,6 +44,11 @@ SCALARS = (
             "shell:session",
             "json.JSONDecoder",
             "\ud800",
+            "path:\udc80",
+            "bash:\udc80",
+            "node:\udc80",
+            "manifest:\udc80",
+            "git+\udc80",
         ]
     )
 )
@@ -85,12 +90,15 @@ KEYS = st.sampled_from(
         "manifest",
         "shell_session",
         "shell_command",
+        "timeout_seconds",
+        "on_timeout",
         "tools",
         "name",
         "command",
         "a",
         "default",
         "",
+        "\ud800",
     ]
 )
 ANYTHING = st.recursive(

@@ -16,6 +16,7 @@ from toolyard.config.mixins import expand_mixins
 from toolyard.config.placeholders import Names, expand_placeholders
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import (
+    MISFITS,
     SECTIONS,
     AuditPolicy,
     FileSettings,
@@ -142,7 +143,7 @@ def read_settings(document: Document, value: JsonObject) -> tuple[FileSettings, 
     whole = {**value, **written}
     try:
         return msgspec.convert(whole, FileSettings), []
-    except msgspec.ValidationError:
+    except MISFITS:
         from toolyard.config.shape import shape_problems
 
     fitting: dict[str, Any] = {name: read_section(kind, value.get(name)) for name, kind in SECTIONS.items()}
@@ -153,7 +154,7 @@ def read_section(kind: type[Section], value: Json) -> Section:
     """One section; a field that does not fit keeps its default, which is said elsewhere."""
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+    except MISFITS:
         return kind(**dict(fitting_fields(kind, mapping(value))))
 
 
@@ -166,7 +167,7 @@ def fitting_fields(kind: type[Section], value: JsonObject) -> Iterator[tuple[str
                 try:
                     yield item.name, msgspec.convert(candidate, item.type)
                     break
-                except msgspec.ValidationError:
+                except MISFITS:
                     continue
 
 

@@ -36,6 +36,8 @@ def let_placeholders_in(value: dict[str, Any]) -> None:
     """A choice of words may be made by a placeholder."""
     if "enum" in value:
         value["anyOf"] = [{"enum": value.pop("enum")}]
+    if "items" in value:
+        let_placeholders_in(value["items"])
     choices = value.get("anyOf", [])
     if any("enum" in choice for choice in choices):
         choices.append({"type": "string", "pattern": PLACEHOLDER_PATTERN})

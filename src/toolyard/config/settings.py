@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 __all__ = [
+    "MISFITS",
     "PLACEHOLDER_PATTERN",
     "SECTIONS",
     "AuditPolicy",
@@ -27,6 +28,8 @@ __all__ = [
     "SandboxSettings",
 ]
 
+MISFITS = (msgspec.ValidationError, UnicodeEncodeError)
+"""What converting raises for a value of a wrong shape; the second for half a character, which JSON can spell."""
 PLACEHOLDER_PATTERN = r"\$\{(env|file):"
 """What a text has in it that may become any other."""
 Seconds = Annotated[float, Meta(gt=0)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.config.settings import MISFITS
 from toolyard.plugins.spec import NodeFile, NodeFolder, NodeGit, absolute, problem
 from toolyard.plugins.spelling import nearest_of
 
@@ -54,7 +55,7 @@ def parse_node_tool(value: Json, pointer: Pointer, document: Document) -> NodeSp
     place = (*pointer, "node_tool")
     try:
         options = msgspec.convert(value, NodeOptions)
-    except msgspec.ValidationError as error:
+    except MISFITS as error:
         known = NodeOptions.__struct_fields__
         for key in value if isinstance(value, dict) else ():
             if key not in known:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeV
 import msgspec
 
 from toolyard.config.problems import ConfigProblem
-from toolyard.config.settings import ResourceLimits
+from toolyard.config.settings import MISFITS, ResourceLimits
 from toolyard.plugins.repository_spec import RepositorySpec, parse_repository
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def read_options(
     """The options that an entry has of its own."""
     try:
         return msgspec.convert(options, kind)
-    except msgspec.ValidationError as error:
+    except MISFITS as error:
         message = f"'{pointer[-1]}': {str(error).replace('`', '')}"
         known = ", ".join(kind.__struct_fields__)
         return problem("config_type", message, f"it takes {known}", pointer, document)
