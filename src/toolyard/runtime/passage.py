@@ -276,7 +276,7 @@ class Passage:
         plan, redactor = ready.plan, self._path.redactor
         record: dict[str, Any] = {
             "kind": ready.tool.kind,
-            "cwd": plan.cwd or self._settings.cwd,
+            "cwd": str(plan.cwd or self._settings.cwd),
             "envKeys": plan.env_keys,
         }
         if plan.command is not None:
