@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,16 +24,14 @@ PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 ESCAPED = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassedArguments:
+class PassedArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The words after the subcommand, and what standard input holds."""
 
     words: Sequence[str]
     stdin: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CannotPass:
+class CannotPass(msgspec.Struct, frozen=True, kw_only=True):
     """Why these arguments cannot be put on a command line."""
 
     reason: str

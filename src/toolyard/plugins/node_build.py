@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.errors import ProcessError
@@ -47,7 +48,7 @@ def is_ready_as_it_is(facts: PackageFacts, policy: NodePolicy) -> bool:
 
 def ready_folder(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -> Path:
     """Where the package is, or will be, ready: another place for another content, policy or Node."""
-    decided = json.dumps({**dataclasses.asdict(policy), "cache": ""}, sort_keys=True)
+    decided = json.dumps({**msgspec.structs.asdict(policy), "cache": ""}, sort_keys=True)
     parts = (reading.fingerprint, decided, shop.node.identity)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", reading.facts.name).strip("-.")[:60] or "package"
@@ -97,7 +98,7 @@ async def manager_for(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) 
         )
     except ProcessError:
         return manager
-    return dataclasses.replace(manager, version=outcome.stdout.text.strip())
+    return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
 
 def link_installed(source: Path, copy: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.document import Document, read_document
 from toolyard.config.problems import ConfigProblem, Position
@@ -22,8 +23,7 @@ __all__ = ["PythonDescriptor", "read_python_descriptor"]
 KINDS = frozenset({"tool", "provider", "feature", "application"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonDescriptor:
+class PythonDescriptor(msgspec.Struct, frozen=True, kw_only=True):
     """A descriptor that was read and fits."""
 
     entries: Sequence[tuple[str, Position]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.kinds.python_running import Returned
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["import_entries", "module_file"]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """A name that a module does not have."""
 
     module: str

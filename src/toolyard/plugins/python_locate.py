@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.plugins.acquire import import_roots
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Located", "locate"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
+class Located(msgspec.Struct, frozen=True, kw_only=True):
     """Plugins that can be imported."""
 
     entries: Sequence[tuple[str, Position]]
@@ -44,8 +44,7 @@ class Located:
     notes: Sequence[ConfigProblem] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A folder with plugins, as its descriptor describes it."""
 
     folder: str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.plugins.authored import Author
 from toolyard.plugins.closing import close_plugin
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["PythonSource"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """One version of the author's code."""
 
     version: Hashable
@@ -42,8 +43,7 @@ class Imported:
     problems: Sequence[ConfigProblem]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
     """The plugins of a version for a configuration."""
 
     code: Imported

@@ -7,8 +7,9 @@ import errno
 import os
 import tempfile
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.errors import CannotStart, ProcessError
 from toolyard.process.environment import as_bytes
@@ -40,15 +41,14 @@ STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 NOTHING = Captured(text="", total_bytes=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildRequest:
+class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to run and under which conditions."""
 
     argv: Sequence[str]
     """The first is the absolute path of the program."""
     cwd: str | Path
     env: Mapping[bytes, bytes]
-    extra_env: Mapping[str, str] = field(default_factory=dict)
+    extra_env: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Variables of this child alone, beside `env`, which may be the same object for many."""
     stdin: bytes | None = None
     """All that standard input holds; None means that it is at its end."""
@@ -62,8 +62,7 @@ class ChildRequest:
     """Which streams `on_output` hears."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildOutcome:
+class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended and what it printed."""
 
     exit_code: int
@@ -73,7 +72,7 @@ class ChildOutcome:
     stdout: Captured
     stderr: Captured
     duration: float
-    left: Sequence[int] = field(default=())
+    left: Sequence[int] = ()
     """Processes that could not be killed; empty but for ones the kernel itself holds."""
 
 

@@ -10,9 +10,10 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.keeper_wire import pack_message, take_messages
@@ -30,8 +31,7 @@ CLOSE_PATIENCE = 10.0
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class Home(msgspec.Struct, frozen=True, kw_only=True):
     """What makes a child a shell that lasts: what it leaves running goes on until its tree is killed."""
 
     terminal: bytes
@@ -46,8 +46,7 @@ class Home:
     """Hears its wait status; what it left may still run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a child ended, with nothing of its tree left (or the pids of what could not be killed)."""
 
     pid: int
