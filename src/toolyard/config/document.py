@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolyard.config.origins import Origins
     from toolyard.core.tool import Json
 
-__all__ = ["Document", "Pointer", "read_document"]
+__all__ = ["Document", "Place", "Pointer", "read_document"]
 
 Pointer: TypeAlias = "tuple[str | int, ...]"
 """The way from the root to a value: keys and indices."""
@@ -74,6 +74,17 @@ class Document(msgspec.Struct):
             self._tree = root.named_children[0] if root.named_children else root
             self._lines = self.text.split("\n")
         return self._tree
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A value of a document, whose position is looked up when there is a problem to show."""
+
+    document: Document
+    pointer: Pointer
+
+    def position(self) -> Position:
+        """Where it is written."""
+        return self.document.position(self.pointer)
 
 
 def read_document(path: Path) -> Document | ConfigProblem:

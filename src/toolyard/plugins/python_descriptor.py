@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Document, read_document
+from toolyard.config.document import Document, Place, read_document
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.plugins.descriptors import DESCRIPTOR
 
@@ -26,7 +26,7 @@ KINDS = frozenset({"tool", "provider", "feature", "application"})
 class PythonDescriptor(msgspec.Struct, frozen=True, kw_only=True):
     """A descriptor that was read and fits."""
 
-    entries: Sequence[tuple[str, Position]]
+    entries: Sequence[tuple[str, Place]]
     """The plugins, each with where it is named."""
     subdirectory: str | None = None
     kinds: Sequence[str] = ()
@@ -46,7 +46,7 @@ def read_python_descriptor(folder: str | Path) -> PythonDescriptor | list[Config
     if problems:
         return problems
     return PythonDescriptor(
-        entries=[(entry, document.position(("entries", index))) for index, entry in enumerate(value["entries"])],
+        entries=[(entry, Place(document, ("entries", index))) for index, entry in enumerate(value["entries"])],
         subdirectory=value.get("subdirectory"),
         kinds=value.get("kinds") or (),
         beside=[each["path"] for each in value.get("local_workspace_dependencies") or ()],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.config.document import Place
 from toolyard.plugins.authored import Author
 from toolyard.plugins.closing import close_plugin
 from toolyard.plugins.git_reference import GitReference
@@ -111,7 +112,7 @@ class PythonSource:
         async with self._loading:
             if self.is_current():
                 return
-            where = self.shop.document.position(self.key.pointer)
+            where = Place(self.shop.document, self.key.pointer)
             located = await locate(self.key, self.shop, self.shop.document.folder, where)
             if isinstance(located, list):
                 self._followed = self._followed or self._own_path()
