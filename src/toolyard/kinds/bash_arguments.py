@@ -93,7 +93,11 @@ def missing_places(schema: BashSchema, arguments: JsonObject) -> list[str]:
 
 def as_word(value: Json) -> str:
     """A string as it is, anything else as JSON prints it."""
-    return value if isinstance(value, str) else encode_json(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return encode_json(value)
 
 
 def encode_json(value: Json) -> str:
