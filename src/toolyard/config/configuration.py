@@ -22,6 +22,7 @@ from toolyard.config.settings import (
     OutputSettings,
     PluginPolicy,
     ResourceLimits,
+    SandboxSettings,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     output: OutputSettings = msgspec.field(default_factory=OutputSettings)
     limits: ResourceLimits = msgspec.field(default_factory=ResourceLimits)
     audit: AuditPolicy = msgspec.field(default_factory=AuditPolicy)
+    sandbox: SandboxSettings = msgspec.field(default_factory=SandboxSettings)
     problems: tuple[ConfigProblem, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     """Keys that nobody knows, unless a tool that is loaded later asks for them."""
@@ -119,6 +121,7 @@ def resolve(document: Document, names: Names) -> Configuration:
         output=settings.output or OutputSettings(),
         limits=settings.limits or ResourceLimits(),
         audit=settings.audit or AuditPolicy(),
+        sandbox=settings.sandbox or SandboxSettings(),
         problems=(*mixin_problems, *problems, *shape, *unknown_providers(value, merged)),
         unknown=tuple(unknown_keys(document)),
     )

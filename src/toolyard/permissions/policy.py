@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RulePolicy"]
 
+NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look are allowed without asking"
 MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
 """A line without any of these names no program that gives other rights, in no spelling."""
 
@@ -61,7 +62,22 @@ class RulePolicy:
         verdict = await decide_request(request, self.book(request.agent, where.workspace, request.session), where)
         if verdict.decision == "allow" and verdict.rule is None and not is_configured:
             return replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
+        if verdict.decision == "allow" and is_configured and not request.kept_in:
+            return await self._outside(request, verdict, where)
         return verdict
+
+    async def _outside(self, request: PermissionRequest, verdict: Verdict, where: Circumstances) -> Verdict:
+        """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
+        from toolyard.permissions.deciding import decide_request, make_book
+        from toolyard.permissions.section import Section
+
+        trusts = self.sections.of(request.agent).preset == "trusted"
+        if request.plan.command is None or trusts:
+            return verdict
+        looking = make_book(Section(is_configured=True, preset="read-only"), [])
+        if (await decide_request(request, looking, where)).decision == "allow":
+            return verdict
+        return replace(verdict, decision="ask", reason=f"{NOTHING_KEEPS_IT_IN} ({verdict.reason})")
 
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep what was offered, for this session or for good; says what was kept."""
