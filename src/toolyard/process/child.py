@@ -83,6 +83,7 @@ class Children:
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._keeper = KeeperLink(sandbox)
+        self._unheard = Unheard()
 
     @property
     def keeper_pid(self) -> int | None:
@@ -133,15 +134,13 @@ class Children:
         started = time.monotonic()
         argv, cwd, extra_env = encode_words(request)
         fds, stdout, stderr = open_streams(request)
-        reading = None
         try:
             limits = request.limits.as_rlimits()
             spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
-            reading = start_reading(stdout, stderr)
+            self._unheard.add(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
-            if reading:
-                reading.cancel()
+            self._unheard.leave(stdout, stderr)
             try:
                 captured_stdout = stdout.finish()
             finally:
@@ -300,22 +299,37 @@ class Reader:
         os.close(self._fd)
 
 
-def start_reading(*readers: Reader) -> asyncio.TimerHandle | None:
-    """Read at once where somebody listens, else as soon as the child has lived a little.
+class Unheard:
+    """Pipes that are read at once where somebody listens, else as soon as their children have lived a little.
 
     Most children end within milliseconds and print less than a pipe holds; what those print is read once, at their end,
-    which saves a good part of what a call costs.
+    which saves a good part of what a call costs. One timer serves all that begin before it is due.
     """
-    waiting = [reader for reader in readers if not reader.is_heard]
-    for reader in readers:
-        if reader.is_heard:
-            reader.start()
 
-    def start_waiting() -> None:
-        for reader in waiting:
-            reader.start()
+    def __init__(self) -> None:
+        self._waiting: set[Reader] = set()
+        self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
 
-    return asyncio.get_running_loop().call_later(READ_AFTER, start_waiting) if waiting else None
+    def add(self, *readers: Reader) -> None:
+        """Read these now or soon."""
+        for reader in readers:
+            if reader.is_heard:
+                reader.start()
+            else:
+                self._waiting.add(reader)
+        loop = asyncio.get_running_loop()
+        if self._waiting and (self._timer is None or self._timer[0] is not loop):
+            self._timer = (loop, loop.call_later(READ_AFTER, self._start))
+
+    def leave(self, *readers: Reader) -> None:
+        """These have ended."""
+        self._waiting.difference_update(readers)
+
+    def _start(self) -> None:
+        self._timer = None
+        for reader in self._waiting:
+            reader.start()
+        self._waiting.clear()
 
 
 def encode_words(request: ChildRequest) -> tuple[list[bytes], bytes, dict[bytes, bytes]]:

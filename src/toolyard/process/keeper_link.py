@@ -30,7 +30,7 @@ __all__ = ["Ended", "Home", "KeeperLink", "Spawned"]
 CLOSE_PATIENCE = 10.0
 TERMINAL = -1
 """For the keeper: the descriptor of this number is the terminal of a shell."""
-MOST_FDS = 16
+ROOM_FOR_FDS = socket.CMSG_SPACE(16 * array.array("i").itemsize)
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
@@ -352,12 +352,13 @@ class Connection:
 
     def _receive(self) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(self._channel, 1 << 16, MOST_FDS)
+            data, ancillary, _, _ = self._channel.recvmsg(1 << 16, ROOM_FOR_FDS)
         except BlockingIOError:
             return
         except OSError:
-            data, fds = b"", []
-        self._fds += fds
+            data, ancillary = b"", []
+        for _, _, rights in ancillary:  # nothing else is ever sent along
+            self._fds += array.array("i", rights)
         if not data:
             self._on_lost(self)
             return
@@ -412,5 +413,7 @@ def cannot_start(errno: int, what: str) -> CannotStart:
 def close_all(fds: Iterable[int]) -> None:
     """Close descriptors that may be closed already."""
     for fd in fds:
-        with contextlib.suppress(OSError):
+        try:  # noqa: SIM105 - done for every call, and a context manager costs more than the closing
             os.close(fd)
+        except OSError:
+            pass
