@@ -346,3 +346,32 @@ async def until(condition: Callable[[], Any]) -> Any:
         while not (value := condition()):
             await asyncio.sleep(0.02)
         return value
+
+
+FORK_MANY = """import os, time
+made = 0
+try:
+    for made in range(200):
+        if not os.fork():
+            time.sleep(60)
+            os._exit(0)
+except OSError:
+    print("refused after", made < 64)
+"""
+
+
+async def test_processes_inside_are_bounded_together(box, backend):
+    """By a control group, or where there is none by what processes inherit; elsewhere not, as is documented."""
+    children = box.children(backend, processes=64)
+    said = (await box.python(children, FORK_MANY)).stdout.text
+    bounds = children.sandbox._bounds
+    assert said == ("refused after True\n" if bounds.folders or bounds.inherited(backend) else "")
+    assert (await box.bash(children, "echo after")).stdout.text == "after\n"
+    folders = bounds.folders
+    await children.aclose()
+    assert not [folder for folder in folders if os.path.exists(folder)]
+
+
+async def test_temporary_files_cannot_fill_the_memory(box):
+    said = (await box.bash(box.mounts(), "df --output=size -B1 /tmp | tail -1")).stdout.text
+    assert int(said) <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 + (1 << 20)

@@ -236,6 +236,8 @@ class KeeperLink:
                     raise
                 self.sandbox.refuse(started.confinement.backend, str(error))
             else:
+                if self.sandbox and connection.confinement:
+                    self.sandbox.admit(connection.keeper_pid)
                 if connection.port and self.sandbox:
                     self.sandbox.serve(connection.port)
                 return connection

@@ -130,6 +130,7 @@ class Proxy:
         try:
             found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         except OSError as error:
+            self._tell(wish, allowed=False, reason=f"it cannot be found: {error.strerror}")
             raise Refused("502 Bad Gateway", f"{wish.host} cannot be found: {error.strerror}") from error
         addresses = list(dict.fromkeys(str(place[4][0]) for place in found))
         allowed = [

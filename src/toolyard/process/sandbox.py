@@ -17,6 +17,7 @@ from toolyard.errors import NoSandbox
 from toolyard.process.placeholders import Placeholders, move_unwanted
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox_backends import BACKENDS, Openings
+from toolyard.process.sandbox_bounds import Bounds
 from toolyard.process.sandbox_cache import SelfTest
 from toolyard.process.sandbox_layout import lay_out
 from toolyard.process.sandbox_properties import PROPERTIES
@@ -42,6 +43,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False
     hosts: tuple[str, ...] = ()
     unix_sockets: bool = False
+    processes: int = 4096
+    """How many there may be inside at a time."""
     backends: tuple[Backend, ...] = BACKENDS
 
 
@@ -92,6 +95,7 @@ class Sandbox:
         self._folder: SharedFolder | None = None
         self._placeholders: Placeholders | None = None
         self._guarded: dict[str, tuple[int, int] | None] = {}
+        self._bounds: Bounds | None = None
         self._lasts = False
         self._proxies: list[Proxy] = []
         self.on_decision: Callable[[Decision], None] | None = None
@@ -172,8 +176,15 @@ class Sandbox:
         if choice.backend != "landlock":
             self._guard()
         confinement = self._tested().means.confinement(choice.backend, self.layout, openings, self.folder())
+        self._bounds = self._bounds or Bounds(self.policy.processes)
+        confinement.options["processes"] = self._bounds.inherited(choice.backend)
         self._last()
         return confinement
+
+    def admit(self, pid: int) -> None:
+        """A keeper is inside: bound what it can start."""
+        if self._bounds:
+            self._bounds.admit(pid)
 
     def _guard(self) -> None:
         """Put there what must not come to be otherwise, and remember which files are protected."""
@@ -187,7 +198,8 @@ class Sandbox:
         put = self._placeholders.put if self._placeholders else []
         names = [(path, None if content is None else content.decode()) for path, content in put]
         with open(self.folder().lasting, "w", encoding="utf-8") as file:
-            json.dump({"placeholders": names, "unwanted": list(self.layout.unwanted)}, file)
+            groups = self._bounds.folders if self._bounds else []
+            json.dump({"placeholders": names, "unwanted": list(self.layout.unwanted), "groups": groups}, file)
         self._lasts = True
 
     def sweep(self) -> dict[str, str]:
@@ -247,7 +259,9 @@ class Sandbox:
             self._folder.remove()
         if self._placeholders:
             self._placeholders.remove()
-        self._folder = self._placeholders = None
+        if self._bounds:
+            self._bounds.remove()
+        self._folder = self._placeholders = self._bounds = None
 
     def _choose(self) -> Choice:
         best: Backend | None = None

@@ -122,6 +122,7 @@ def give_up(families: list[int], *, scopes: bool) -> dict[str, Any]:
         "tcp": False,
         "filter": filter_program(families) or b"",
         "drop_capabilities": False,
+        "processes": None,
     }
 
 

@@ -36,8 +36,11 @@ def main() -> None:
         return  # the application lives: only its keeper was lost
     with open(lasting, encoding="utf-8") as file:
         left = json.load(file)
+    from toolyard.process.keeper_groups import remove_group
     from toolyard.process.placeholders import move_unwanted, remove_unclaimed
 
+    for group in left["groups"]:
+        remove_group(os.fsencode(group))
     move_unwanted(left["unwanted"])
     remove_unclaimed([(path, None if content is None else content.encode()) for path, content in left["placeholders"]])
     shutil.rmtree(folder, ignore_errors=True)

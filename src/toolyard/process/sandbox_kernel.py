@@ -7,6 +7,7 @@ nothing, because the keeper has to start in milliseconds.
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import struct
 
@@ -41,9 +42,14 @@ def confine(
     tcp: bool,
     filter: bytes,
     drop_capabilities: bool,
+    processes: int | None = None,
 ) -> None:
     """Give up everything else; OSError when the kernel does not let us."""
     kernel = Kernel()
+    if processes is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+        least = processes if most == resource.RLIM_INFINITY else min(processes, most)
+        resource.setrlimit(resource.RLIMIT_NPROC, (least, least))
     if drop_capabilities:
         kernel.drop_capabilities()
     kernel.prctl(PR_SET_NO_NEW_PRIVS, 1)

@@ -72,6 +72,7 @@ def tools_sandbox(around: Surroundings) -> Sandbox | None:
         network=settings.network,
         hosts=tuple(settings.hosts),
         unix_sockets=settings.unix_sockets,
+        processes=settings.processes,
         backends=BACKENDS if sys.platform == "linux" else (),
     )
     return None if settings.mode == "off" else Sandbox(policy, places_for(around))
