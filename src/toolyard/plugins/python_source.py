@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec.structs import replace
+
+from toolyard.config.document import Place
 from toolyard.plugins.authored import Author
 from toolyard.plugins.closing import close_plugin
 from toolyard.plugins.code_shelf import CodeShelf, Imported
@@ -22,7 +25,7 @@ from toolyard.plugins.tree_stamp import tree_stamp
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from toolyard.config.problems import ConfigProblem, Position
+    from toolyard.config.problems import ConfigProblem
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.plugins.source import Plugin
@@ -30,8 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["PythonSource"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
     """The plugins of a version for a configuration."""
 
     code: Imported
@@ -99,7 +101,7 @@ class PythonSource:
         async with self._loading:
             if self.is_current():
                 return
-            where = self.shop.document.position(self.key.pointer)
+            where = Place(self.shop.document, self.key.pointer)
             located = await locate(self.key, self.shop, self.shop.document.folder, where)
             if isinstance(located, list):
                 self._followed = self._followed or self._own_path()
@@ -175,9 +177,11 @@ class PythonSource:
         return [replace(problem, where=problem.where and originally(problem.where, located)) for problem in problems]
 
 
-def at_its_entry(problems: Sequence[ConfigProblem], where: Position) -> list[ConfigProblem]:
+def at_its_entry(problems: Sequence[ConfigProblem], where: Place) -> list[ConfigProblem]:
     """What Python found by itself may be anybody's file; that it is no plugin is said where it is named."""
-    return [replace(problem, where=where) if problem.code == "plugin_entry" else problem for problem in problems]
+    return [
+        replace(problem, where=where.position()) if problem.code == "plugin_entry" else problem for problem in problems
+    ]
 
 
 def originally(where: Any, located: Located) -> Any:
