@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-import msgspec
 
 from toolyard import __version__
 
@@ -37,7 +36,7 @@ COMMANDS = {
 }
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class Places(NamedTuple):
     """Where the global options point."""
 
     config: str | None
