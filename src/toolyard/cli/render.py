@@ -39,7 +39,7 @@ STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": 
 def reserve_stdout() -> None:
     """Keep standard output for answers: what plugins and their processes write there goes to standard error."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none of the process's own
-        if sys.stdout.fileno() != 1:
+        if sys.stdout is not sys.__stdout__ or sys.stdout.fileno() != 1:
             return
         sys.stdout.flush()
         answers = os.dup(1)
