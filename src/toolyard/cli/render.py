@@ -38,20 +38,20 @@ STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": 
 
 def reserve_stdout() -> None:
     """Keep standard output for answers: what plugins and their processes write there goes to standard error."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none of the process's own
-        if sys.stdout is not sys.__stdout__ or sys.stdout.fileno() != 1:
+    stream = sys.stdout
+    if stream is None or stream is not sys.__stdout__:
+        return
+    with contextlib.suppress(OSError, ValueError):  # closed
+        if stream.fileno() != 1:
             return
-        sys.stdout.flush()
+        stream.flush()
         answers = os.dup(1)
         others = os.dup(2) if is_open(2) else os.open(os.devnull, os.O_WRONLY)
         os.dup2(others, 1)
         os.close(others)
+        buffering = 1 if os.isatty(answers) else -1
         sys.stdout = open(  # noqa: SIM115 - for the rest of the process
-            answers,
-            "w",
-            encoding=sys.stdout.encoding,
-            errors=sys.stdout.errors,
-            buffering=1 if os.isatty(answers) else -1,
+            answers, "w", encoding=stream.encoding, errors=stream.errors, buffering=buffering
         )
 
 
