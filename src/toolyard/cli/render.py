@@ -38,8 +38,8 @@ STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": 
 
 def reserve_stdout() -> None:
     """Keep standard output for answers: what plugins and their processes write there goes to standard error."""
-    stream = sys.stdout
-    if stream is None or stream is not sys.__stdout__:
+    stream = sys.__stdout__
+    if stream is None or sys.stdout is not stream:
         return
     with contextlib.suppress(OSError, ValueError):  # closed
         if stream.fileno() != 1:
