@@ -122,7 +122,7 @@ SandboxProperty = Literal[
 ]
 
 
-class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`sandbox`: what keeps the processes of tools in."""
 
     mode: Annotated[

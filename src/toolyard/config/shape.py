@@ -25,6 +25,7 @@ __all__ = ["faults", "first_fault", "shape_problems"]
 PLACEHOLDER = re.compile(PLACEHOLDER_PATTERN)
 UNKNOWN = "is not known here"
 UNSAFE = "until this is mended, nothing is allowed without asking"
+UNRUN = "until this is mended, nothing is run that needs the sandbox"
 
 
 def shape_problems(value: Json, kind: type, document: Document) -> list[ConfigProblem]:
@@ -48,6 +49,8 @@ def problem(pointer: Pointer, message: str, document: Document) -> ConfigProblem
     written = document.at(pointer)
     if "permissions" in (pointer[:1] + pointer[2:3]):
         code, hint = "permissions_rule", UNSAFE
+    elif pointer[:1] == ("sandbox",):
+        hint = UNRUN
     elif "plugins" in pointer[-2:]:
         code, hint = "plugin_spec", 'for example "plugins": ["bash:./tools"]'
     if isinstance(written, str) and "${" in written:
