@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from toolyard.permissions.rules import Rule
     from toolyard.shell.words import Word
 
-__all__ = ["NETWORK_FILE", "FileAccess"]
+__all__ = ["FREE_TARGETS", "NETWORK_FILE", "FileAccess"]
 
 AGAINST: tuple[Decision, ...] = ("deny", "ask")
 ACCESSES: tuple[Access, ...] = ("read", "write")
+FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+"""Names to which anything may be written."""
 NETWORK_FILE = re.compile(r"/+dev/+(?:tcp|udp)/")
 LATER_RUN = re.compile(
     r"(?:^|/)(?:\.git|\.git/(?:hooks|config|info/attributes|modules)(?:/.*)?|\.gitmodules|\.gitconfig|\.config/git/.*|\.bashrc"
@@ -73,6 +75,8 @@ class FileAccess:
     def why_not_write(self, target: Word) -> str | None:
         """Why a file may not be written; None when it may."""
         path = target.value
+        if path in FREE_TARGETS:
+            return None
         if path is None or (self._place.moves and not path.startswith("/")):
             return "which file is written is not certain"
         for candidate in resolved(path, self._place.cwd):

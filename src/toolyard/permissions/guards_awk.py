@@ -67,6 +67,7 @@ AWK_FORBIDDEN = {
     "load": "@load loads code",
     "extension": "extension loads code",
     "ARGV": "ARGV names other files",
+    "ENVIRON": "ENVIRON holds the environment",
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.carriers import carried_by
-from toolyard.permissions.file_access import NETWORK_FILE, FileAccess
+from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess
 from toolyard.permissions.guards import concerns_about, is_never_covered, place_concern
 from toolyard.permissions.guards_builtins import check_condition, is_safe_variable
 from toolyard.permissions.guards_git import git_subcommand
@@ -33,7 +33,6 @@ __all__ = ["Judge", "judge_line"]
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 DEEPEST = 4
-FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 DUPLICATE = re.compile(r"\d{1,3}-?|-")
 TRUSTED = "everything is trusted that no rule is against"
 
@@ -77,7 +76,8 @@ class Judge:
         """The verdicts on a part and on what belongs to it."""
         match part:
             case SimpleCommand():
-                yield from map(self._assignment, part.assignments)
+                reads = part.name == "read"
+                yield from (self._assignment(each, before_read=reads) for each in part.assignments)
                 if part.words:
                     yield self.command(part.words, part.wrapped, part.text)
                 yield from map(self._redirection, part.redirections)
@@ -185,6 +185,8 @@ class Judge:
         if concern := place_concern(words, self.place):
             return self._ask(text, concern.message, "place", rule)
         for each in concerns_about(words, self.place, named):
+            if each.option is not None and each.option in words[:named]:
+                continue
             if each.writes is None:
                 return self._ask(text, f"{each.message}; {beyond}", "option", rule)
             if why := self._files.why_not_write(each.writes):
@@ -211,11 +213,13 @@ class Judge:
             return self._unless(self._files.why_not_read(target), part.text, "redirection", "it may be read")
         return self._unless(self._files.why_not_write(target), part.text, "redirection", "it may be written")
 
-    def _assignment(self, part: Assignment) -> Judged:
+    def _assignment(self, part: Assignment, *, before_read: bool = False) -> Judged:
         value = part.value.value if part.value else ""
         why: str | None = None
         if part.alone:
             why = "a variable of the shell is set"
+        elif before_read and part.name == "IFS" and value is not None:
+            pass  # how read splits its line, and nothing else
         elif not is_harmless_assignment(part.name, value):
             why = f"'{part.text}' may change what the command does"
         return self._unless(why, part.text, "assignment", "it changes nothing but how the command prints")

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
     from toolyard.shell.words import Word
 
-__all__ = ["Concern", "Given", "Options", "options"]
+__all__ = ["IN_PLACE", "Concern", "Given", "Options", "options"]
+
+IN_PLACE = "changes files in place"
+"""What an option does that a rule may spell out, as in `sed -i **`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,8 @@ class Concern:
     message: str
     writes: Word | None = None
     """The file that it writes; with a rule that allows writing it, there is no concern."""
+    option: Word | None = None
+    """The word that changes files in place; a rule that spells it out was given for that."""
 
 
 @dataclass(slots=True)
@@ -199,7 +204,9 @@ class Scanner:
     def _note(self, name: str, word: Word, value: Word | str | None, *, glued: bool) -> None:
         table = self._table
         if name in table.harms:
-            self._concern(f"'{word.text}' {table.harms[name]}")
+            is_in_place = table.harms[name] == IN_PLACE
+            message = f"'{word.text}' {table.harms[name]}"
+            self.given.concerns.append(Concern(message=message, option=word if is_in_place else None))
         takes_next = (name in table.values or name in table.writes) and not glued
         if takes_next and self._at < len(self._words):
             value = self._words[self._at]
