@@ -83,13 +83,18 @@ class FileAccess:
             rule = self._rule("allow", "write", candidate)
             if rule is None:
                 return f"no rule allows writing '{path}'"
-            if any(is_inside(candidate, own) for own in self._place.protected):
+            if self.holds_rules(candidate):
                 return f"'{path}' holds the rules themselves"
             if candidate.startswith("/dev/"):
                 return f"'{path}' is a device"
             if LATER_RUN.search(candidate) and any("*" in segment for segment in rule.write or ()):
                 return f"'{path}' changes what later commands do"
         return None
+
+    def holds_rules(self, path: str) -> bool:
+        """Whether a path is, by either of its names, among the files that hold the rules themselves."""
+        names = resolved(path, self._place.cwd)
+        return any(is_inside(name, own) for name in names for own in self._place.protected)
 
     def why_outside(self, words: Sequence[Word]) -> str | None:
         """Why a command may look outside of the workspace; None when it cannot."""

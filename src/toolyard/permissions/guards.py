@@ -20,7 +20,6 @@ from toolyard.permissions.guards_system import SYSTEM_GUARDS
 from toolyard.permissions.guards_testers import TESTER_GUARDS
 from toolyard.permissions.options import Concern
 from toolyard.permissions.programs import CHANGES_THE_SHELL, SETTINGS_OF_THE_FOLDER, is_carrier, is_interpreter, names
-
 from toolyard.shell.words import literal_word
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.places import Place
     from toolyard.shell.words import Word
 
-__all__ = ["concerns_about", "is_never_covered", "place_concern"]
+__all__ = ["concerns_about", "is_known", "is_never_covered", "place_concern"]
 
 GUARDS = {
     **ARCHIVE_GUARDS,
@@ -62,8 +61,12 @@ RUNS_SOMETHING = re.compile(
     r"--?(?:[\w-]*-)?(?:exec|eval|shell|pager|editor|command|cmd|rsh|program|checkpoint-action|hook|plugin|wrapper|launcher"
     r"|preprocessor|script|handler|viewer|browser|renderer|shell-escape|init-file|preload|load-library)(?:=|$)"
 )
-WRITES_SOMETHING = re.compile(r"--?(?:output|out|output-file|outfile|out-file|log-file|logfile|dump-to)(?:=(?P<value>.*)|$)")
-FORMATS = names("json yaml yml text table wide csv tsv name xml html pretty short long compact brief jsonl ndjson plain")
+WRITES_SOMETHING = re.compile(
+    r"--?(?:output|out|output-file|outfile|out-file|log-file|logfile|dump-to)(?:=(?P<value>.*)|$)"
+)
+FORMATS = names(
+    "json yaml yml text table wide csv tsv name xml html pretty short long compact brief jsonl ndjson plain"
+)
 DEVICE = re.compile(
     r"/dev/(?!null$|stdin$|stdout$|stderr$|fd/\d+$)|/proc/(?:\d+|self|thread-self)/(?:environ|mem|root|fd|cwd)"
 )
@@ -78,7 +81,7 @@ def is_never_covered(words: Sequence[Word], named: int) -> str | None:
     name = name.rpartition("/")[2]
     if (inner := spelled_out(words, named)) is not None:
         return is_never_covered(inner, named - len(words) + len(inner))
-    if is_carrier(name) and not only_looks_up(words) and not (name == "env" and len(words) == 1):
+    if is_carrier(name) and not only_looks_up(words):
         return f"'{name}' runs what it is given"
     if name in CHANGES_THE_SHELL:
         return f"'{name}' changes the shell itself"
@@ -150,7 +153,9 @@ def suspicious_options(words: Sequence[Word]) -> Iterator[Concern]:
         if RUNS_SOMETHING.match(text):
             yield Concern(message=f"'{word.text}' looks like it runs another program")
         elif writes := WRITES_SOMETHING.match(text):
-            target = literal_word(writes["value"]) if writes["value"] else words[at + 1] if at + 1 < len(words) else None
+            target = (
+                literal_word(writes["value"]) if writes["value"] else words[at + 1] if at + 1 < len(words) else None
+            )
             if target is not None and target.value not in FORMATS:
                 yield Concern(message=f"'{word.text}' looks like it writes a file", writes=target)
 
@@ -163,6 +168,22 @@ ONLY_LOOKS = names("""
     expand unexpand look tsort pr getconf locale
 """)
 """Programs of which no option runs or writes anything."""
+
+
+TAKES_WORDS = names(
+    "cp mv ln mkdir touch rm rmdir chmod chown kill command printenv help apropos whatis tldr export set unset"
+)
+"""Further programs whose arguments are no command."""
+
+
+def is_known(name: str) -> bool:
+    """Whether it is known of a program what its arguments are; those of any other may be a command.
+
+    Carriers and interpreters are known, too: what they carry is looked for elsewhere.
+    """
+    name = name.rpartition("/")[2]
+    tables = (GUARDS, ONLY_LOOKS, HAS_COMMANDS, TAKES_WORDS, ("git",))
+    return any(name in table for table in tables) or is_carrier(name) or is_interpreter(name)
 
 
 def place_concern(words: Sequence[Word], place: Place) -> Concern | None:

@@ -79,7 +79,7 @@ def guard_unzip(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # no
     given = UNZIP.scan(words[1:])
     yield from given.concerns
     if not given.has(*"lvtpZz"):
-        yield Concern(message="unzip writes the files of the archive")
+        yield Concern(message="unzip writes the files of the archive", runs=False)
 
 
 def guard_pieces(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards

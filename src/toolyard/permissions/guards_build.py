@@ -184,6 +184,14 @@ def guard_make(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
             yield Concern(message=f"'{operand.text}' sets a variable of make")
 
 
+def guard_cmake(words: Sequence[Word], place: Place) -> Iterator[Concern]:
+    """What is built belongs to the workspace."""
+    yield from CMAKE.scan(words[1:]).concerns
+    for word in words[1:]:
+        if re.match(r"/|~|\.\.", word.value or word.prefix) and not place.contains(word.value or "/"):
+            yield Concern(message=f"'{word.text}' is outside of the workspace")
+
+
 def guard_ant(words: Sequence[Word], place: Place) -> Iterator[Concern]:
     """A definition is glued to its letter."""
     yield from guard_by(ANT)(words, place)
@@ -225,7 +233,7 @@ BUILD_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = 
     "go": guard_go,
     **dict.fromkeys(names("make gmake"), guard_make),
     **dict.fromkeys(names("pip pip3 uv"), guard_by(PIP)),
-    "cmake": guard_by(CMAKE),
+    "cmake": guard_cmake,
     "ninja": guard_by(NINJA),
     "meson": guard_by(MESON),
     "just": guard_by(JUST),

@@ -45,7 +45,9 @@ def guard_printf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # n
         yield Concern(message="the format of printf is not certain")
     elif STORES_A_COUNT.search(rest[0].value.replace("%%", "")):
         yield Concern(message="%n stores into a variable")
-    elif any(EVALUATED.search(word.value or "") for word in rest[1:]) and re.search(r"%[^sbq%]*[diouxX]", rest[0].value):
+    elif any(EVALUATED.search(word.value or "") for word in rest[1:]) and re.search(
+        r"%[^sbq%]*[diouxX]", rest[0].value
+    ):
         yield Concern(message="a subscript with a command in it, which some shells evaluate")
 
 

@@ -1,4 +1,4 @@
-"""Compilers, and programs that make documents: options load code into them, run others, or write where they should not."""
+"""Compilers, and programs that make documents: options load code into them, run others, or write elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ CC = re.compile(
     r"-wrapper|-f(?:pass-)?plugin|-B|--?specs|-Xclang|-Xlinker|-load|-iplugindir|@|--?ld-path|-fuse-ld=.*/|--config"
     r"|-Wl,.*(?:plugin|,-o|dynamic-linker)|-MF|-dump|-fprofile-(?:dir|use)|-fdump|-save-temps=|-aux-info|--sysroot|-T"
 )
-RUSTC = re.compile(r"(?:-C|--codegen=?)?(?:linker|link-args?|ar|link-self-contained)=|-Z|@|--sysroot|--emit=.*=|--print=.*=")
+RUSTC = re.compile(
+    r"(?:-C|--codegen=?)?(?:linker|link-args?|ar|link-self-contained)=|-Z|@|--sysroot|--emit=.*=|--print=.*="
+)
 JAVAC = re.compile(r"-J|@|--?processor|--?plugin|-Xplugin|--?processor-?path|-Xlint:x|-h$")
 GHC = re.compile(r"-e$|-F$|-pgm|-f?plugin|--interactive|@|-package-db|-i\w|-main-is|-fbyte")
 LD = re.compile(r"--?plugin|@|-dynamic-linker|-T|--script|--?dynamic-list|-Map|--reproduce")
@@ -42,7 +44,9 @@ PANDOC = options(
 DOT = options(values="-TGNEAKlns", writes="-o", harms={"-O": "writes files beside its input"})
 GROFF = options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw")
 XSLTPROC = options(writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, single_dash=True)
-INFO = options(writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node")
+INFO = options(
+    writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node"
+)
 PATCH = options(harms={"-e ed get": RUNS}, writes="-o output -r reject-file", values="-pdiFDYzB strip directory input")
 DOCUMENTS = names("pdflatex latex xelatex lualatex tex pdftex luatex xetex latexmk context tectonic")
 

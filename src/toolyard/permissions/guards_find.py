@@ -50,7 +50,7 @@ def guard_find(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
             inside = True
         elif value in FIND_HARMFUL:
             what = WHAT.get(value, "runs another program")
-            yield Concern(message=f"'{value}' {what}")
+            yield Concern(message=f"'{value}' {what}", runs=value in FIND_RUNS)
         elif value.startswith("-") and not takes_mode and value not in FIND_SAFE and not FIND_NEWER.fullmatch(value):
             yield Concern(message=f"'{value}' of find is not known")
         takes_mode = value in ("-perm", "-name", "-iname", "-path", "-regex", "-printf", "-size")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.guards_compilers import guard_by, guard_by_pattern
@@ -20,9 +21,13 @@ __all__ = ["SYSTEM_GUARDS"]
 
 RUNS = "runs another program"
 CHANGES = "changes the system"
-TCPDUMP = options(values="-cirsBCDFGMTVWyEmjQ", writes="-w", harms={"-zZ postrotate-command relinquish-privileges": RUNS})
+TCPDUMP = options(
+    values="-cirsBCDFGMTVWyEmjQ", writes="-w", harms={"-zZ postrotate-command relinquish-privileges": RUNS}
+)
 TSHARK = options(values="-cirfYTeEoaobdjJs", writes="-w", harms={"-XK": "loads other code", "-F": "writes a file"})
-NMAP = re.compile(r"--?(?:o[NXSGA]|iL|script|datadir|resume|excludefile|servicedb|versiondb|interactive|stylesheet|proxies)")
+NMAP = re.compile(
+    r"--?(?:o[NXSGA]|iL|script|datadir|resume|excludefile|servicedb|versiondb|interactive|stylesheet|proxies)"
+)
 FUSER = options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"})
 GPG = options(
     writes="-o output",
@@ -38,7 +43,7 @@ EXIFTOOL = re.compile(
     r"-(?:if|config|o|out|@|execute|stay_open|w|W|textout|tagout|overwrite_original|use|p|j\w*[+=]|csv[+=])|-[\w:#-]+[-+^]?[<=]",
     re.IGNORECASE,
 )
-FZF = re.compile(r"--(?:preview|bind|history|listen|with-shell|walker|tmux|filter-command|become|execute|jump)")
+FZF = re.compile(r"--(?:exec|preview|bind|history|listen|with-shell|walker|tmux|filter-command|become|execute|jump)")
 SYSCTL = re.compile(r"-w|--write|-p|--load|-[a-z]*[wpf]|--system|[^-].*=")
 SSH_KEYS = frozenset({"-l", "-L", "-lf", "-lvf", "-F", "-y"})
 ENVIRONMENT_OF_PROCESSES = re.compile(r"[A-Zabcdf-z]*e[A-Za-z]*")
@@ -52,7 +57,10 @@ BROWSER = re.compile(
 HTTPIE = options(
     writes="-o output",
     values="-saApx style auth print pretty timeout",
-    harms={"-d download": "writes a file", "session session-read-only cert cert-key proxy auth -a config-dir": "sends more"},
+    harms={
+        "-d download": "writes a file",
+        "session session-read-only cert cert-key proxy auth -a config-dir": "sends more",
+    },
 )
 
 
@@ -60,7 +68,7 @@ def guard_openssl(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # 
     """What writes, signs, loads code or talks to others is more than looking at keys and sums."""
     if len(words) > 1 and words[1].value in OPENSSL_NEVER:
         yield Concern(message=f"'openssl {words[1].value}' talks to others, or keeps a store of certificates")
-    for before, word in zip(words, words[1:], strict=False):
+    for before, word in pairwise(words):
         value = word.value if word.value is not None else word.prefix
         if OPENSSL_HARMS.fullmatch(value.partition("=")[0]):
             yield Concern(message=f"'{word.text}' loads other code or goes elsewhere")

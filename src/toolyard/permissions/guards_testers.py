@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.options import IN_PLACE, Concern
+from toolyard.permissions.options import Concern
 from toolyard.permissions.programs import names
 
 if TYPE_CHECKING:
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["TESTER_GUARDS"]
 
 ELSEWHERE = names("""
-    appendconfig basedir bootstrap browserprovider buildfile cachedir cachedirectory cachefile cachelocation config
-    configfile configprecedence configuration confcutdir coveragedirectory coveragehtml coveragereportsdirectory
-    customtypeshed customtypeshed dir customtypingmodule customtypesheddir declarationdir dependencyextractor dir
-    enableextensions env environment exportfixes file filter format formatter generatecpuprofile generatetrace
-    globalconfig globalsetup globalteardown haste htmlreport ignorepath import importplugin includepath inihook
-    inithook init initscript inifile installtypes javascript jsonoutput junitxml load loader loadplugins logfile
-    logjunit moduleloader node nodeoption nodeoptions noxfile options outdir outfile out output outputdir outputfile
+    appendconfig basedir bootstrap browserprovider buildfile cachedir cachedirectory cachefile cachelocation
+    confcutdir config configfile configprecedence configuration coveragedirectory coveragehtml
+    coveragereportsdirectory customtypeshed customtypesheddir customtypingmodule declarationdir dependencyextractor
+    dir enableextensions env environment exportfixes file filter format formatter generatecpuprofile generatetrace
+    globalconfig globalsetup globalteardown haste htmlreport ignorepath import importplugin includepath inifile
+    inihook init inithook initscript installtypes javascript jsonoutput junitxml load loader loadplugins logfile
+    logjunit moduleloader node nodeoption nodeoptions noxfile options out outdir outfile output outputdir outputfile
     outputformat outputpath package parser plugin plugins preset prettierpath printer project projects python
     pythonexecutable rcfile reporter reporteroption reporteroptions reporters reportfile reportsdirectory require
-    resolver resolvepluginsrelativeto root rootdir roots rules rulesdir runner settings settingsfile settingspath
+    resolvepluginsrelativeto resolver root rootdir roots rules rulesdir runner settings settingsfile settingspath
     setupfile setupfiles setupfilesafterenv shadowfile snapshotresolver sp stdinfilename tee testenvironment
     testresultsprocessor testrunner testsequencer transform tsbuildinfofile tsconfig ui watchplugins workdir
     working-directory workingdirectory
@@ -80,20 +80,6 @@ SHORT: dict[str, str] = {
     "shfmt": "",
 }
 """For each program the letters that do the same."""
-CHANGES: dict[str, frozenset[str]] = {
-    "eslint": names("--fix"),
-    "stylelint": names("--fix"),
-    "prettier": names("--write -w"),
-    "biome": names("--write --apply --apply-unsafe --fix --unsafe"),
-    "ruff": names("--fix --fix-only --unsafe-fixes --add-noqa"),
-    "rubocop": names("-a -A -x --autocorrect --autocorrect-all --auto-correct --auto-correct-all --fix-layout"),
-    "clang-format": names("-i"),
-    "clang-tidy": names("-fix --fix -fix-errors --fix-errors -fix-notes --fix-notes"),
-    "gofmt": names("-w"),
-    "shfmt": names("-w --write"),
-    "golangci-lint": names("--fix"),
-}
-"""Options by which a program changes the files that it looks at."""
 DUAL = names("tsc clang-tidy clang-format gofmt")
 """Programs whose long options may have a single dash."""
 
@@ -106,8 +92,6 @@ def guard_tester(words: Sequence[Word], place: Place) -> Iterator[Concern]:
         follower = words[at + 1].value if at + 1 < len(words) else None
         if word.value is None and word.may_be_option and not re.match(r"--[a-z-]+=", text):
             yield Concern(message=f"what '{word.text}' becomes may be an option")
-        elif text in CHANGES.get(name, ()):
-            yield Concern(message=f"'{word.text}' {IN_PLACE}", option=word)
         elif text.startswith("@"):
             yield Concern(message=f"'{word.text}' names a file of options")
         elif leads_elsewhere(name, text, follower):

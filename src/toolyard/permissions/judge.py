@@ -147,9 +147,12 @@ class Judge:
         """Everything may run that no rule is against; with such rules, only what is known to be something else."""
         if self.book.refuses:
             carried = carried_by(words)
-            is_known = words[0].value is not None and not is_never_covered(words, 1)
+            is_known = words[0].value is not None and not is_never_covered(words, 0)
             if not is_known and not (carried is not None and carried.is_all):
                 return self._ask(text, "it may run what a rule is against", "unproven")
+            concerns = (each for each in concerns_about(words, self.place, 1) if each.runs and each.writes is None)
+            if is_known and (concern := next(concerns, None)) is not None:
+                return self._ask(text, f"{concern.message}, and so it may run what a rule is against", "unproven")
         return judged_as("allow", text, "command", TRUSTED)
 
     def _by_content(self, words: Sequence[Word], text: str) -> Judged | None:
@@ -209,6 +212,8 @@ class Judge:
             return self._by(rule, part.text, "redirection")
         if NETWORK_FILE.match(target.value):
             return self._unless("a connection is opened", part.text, "redirection", "")
+        if self._trusts and not self._files.holds_rules(target.value):
+            return judged_as("allow", part.text, "redirection", TRUSTED)
         if part.operator == "<":
             return self._unless(self._files.why_not_read(target), part.text, "redirection", "it may be read")
         return self._unless(self._files.why_not_write(target), part.text, "redirection", "it may be written")

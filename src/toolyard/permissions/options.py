@@ -15,6 +15,8 @@ __all__ = ["IN_PLACE", "Concern", "Given", "Options", "options"]
 
 IN_PLACE = "changes files in place"
 """What an option does that a rule may spell out, as in `sed -i **`."""
+RUNS_NOTHING = (IN_PLACE, "writes", "removes", "throws away", "does not end", "sends", "changes the kernel")
+"""How harms begin by which no other program runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class Concern:
     message: str
     writes: Word | None = None
     """The file that it writes; with a rule that allows writing it, there is no concern."""
+    runs: bool = True
+    """Whether it may be that another program runs; else a file is written or lost, and nothing more."""
     option: Word | None = None
     """The word that changes files in place; a rule that spells it out was given for that."""
 
@@ -204,9 +208,10 @@ class Scanner:
     def _note(self, name: str, word: Word, value: Word | str | None, *, glued: bool) -> None:
         table = self._table
         if name in table.harms:
-            is_in_place = table.harms[name] == IN_PLACE
-            message = f"'{word.text}' {table.harms[name]}"
-            self.given.concerns.append(Concern(message=message, option=word if is_in_place else None))
+            harm = table.harms[name]
+            option = word if harm == IN_PLACE else None
+            concern = Concern(message=f"'{word.text}' {harm}", runs=not harm.startswith(RUNS_NOTHING), option=option)
+            self.given.concerns.append(concern)
         takes_next = (name in table.values or name in table.writes) and not glued
         if takes_next and self._at < len(self._words):
             value = self._words[self._at]

@@ -147,14 +147,20 @@ ELSEWHERE: dict[str, re.Pattern[str]] = {
     "uv": re.compile(r"-[pif]|--(?:python|config-file|directory|project|index.*|default-index|find-links)"),
     "poetry": re.compile(r"-[CP]|--(?:directory|project)"),
     "ip": re.compile(r"-[bn].*|-force"),
-    **dict.fromkeys(("terraform", "tofu"), re.compile(r"--?(?:chdir|out|plugin-dir|state.*|backup|generate-config-out)")),
+    **dict.fromkeys(
+        ("terraform", "tofu"), re.compile(r"--?(?:chdir|out|plugin-dir|state.*|backup|generate-config-out)")
+    ),
     "helm": re.compile(r"--(?:post-renderer.*|kube.*|plugin.*|output-dir|repository-.*|registry-.*|repo)"),
     **dict.fromkeys(("apt", "apt-get", "apt-cache"), re.compile(r"-[oct].*|--(?:option|config-file|opt.*|conf.*)")),
     **dict.fromkeys(("dnf", "yum"), re.compile(r"-c.*|--(?:config|setopt|installroot|repofrompath|plugin.*)")),
-    "dpkg": re.compile(r"-[iraPDRBAC].*|--(?:install|remove|purge|unpack|configure|admindir|root|instdir|pre-.*|post-.*"
-                       r"|force.*|set-.*|clear-.*|update-.*|merge-.*|add-.*|path-.*|status-.*|record-.*|log|no-.*|root.*)"),
-    "rpm": re.compile(r"-[iUFeEt].*|--(?:eval|pipe|import|install|upgrade|freshen|erase|root|define|rcfile|load|macros|restore"
-                      r"|rebuilddb|initdb|dbpath|setperms|setugids|reinstall|predefine|undefine|delsign|addsign|resign|test)"),
+    "dpkg": re.compile(
+        r"-[iraPDRBAC].*|--(?:install|remove|purge|unpack|configure|admindir|root|instdir|pre-.*|post-.*"
+        r"|force.*|set-.*|clear-.*|update-.*|merge-.*|add-.*|path-.*|status-.*|record-.*|log|no-.*|root.*)"
+    ),
+    "rpm": re.compile(
+        r"-[iUFeEt].*|--(?:eval|pipe|import|install|upgrade|freshen|erase|root|define|rcfile|load|macros|restore"
+        r"|rebuilddb|initdb|dbpath|setperms|setugids|reinstall|predefine|undefine|delsign|addsign|resign|test)"
+    ),
     "gem": re.compile(r"--(?:config-file|source|install-dir|bindir|http-proxy)|-[iBs]"),
     "bundle": re.compile(r"--(?:gemfile|path|binstubs)"),
     "composer": re.compile(r"-d.*|--(?:working-dir|plugins)"),
@@ -165,7 +171,10 @@ ELSEWHERE: dict[str, re.Pattern[str]] = {
     ),
     "hg": re.compile(r"-R.*|--(?:config|repository|cwd|debugger|conf.*|encoding|pager)|-o.*|--output.*"),
     "svn": re.compile(r"--(?:config-.*|.*-cmd|password.*|username|editor.*|extensions)|-x"),
-    **dict.fromkeys(("aws", "gcloud", "az"), re.compile(r"--(?:endpoint-url|profile|cli-input.*|impersonate.*|flags-file|ca-bundle)")),
+    **dict.fromkeys(
+        ("aws", "gcloud", "az"),
+        re.compile(r"--(?:endpoint-url|profile|cli-input.*|impersonate.*|flags-file|ca-bundle)"),
+    ),
     "rclone": re.compile(r"--(?:config|.*-command|rc.*|log-file|.*-cert|.*-proxy)"),
     "vagrant": re.compile(r"-c|--command"),
     "pre-commit": re.compile(r"-c|--config"),

@@ -7,6 +7,7 @@ same.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -159,7 +160,11 @@ class TreeReader:
         body = node.children[0] if has_body else None
         found, words = self._commands.redirections(node.children[has_body:], self._statement)
         if body is not None and body.type == "command":
-            self.parts.append(self._commands.command(body, words, found, repeated=self._repeating > 0))
+            descriptor = self._commands.descriptor_of(body, node.children[1])
+            if descriptor is not None:
+                found[0] = replace(found[0], descriptor=self._text.of(descriptor), start=descriptor.start_byte)
+            command = self._commands.command(body, words, found, repeated=self._repeating > 0, without=descriptor)
+            self.parts.append(command)
             return
         self.parts.extend(found)
         if body is not None:
