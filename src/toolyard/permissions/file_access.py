@@ -91,6 +91,10 @@ class FileAccess:
                 return f"'{path}' changes what later commands do"
         return None
 
+    def write_rule(self, path: str) -> Rule | None:
+        """The rule by which a file may be written."""
+        return self._rule("allow", "write", resolved(path, self._place.cwd)[0])
+
     def holds_rules(self, path: str) -> bool:
         """Whether a path is, by either of its names, among the files that hold the rules themselves."""
         names = resolved(path, self._place.cwd)

@@ -33,7 +33,8 @@ __all__ = ["Judge", "judge_line"]
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 DEEPEST = 4
-DUPLICATE = re.compile(r"\d{1,3}-?|-")
+DUPLICATE = re.compile(r"\d-?|-")
+"""Descriptors of a line have one digit; those with more are bash's own, and a session's."""
 TRUSTED = "everything is trusted that no rule is against"
 
 
@@ -208,6 +209,8 @@ class Judge:
             return judged_as("allow", part.text, "redirection", "no file is touched")
         if target.value is None:
             return self._unless("which file is meant is not certain", part.text, "redirection", "")
+        if part.operator in (">&", "<&") and target.value.rstrip("-").isdigit():
+            return self._unless("the descriptor may be one of bash's own", part.text, "redirection", "")
         if rule := self._files.rule_against(target.value):
             return self._by(rule, part.text, "redirection")
         if NETWORK_FILE.match(target.value):
@@ -215,13 +218,18 @@ class Judge:
         if self._trusts and not self._files.holds_rules(target.value):
             return judged_as("allow", part.text, "redirection", TRUSTED)
         if part.operator == "<":
-            return self._unless(self._files.why_not_read(target), part.text, "redirection", "it may be read")
-        return self._unless(self._files.why_not_write(target), part.text, "redirection", "it may be written")
+            why, fine, rule = self._files.why_not_read(target), "it may be read", None
+        else:
+            why, rule = self._files.why_not_write(target), self._files.write_rule(target.value)
+            fine = f"the rule '{rule.text}'" if rule else "it may be written"
+        return self._unless(why, part.text, "redirection", fine, rule)
 
     def _assignment(self, part: Assignment, *, before_read: bool = False) -> Judged:
         value = part.value.value if part.value else ""
         why: str | None = None
-        if part.alone:
+        if self._trusts and is_safe_variable(part.name) and value is not None:
+            pass  # nobody looks at a variable of that name but the line itself, and `$name` is never certain
+        elif part.alone:
             why = "a variable of the shell is set"
         elif before_read and part.name == "IFS" and value is not None:
             pass  # how read splits its line, and nothing else
@@ -229,10 +237,10 @@ class Judge:
             why = f"'{part.text}' may change what the command does"
         return self._unless(why, part.text, "assignment", "it changes nothing but how the command prints")
 
-    def _unless(self, why: str | None, text: str, kind: str, fine: str) -> Judged:
+    def _unless(self, why: str | None, text: str, kind: str, fine: str, rule: Rule | None = None) -> Judged:
         """Free, unless there is a reason why not."""
         if why is None:
-            return judged_as("allow", text, kind, fine)
+            return judged_as("allow", text, kind, fine, rule=rule)
         if self._trusts_blindly:
             return judged_as("allow", text, kind, TRUSTED)
         return self._otherwise(text, why, kind, kind)
