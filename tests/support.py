@@ -45,6 +45,25 @@ def need(program: str) -> str:
     return path
 
 
+def need_backend(*backends: str) -> str:
+    """The first of these that can build a sandbox here. CI has a machine for them all."""
+    from toolyard.process.sandbox_cache import SelfTest
+    from toolyard.process.sandbox_properties import PROPERTIES
+
+    test = SelfTest()
+    reasons = []
+    for backend in backends:
+        wanted = [name for name in PROPERTIES if backend != "landlock" or name != "protected"]
+        tested = test.result(backend)
+        if set(wanted) <= set(tested.held):
+            return backend
+        reasons.append(f"{backend}: {tested.failure or tested.open}")
+    reason = "; ".join(reasons)
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """A command after its end."""
@@ -219,3 +238,16 @@ def is_alive(pid: int) -> bool:
         return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def command_lines(words: str) -> list[str]:
+    """The command lines that hold these words, of all processes that run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and words in line:
+            found.append(line)
+    return found

@@ -7,6 +7,7 @@ import itertools
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -22,11 +23,11 @@ from toolyard.permissions.section import Sections
 from toolyard.plugins.loader import Loader
 from toolyard.plugins.standing import standings
 from toolyard.plugins.workshops import Caches, Workshops
-from toolyard.process.child import Children
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
 from toolyard.runtime.loaded import AgentTools, Loaded
+from toolyard.runtime.quarters import Quarters
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.standing import Standing
+    from toolyard.process.sandbox import Sandbox, SandboxReport
     from toolyard.runtime.features import Contribution, Features
 
 __all__ = ["AgentApplication"]
@@ -71,18 +73,17 @@ class AgentApplication:
         self._only = only
         self._session = session or uuid.uuid4().hex
         self._metadata = dict(session_metadata or {})
-        self._caches = Caches(Path(cache_dir or default_cache_dir()))
+        self._caches = Caches(Path(os.path.abspath(cache_dir or default_cache_dir())))
         self._numbers = itertools.count(1)
         self._said: list[ConfigProblem] = []
         self._loaded: Loaded | None = None
         self._apart: Loaded | None = None
-        self._children: Children | None = None
         self._reloading = asyncio.Lock()
         self._audit = NdjsonAudit(self._sessions_dir / "audit", on_failure=self._say_audit)
+        self._quarters = self._new_quarters()
         os.environ.update(self._overrides)
 
     async def __aenter__(self) -> AgentApplication:
-        self._children = Children()
         self._loaded = await self._load()
         return self
 
@@ -90,11 +91,9 @@ class AgentApplication:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         loaded, self._loaded = self._loaded, None
-        children, self._children = self._children, None
         if loaded:
             await loaded.aclose()
-        if children:
-            await children.aclose()
+        await self._quarters.aclose()
         self._audit.close()
 
     def get_config_errors(self) -> list[dict[str, str | int | None]]:
@@ -106,7 +105,9 @@ class AgentApplication:
         loaded = self._known()
         rules = self._rules
         permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
-        return sort_problems([*loaded.problems(), *self._said, *permitting])
+        redact = loaded.redactor.redact
+        found = sort_problems([*loaded.problems(), *self._said, *permitting])
+        return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -131,6 +132,11 @@ class AgentApplication:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
         loaded = self._known()
         return list(standings(loaded.agent(agent).catalog, loaded.configuration.document))
+
+    def sandbox_report(self) -> SandboxReport | None:
+        """What keeps the processes of tools in, property by property, and why; None when it is off."""
+        sandbox = self._known().crews.tools.sandbox
+        return sandbox.report() if sandbox else None
 
     def origin(self, name: str, agent: str | None = None) -> str:
         """The file that a tool comes from."""
@@ -222,6 +228,7 @@ class AgentApplication:
         else:
             self._loaded = after
             await before.aclose(except_for=after)
+        await self._quarters.retire(except_for=self._loaded.crews)
 
     async def refresh(self) -> None:
         """Look at the configuration and every tool file again."""
@@ -235,25 +242,32 @@ class AgentApplication:
             async with self._reloading:
                 if self._loaded and self._loaded.is_stale():
                     await self._reload()
+        await self._loaded.crews.tools.choose_sandbox()
         return self._loaded
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
         configuration = read_configuration(self._config_path, self._names())
-        if self._children is None:
-            raise ApplicationClosed("the application is not open")
+        crews = self._quarters.crews(configuration, before.crews if before else None)
         if self._caches.schemas.is_empty and configuration.loads_bash_tools:
-            self._children.start()  # every schema will have to be read: let it start while we look for them
-        workshops = Workshops(configuration, self._children, self._caches)
+            await crews.tools.choose_sandbox()
+            crews.tools.start()  # every schema will have to be read: let it start while we look for them
+        redactor = self._redactor(configuration)
         loaded = Loaded(
             configuration,
-            Loader(configuration.policy, workshops, before.kept() if before else {}),
-            self._invoker_maker(configuration),
+            Loader(
+                configuration.policy, Workshops(configuration, crews, self._caches), before.kept() if before else {}
+            ),
+            self._invoker_maker(configuration, redactor, crews.tools.sandbox),
+            crews=crews,
+            redactor=redactor,
             session=self._session,
             metadata=self._metadata,
             only=shell_entries(configuration.value.get("plugins"), self._only) if self._only else None,
         )
         await loaded.refresh()
         self._caches.save()
+        told = [problem for problem in self._said if not problem.code.startswith("sandbox_")]
+        self._said = [*told, *self._quarters.problems(configuration, crews)]
         return loaded
 
     def _known(self) -> Loaded:
@@ -265,23 +279,30 @@ class AgentApplication:
             return self._apart
 
         async def load() -> Loaded:
-            self._children = Children()
             try:
                 return await self._load()
             finally:
-                await self._children.aclose()
-                self._children = None
+                await self._quarters.aclose()
+                self._quarters = self._new_quarters()
 
         # A thread, because the caller may be inside a running event loop.
         with ThreadPoolExecutor(1) as thread:
             self._apart = thread.submit(asyncio.run, load()).result()
         return self._apart
 
-    def _invoker_maker(self, configuration: Configuration) -> Callable[[Catalog], Invoker]:
+    def _new_quarters(self) -> Quarters:
+        return Quarters(
+            sessions=self._sessions_dir, cache=self._caches.folder, audit=self._audit, session=self._session
+        )
+
+    def _redactor(self, configuration: Configuration) -> Redactor:
+        return Redactor(process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value)))
+
+    def _invoker_maker(
+        self, configuration: Configuration, redactor: Redactor, sandbox: Sandbox | None
+    ) -> Callable[[Catalog], Invoker]:
         """What makes the invoker of each agent, with all that they share."""
         self._audit.policy = configuration.audit
-        secrets = process_secrets() | long_values(self._config_env) | dict(config_secrets(configuration.value))
-        redactor = Redactor(secrets)
         permissions = self._permissions or self._policy(configuration)
 
         def make(catalog: Catalog) -> Invoker:
@@ -291,6 +312,7 @@ class AgentApplication:
                 redactor=redactor,
                 permissions=permissions,
                 approver=self._approver,
+                sandbox=sandbox,
             )
 
         return make

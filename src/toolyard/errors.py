@@ -10,6 +10,7 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
     ├── ToolError               raised by a Python tool: it could not do what it was asked
     └── ProcessError            a child process could not be run at all
         ├── CannotStart         the program is missing, not a program, or the argument list is too long
+        │   └── NoSandbox       a sandbox is required and cannot be had
         └── KeeperLost          the helper that owns all children died; its children were killed
 
     ToolStopped                 raised inside a Python tool whose call is over; no `except Exception` holds it up
@@ -17,10 +18,13 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
 
 from __future__ import annotations
 
+import errno
+
 __all__ = [
     "ApplicationClosed",
     "CannotStart",
     "KeeperLost",
+    "NoSandbox",
     "ProcessError",
     "ShellError",
     "ToolError",
@@ -68,6 +72,13 @@ class CannotStart(ProcessError):
     def __init__(self, message: str, *, errno: int) -> None:
         super().__init__(message)
         self.errno = errno
+
+
+class NoSandbox(CannotStart):
+    """A sandbox is required and cannot be had, so nothing was started."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, errno=errno.EPERM)
 
 
 class KeeperLost(ProcessError):

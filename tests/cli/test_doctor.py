@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import CommandLine
+from support import CommandLine, need_backend
+from toolyard.process.sandbox_properties import PROPERTIES
 
 PROGRAMS = ["python", "bash", "git", "node", "npm", "uv", "bubblewrap"]
 
@@ -20,8 +21,10 @@ def program(folder: Path, name: str, text: str) -> None:
 
 
 def test_every_row_is_ok_a_warning_or_a_failure_with_what_to_type_next(toolyard: CommandLine):
+    need_backend("bubblewrap", "bubblewrap-pids")
     found = rows(toolyard)
-    assert [*found] == [*PROGRAMS, "configuration", "plugin cache", "sessions", "audit log", "providers"]
+    sandbox = ["sandbox", *(f"sandbox {name}" for name in PROPERTIES)]
+    assert [*found] == [*PROGRAMS, *sandbox, "configuration", "plugin cache", "sessions", "audit log", "providers"]
     assert {row["status"] for row in found.values()} <= {"ok", "warning", "failure"}
     assert all(row["hint"] for row in found.values() if row["status"] != "ok")
     assert found["python"]["status"] == found["bash"]["status"] == found["configuration"]["status"] == "ok"
@@ -107,4 +110,24 @@ def test_keys_of_providers_are_present_or_not_and_never_shown(toolyard: CommandL
     )
     assert found["providers.three.auth_token"]["status"] == "ok"
     assert not any(name.startswith("providers.local") for name in found)
-    assert "secret" not in ran.out + ran.err
+    assert "very-secret" not in ran.out + ran.err
+    assert "literal-secret" not in ran.out + ran.err
+
+
+def test_a_sandbox_that_is_off_or_cannot_be_had_is_said_with_what_to_do(toolyard: CommandLine, tmp_path):
+    need_backend("landlock")
+    toolyard.config(sandbox={"mode": "off"})
+    assert rows(toolyard)["sandbox"]["status"] == "warning"
+    toolyard.config(sandbox={"mode": "require"})
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bash").symlink_to("/bin/bash")
+    without = rows(toolyard, env={"PATH": str(tmp_path / "bin")})["sandbox"]
+    assert (without["status"], "bwrap" in without["detail"]) == ("failure", True)
+    assert without["hint"].endswith("bubblewrap")
+
+
+def test_what_the_configuration_gives_up_is_no_warning(toolyard: CommandLine):
+    need_backend("bubblewrap", "bubblewrap-pids")
+    toolyard.config(sandbox={"network": True})
+    row = rows(toolyard)["sandbox network"]
+    assert (row["status"], row["detail"].startswith("given up by the configuration")) == ("ok", True)

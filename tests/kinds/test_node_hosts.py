@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -366,7 +367,7 @@ async def test_a_directory_that_was_made_anew_is_the_new_one(yard):
     where.mkdir()
     async with yard.app("node:probe.mjs", working_directory=str(where)) as app:
         assert await call(app) == "false"
-        where.rmdir()
+        shutil.rmtree(where)
         where.mkdir()
         (where / "here").touch()
         assert await call(app) == "true"

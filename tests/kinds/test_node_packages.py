@@ -54,8 +54,8 @@ def cached(yard: NodeYard) -> list[str]:
     return [name for name in names if not name.endswith(".lock")]
 
 
-def built_app(yard: NodeYard, **policy):
-    return yard.app("node:pkg", plugin_cache_dir="cache", policy=policy)
+def built_app(yard: NodeYard, *, sandbox: str = "auto", **policy):
+    return yard.app("node:pkg", plugin_cache_dir="cache", policy=policy, sandbox={"mode": sandbox})
 
 
 async def test_a_package_without_dependencies_and_build_is_used_where_it_is_and_needs_no_npm(yard, monkeypatch):
@@ -122,10 +122,10 @@ async def test_install_scripts_run_only_where_they_are_allowed(yard):
     files = {"index.js": ECHO, "vendor/dep/package.json": json.dumps(dependency)}
     scripts = {"postinstall": f"echo ran >> '{log}'"}
     yard.package(files, TOOL, dependencies={"dep": "file:./vendor/dep"}, scripts=scripts, **MODULE)
-    async with built_app(yard, node_allow_install_scripts=False) as app:
+    async with built_app(yard, sandbox="off", node_allow_install_scripts=False) as app:
         assert await call(app) == "echo nothing"
     assert yard.log() == []
-    async with built_app(yard) as app:
+    async with built_app(yard, sandbox="off") as app:
         assert await call(app) == "echo nothing"
     assert "ran" in yard.log()
 
@@ -341,7 +341,7 @@ async def test_a_module_that_hangs_while_it_loads_is_a_problem(yard):
         (problem,) = app.get_config_errors()
         assert problem["type"] == "node_load_timeout"
         assert problem["detail"] == "the modules did not load within 2 seconds"
-        assert not children_of(app._children.keeper_pid)
+        assert not children_of(app._loaded.crews.tools.keeper_pid)
 
 
 def children_of(pid: int) -> str:
@@ -372,7 +372,7 @@ async def test_four_processes_build_a_package_once_and_all_of_them_can_use_it(ya
     log = BUILD.replace("{more}", f"fs.appendFileSync({json.dumps(str(yard.folder / 'log'))}, 'built\\n');")
     typed(yard, scripts={"build": "node log.cjs && node build.cjs"})
     yard.file("pkg/log.cjs", log)
-    yard.config("node:pkg", plugin_cache_dir="cache")
+    yard.config("node:pkg", plugin_cache_dir="cache", sandbox={"mode": "off"})  # so that a build can tell of itself
     words = [TOOLYARD, "--sessions", yard.folder / "s", "call", "probe", "{}"]
     running = [
         await asyncio.create_subprocess_exec(
@@ -484,7 +484,7 @@ async def test_a_second_start_spawns_nothing_until_a_tool_is_called(yard):
     async with yard.app(*plugins, policy=policy) as app:
         specs = app.tool_specs()
     async with yard.app(*plugins, policy=policy) as app:
-        assert app._children.keeper_pid is None
+        assert app._loaded.crews.tools.keeper_pid is None
         assert app.tool_specs() == specs
         assert await call(app) == "echo nothing"
 
@@ -532,6 +532,7 @@ async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_
     from toolyard.kinds.content_cache import ContentCache
     from toolyard.kinds.node_listing import NodeListing
     from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop, find_node
+    from toolyard.plugins.builders import Builders
     from toolyard.plugins.node_source import NodeShop, NodeSource
     from toolyard.plugins.spec import NodeGit
     from toolyard.process.child import Children
@@ -553,7 +554,7 @@ async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_
     children = Children()
     cache: ContentCache[NodeListing] = ContentCache(None, NodeListing)
     workshop = NodeWorkshop(node=find_node(), children=children, conditions=NodeConditions(), cache=cache)
-    shop = NodeShop(workshop=workshop, policy=NodePolicy(cache=str(yard.folder / "cache")))
+    shop = NodeShop(workshop=workshop, builders=Builders(), policy=NodePolicy(cache=str(yard.folder / "cache")))
     where = {"git": str(folder.parent), "subdirectory": "tools", "pointer": ()}
     good = NodeSource(NodeGit(ref="v1", **where), shop, fetch)
     bad = NodeSource(NodeGit(ref="v2", **where), shop, fetch)

@@ -10,6 +10,7 @@ import pytest
 
 from toolyard.config.settings import PluginPolicy
 from toolyard.plugins.acquire import Acquirer, Fetched
+from toolyard.plugins.builders import Builders
 from toolyard.plugins.git_reference import read_git_reference, split_reference
 from toolyard.plugins.refusal import Refusal
 from toolyard.process.child import Children
@@ -25,7 +26,7 @@ async def children() -> AsyncIterator[Children]:
 @pytest.fixture
 def acquirer(tmp_path: Path, children: Children) -> Callable[..., Acquirer]:
     def make(**policy: Any) -> Acquirer:
-        return Acquirer(tmp_path / "cache" / "plugins", PluginPolicy(**policy), children)
+        return Acquirer(tmp_path / "cache" / "plugins", PluginPolicy(**policy), children, Builders())
 
     return make
 

@@ -18,13 +18,14 @@ INSTALL = """
 import asyncio, json, sys
 from pathlib import Path
 from toolyard.config.settings import PluginPolicy
+from toolyard.plugins.builders import Builders
 from toolyard.plugins.acquire import Acquirer, Fetched, Installed
 from toolyard.plugins.git_reference import read_git_reference
 from toolyard.process.child import Children
 
 async def main(cache, git, project):
     children = Children()
-    acquirer = Acquirer(Path(cache), PluginPolicy(), children)
+    acquirer = Acquirer(Path(cache), PluginPolicy(), children, Builders())
     fetched = await acquirer.fetch(read_git_reference(git, None, "/"))
     assert isinstance(fetched, Fetched), fetched
     installed = await acquirer.install(Path(project), name="raced")

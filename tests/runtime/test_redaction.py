@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +54,47 @@ def test_what_cannot_be_a_secret_is_passed_on_at_once(text):
     heard: list[str] = []
     REDACTOR.stream(heard.append).feed(text.replace("z", "y"))
     assert "".join(heard) == text.replace("z", "y")
+
+
+def test_a_value_is_redacted_however_deep_it_is():
+    value = {"a": ["x abcabcd", {"abcabcd": None}], "n": 3}
+    assert REDACTOR.redact_all(value) == {"a": ["x [redacted A_TOKEN]", {"[redacted A_TOKEN]": None}], "n": 3}
+
+
+LONG = Redactor({"KEY": "abcdefghijkl"})
+CUT = "\n[... 12 bytes, 0 lines left out ...]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"x abcdef{CUT}ghijkl y", f"x [redacted KEY]{CUT}[redacted KEY] y"),
+        (f"x abcdefghijk{CUT}y", f"x [redacted KEY]{CUT}y"),
+        (f"x{CUT}bcdefghijkl", f"x{CUT}[redacted KEY]"),
+        (f"x abc{CUT}jkl y", f"x abc{CUT}jkl y"),
+        (f"abcdefghijkl{CUT}abcdef", f"[redacted KEY]{CUT}abcdef"),
+        ("x abcdef", "x abcdef"),
+    ],
+)
+def test_where_the_middle_was_left_out_no_half_of_a_secret_is_left(text, clean):
+    assert LONG.redact_cut(text) == clean
+
+
+@given(st.lists(st.sampled_from(["abcabcd", "abc", "zz.*", "x", "ab", "z"]), max_size=30), st.integers(1, 9))
+def test_a_file_is_cleaned_as_a_text_is(words, size):
+    import tempfile
+
+    from toolyard.runtime import redaction
+
+    text = "".join(words)
+    before = redaction.PIECE
+    redaction.PIECE = size
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "file")
+            file.write_text(text)
+            REDACTOR.redact_file(file)
+            assert file.read_text() == REDACTOR.redact(text)
+            assert len(list(Path(folder).iterdir())) == 1
+    finally:
+        redaction.PIECE = before

@@ -198,7 +198,8 @@ async def test_C12_an_install_is_used_again_until_source_reference_or_policy_cha
     folder = write(yard.folder / "mine", python_repository(**{"backend/in_tree.py": counting}))
 
     async def load(**policy) -> list[str]:
-        async with yard.app("path:mine", plugin_cache_dir="cache/plugins", policy=policy) as app:
+        off = {"mode": "off"}  # so that a build can tell that it happened
+        async with yard.app("path:mine", plugin_cache_dir="cache/plugins", policy=policy, sandbox=off) as app:
             assert app.get_config_errors() == []
             return await texts(app, "greet")
 

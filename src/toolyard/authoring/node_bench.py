@@ -34,6 +34,7 @@ def node_source(spec: NodeFile | NodeFolder, children: Children, timeout: float)
     """The source of its tools; a problem without a Node."""
     from toolyard.app import default_cache_dir
     from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop, find_node
+    from toolyard.plugins.builders import Builders
     from toolyard.plugins.node_manager import NodePolicy
     from toolyard.plugins.node_shop import open_listing_cache
     from toolyard.plugins.node_source import NodeShop, NodeSource
@@ -44,4 +45,5 @@ def node_source(spec: NodeFile | NodeFolder, children: Children, timeout: float)
         return ConfigProblem(code="node_missing", message="there is no Node on PATH", hint=hint)
     conditions = NodeConditions(timeout=timeout)
     workshop = NodeWorkshop(node=node, children=children, conditions=conditions, cache=open_listing_cache(None))
-    return NodeSource(spec, NodeShop(workshop=workshop, policy=NodePolicy(cache=str(default_cache_dir() / "plugins"))))
+    policy = NodePolicy(cache=str(default_cache_dir() / "plugins"))
+    return NodeSource(spec, NodeShop(workshop=workshop, builders=Builders(), policy=policy))

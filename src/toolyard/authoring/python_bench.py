@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolyard.config.document import Document, read_document
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import PluginPolicy
+from toolyard.plugins.builders import Builders
 from toolyard.plugins.descriptors import DESCRIPTOR
 from toolyard.plugins.python_source import PythonSource
 from toolyard.plugins.python_workshop import PythonWorkshop
@@ -28,6 +29,7 @@ def python_source_at(path: Path, children: Children, *, timeout: float) -> Pytho
     folder = path if path.is_dir() else path.parent
     shop = PythonWorkshop(
         children=children,
+        builders=Builders(),
         policy=PluginPolicy(python_timeout_seconds=timeout, python_import_timeout_seconds=timeout),
         cache_dir=folder,
         bundled=folder,  # what is here is used where it is, and never installed

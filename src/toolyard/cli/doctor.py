@@ -34,13 +34,22 @@ def doctor(places: Places, as_json: bool) -> int:
 
 
 async def examine(places: Places, as_json: bool) -> int:
-    from toolyard.cli.doctor_checks import check_configuration, check_folders, check_programs, check_provider_keys
+    import asyncio
+
+    from toolyard.cli.doctor_checks import (
+        check_configuration,
+        check_folders,
+        check_programs,
+        check_provider_keys,
+        check_sandbox,
+    )
 
     places = settle(places)
     configuration, _ = read_config(places)
     async with open_application(places) as app:
         rows = [
             *await check_programs(),
+            *check_sandbox(await asyncio.to_thread(app.sandbox_report)),
             *check_configuration(app.problems(), configuration),
             *check_folders(configuration, sessions_dir(places)),
             *check_provider_keys(configuration),

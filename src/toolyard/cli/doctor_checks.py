@@ -17,6 +17,7 @@ from toolyard.config.layers import mapping
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
+from toolyard.process.sandbox_properties import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +25,17 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.config.problems import ConfigProblem
+    from toolyard.process.sandbox import SandboxReport
+    from toolyard.process.sandbox_properties import Property
 
-__all__ = ["Row", "check_configuration", "check_folders", "check_programs", "check_provider_keys"]
+__all__ = [
+    "Row",
+    "check_configuration",
+    "check_folders",
+    "check_programs",
+    "check_provider_keys",
+    "check_sandbox",
+]
 
 PATIENCE = 20.0
 VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -128,6 +138,48 @@ def install_hint(package: str) -> str:
         return f"{sys.executable} -m pip install uv"
     installer = next((words for name, words in INSTALLERS.items() if shutil.which(name)), "install")
     return f"{installer} {package}"
+
+
+def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
+    """What keeps tools in, then each property: whether it holds was tried out, not looked up."""
+    if report is None:
+        hint = "toolyard config explain sandbox.mode"
+        yield Row(check="sandbox", status="warning", detail="off: nothing keeps tools in", hint=hint)
+        return
+    yield sandbox_row(report)
+    for name in report.properties if report.backend else ():
+        yield property_row(name, report)
+    for path in report.unguarded:
+        yield Row(check="sandbox protected", status="warning", detail=f"{path} cannot be protected, it can be written")
+
+
+def sandbox_row(report: SandboxReport) -> Row:
+    """The backend, or why there is none."""
+    reasons = "; ".join(f"{backend}: {reason}" for backend, reason in report.passed_over.items())
+    if report.refusal:
+        return Row(check="sandbox", status="failure", detail=report.refusal, hint=sandbox_hint())
+    if report.backend is None:
+        detail = f"none: nothing keeps tools in ({reasons or f'there is none for {sys.platform}'})"
+        return Row(check="sandbox", status="warning", detail=detail, hint=sandbox_hint())
+    passed = f" (passed over: {reasons})" if reasons else ""
+    return Row(check="sandbox", status="ok", detail=f"{report.backend}{passed}")
+
+
+def property_row(name: Property, report: SandboxReport) -> Row:
+    """Whether a property holds."""
+    check, meaning = f"sandbox {name}", MEANINGS[name]
+    if report.properties[name]:
+        return Row(check=check, status="ok", detail=meaning)
+    if name in report.opened:
+        return Row(check=check, status="ok", detail=f"given up by the configuration: {meaning}")
+    return Row(check=check, status="warning", detail=f"not kept: {meaning}", hint=sandbox_hint())
+
+
+def sandbox_hint() -> str:
+    """What may bring a better one."""
+    if sys.platform != "linux":
+        return "run tools on Linux, in a virtual machine or a container"
+    return install_hint("bubblewrap") if which("bwrap") is None else "allow user namespaces: docs/security.md"
 
 
 def check_configuration(problems: Sequence[ConfigProblem], configuration: Configuration) -> Iterator[Row]:

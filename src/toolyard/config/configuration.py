@@ -23,6 +23,7 @@ from toolyard.config.settings import (
     OutputSettings,
     PluginPolicy,
     ResourceLimits,
+    SandboxSettings,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Configuration:
     output: OutputSettings = field(default_factory=OutputSettings)
     limits: ResourceLimits = field(default_factory=ResourceLimits)
     audit: AuditPolicy = field(default_factory=AuditPolicy)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     problems: tuple[ConfigProblem, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     """Keys that nobody knows, unless a tool that is loaded later asks for them."""
@@ -121,6 +123,7 @@ def resolve(document: Document, names: Names) -> Configuration:
         output=settings.output or OutputSettings(),
         limits=settings.limits or ResourceLimits(),
         audit=settings.audit or AuditPolicy(),
+        sandbox=settings.sandbox or SandboxSettings(),
         problems=(*mixin_problems, *problems, *shape, *unknown_providers(value, merged)),
         unknown=tuple(unknown_keys(document)),
     )

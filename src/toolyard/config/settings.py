@@ -3,7 +3,9 @@
 Annotations are evaluated here and not kept as text: reading text back would cost every start three milliseconds.
 """
 
-from typing import Annotated, Any, Literal
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -20,6 +22,7 @@ __all__ = [
     "PluginPolicy",
     "Preset",
     "ResourceLimits",
+    "SandboxSettings",
 ]
 
 Seconds = Annotated[float, Meta(gt=0)]
@@ -67,6 +70,10 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
         list[str], Meta(description="Variables that reach tools although they look like credentials.")
     ] = []
 
+    def pip_cache(self, plugin_cache: Path) -> Path:
+        """Where the installer keeps what it downloaded."""
+        return Path(os.path.abspath(self.pip_cache_dir)) if self.pip_cache_dir else plugin_cache.parent / "pip"
+
 
 class MixinPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """`mixin_policy`: how mixins are merged."""
@@ -103,6 +110,30 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
     on_failure: Literal["continue", "stop"] = "continue"
 
 
+SandboxProperty = Literal[
+    "writes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
+]
+
+
+class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`sandbox`: what keeps the processes of tools in."""
+
+    mode: Annotated[
+        Literal["auto", "require", "off"],
+        Meta(description="The best that the machine has; only one that keeps what is required; nothing."),
+    ] = "auto"
+    properties: Annotated[
+        list[SandboxProperty], Meta(description="What 'require' requires; everything unless said.")
+    ] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
+    network: Annotated[bool, Meta(description="Whether tools can reach any host.")] = False
+    hosts: Annotated[list[str], Meta(description="Names that can be reached although the network is off.")] = []
+    unix_sockets: Annotated[bool, Meta(description="Whether tools can reach sockets of other processes.")] = False
+    processes: Annotated[Count, Meta(description="How many processes there may be inside at a time.")] = 4096
+    writable: Annotated[list[str], Meta(description="Further paths to write; relative to this file's folder.")] = []
+    readable: Annotated[list[str], Meta(description="Paths to read that would be hidden otherwise.")] = []
+    hidden: Annotated[list[str], Meta(description="Paths that tools do not see.")] = []
+
+
 Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
 
 
@@ -125,6 +156,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "output": OutputSettings,
     "limits": ResourceLimits,
     "audit": AuditPolicy,
+    "sandbox": SandboxSettings,
 }
 """The parts of a file that have no keys but known ones."""
 
@@ -183,3 +215,4 @@ class FileSettings(LayerSettings, frozen=True, kw_only=True):
     agents: dict[str, NodeSettings] | UnsetType = UNSET
     limits: ResourceLimits | UnsetType = UNSET
     audit: AuditPolicy | UnsetType = UNSET
+    sandbox: SandboxSettings | UnsetType = UNSET

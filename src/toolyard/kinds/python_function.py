@@ -55,6 +55,8 @@ class PythonTool:
     """One tool that is written in Python and runs in this process."""
 
     kind = "python"
+    confined = False
+    """It runs in the application, which no sandbox keeps in."""
 
     def __init__(
         self, *, spec: ToolSpec, callee: PythonCallee, code: Callable[..., Any], roots: Sequence[str] = ()

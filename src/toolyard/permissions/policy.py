@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RulePolicy"]
 
+NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look are allowed without asking"
 MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
 """A line without any of these names no program that gives other rights, in no spelling."""
 LIVE = "shell_session"
@@ -72,20 +73,23 @@ class RulePolicy:
             verdict = self._with_meanings(request, verdict, book)
         if verdict.decision == "allow" and verdict.rule is None and not is_configured:
             return replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
+        if verdict.decision == "allow" and is_configured and not request.kept_in:
+            return await self._outside(request, verdict, where)
         return verdict
 
     def approved(self, request: PermissionRequest) -> None:
         """Note what a line that a person let pass leaves behind in its session."""
         if request.kind == LIVE and request.plan.command is not None:
             self._meanings.learn(live(request), request.plan.command)
+        elif request.kind == LIVE and request.plan.arguments.get("restart"):
+            self._meanings.forget(live(request))
 
     def _with_meanings(self, request: PermissionRequest, verdict: Verdict, book: RuleBook) -> Verdict:
         """The verdict, unless a word of the line is no longer what the rules are about."""
         if request.kind != LIVE:
             return verdict
         if request.plan.command is None:
-            if request.plan.arguments.get("restart"):
-                self._meanings.forget(live(request))
+            self.approved(request)
             return verdict
         from toolyard.permissions.line_verdict import judged_as
         from toolyard.shell.syntax import read_line
@@ -100,6 +104,19 @@ class RulePolicy:
         why = f"an earlier command gave '{name}' another meaning in this session"
         part = judged_as(book.otherwise, command, "doubt", why, doubt="meaning")
         return replace(verdict, decision=book.otherwise, reason=why, rule=None, parts=(*verdict.parts, part))
+
+    async def _outside(self, request: PermissionRequest, verdict: Verdict, where: Circumstances) -> Verdict:
+        """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
+        from toolyard.permissions.deciding import decide_request, make_book
+        from toolyard.permissions.section import Section
+
+        trusts = self.sections.of(request.agent).preset == "trusted"
+        if request.plan.command is None or trusts:
+            return verdict
+        looking = make_book(Section(is_configured=True, preset="read-only"), [])
+        if (await decide_request(request, looking, where)).decision == "allow":
+            return verdict
+        return replace(verdict, decision="ask", reason=f"{NOTHING_KEEPS_IT_IN} ({verdict.reason})")
 
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep what was offered, for this session or for good; says what was kept."""

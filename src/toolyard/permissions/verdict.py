@@ -44,6 +44,8 @@ class PermissionRequest:
     session: str = ""
     workspace: Path | None = None
     """The folder that the call should not leave."""
+    kept_in: bool = True
+    """Whether it would run in a sandbox, or the owner wants none; False where one is wanted and cannot be had."""
     redact: Callable[[str], str] = str
     """Takes known secrets out of a text that is shown or kept."""
 

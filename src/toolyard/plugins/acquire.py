@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from toolyard.config.settings import PluginPolicy
+    from toolyard.plugins.builders import Builders
     from toolyard.plugins.git_reference import GitReference
     from toolyard.process.child import Children
 
@@ -65,11 +66,12 @@ class Installed:
 class Acquirer:
     """Gets plugins on behalf of one application."""
 
-    def __init__(self, cache_dir: Path, policy: PluginPolicy, children: Children) -> None:
+    def __init__(self, cache_dir: Path, policy: PluginPolicy, children: Children, builders: Builders) -> None:
         self.policy = policy
         self._children = children
+        self._builders = builders
         self._cache = PluginCache(cache_dir)
-        self._pip_cache = Path(policy.pip_cache_dir) if policy.pip_cache_dir else cache_dir.parent / "pip"
+        self._pip_cache = policy.pip_cache(cache_dir)
 
     async def fetch(self, reference: GitReference) -> Fetched | Refusal:
         """The files of a repository's commit.
@@ -195,7 +197,7 @@ class Acquirer:
         )
         for copy, project in zip(packaged, wanted.projects, strict=True):
             await asyncio.to_thread(shutil.copytree, copy, project, symlinks=True)  # building may write to it
-        failed = await install_projects(wanted, installer, self._children)
+        failed = await install_projects(wanted, installer, self._builders)
         await asyncio.to_thread(shutil.rmtree, folder / "work", ignore_errors=True)
         if failed is None:
             for copy in packaged:

@@ -147,7 +147,9 @@ class BashToolSource:
 
     def _keep_last_good(self, good: BashScriptTool) -> None:
         """The file no longer is what worked, so what worked gets a place of its own, beside links to its neighbours."""
-        folder = self._snapshot = Path(tempfile.mkdtemp(prefix="toolyard-last-good-"))
+        folder = self._snapshot = Path(
+            tempfile.mkdtemp(prefix="toolyard-last-good-", dir=self.workshop.children.handouts)
+        )
         name = os.path.basename(self.path)
         for neighbour in self.file.parent.iterdir():
             if neighbour.name != name:

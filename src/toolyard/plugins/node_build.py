@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.kinds.node_workshop import NodeWorkshop
+    from toolyard.plugins.builders import Builders
     from toolyard.plugins.node_manager import Manager, NodePolicy, Step
     from toolyard.plugins.node_package import PackageFacts
     from toolyard.plugins.node_reading import Reading
@@ -38,6 +39,23 @@ QUIET = {
     "YARN_NODE_LINKER": "node-modules",
 }
 """Variables by which package managers ask nothing, and install to where Node looks."""
+OFFLINE = {"NPM_CONFIG_OFFLINE": "true", "YARN_ENABLE_NETWORK": "false", "COREPACK_ENABLE_NETWORK": "0"}
+"""Variables by which they use what they have, and ask nobody for more."""
+
+
+def own_folders(policy: NodePolicy) -> dict[str, str]:
+    """Where package managers keep what they downloaded: beside the copies, since nothing else can be written."""
+    folders = {
+        name: os.path.join(policy.downloads, folder)
+        for name, folder in (
+            ("NPM_CONFIG_CACHE", "npm"),
+            ("NPM_CONFIG_STORE_DIR", "pnpm"),
+            ("YARN_CACHE_FOLDER", "yarn"),
+            ("YARN_GLOBAL_FOLDER", "yarn-global"),
+            ("COREPACK_HOME", "corepack"),
+        )
+    }
+    return folders if policy.allow_remote else {**folders, **OFFLINE}
 
 
 def is_ready_as_it_is(facts: PackageFacts, policy: NodePolicy) -> bool:
@@ -47,57 +65,97 @@ def is_ready_as_it_is(facts: PackageFacts, policy: NodePolicy) -> bool:
 
 def ready_folder(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -> Path:
     """Where the package is, or will be, ready: another place for another content, policy or Node."""
-    decided = json.dumps({**dataclasses.asdict(policy), "cache": ""}, sort_keys=True)
+    decided = json.dumps({**dataclasses.asdict(policy), "cache": "", "allow_remote": None}, sort_keys=True)
     parts = (reading.fingerprint, decided, shop.node.identity)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", reading.facts.name).strip("-.")[:60] or "package"
     return Path(policy.cache, "node", f"{name}-{key}")
 
 
-async def make_ready(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -> Path | Sequence[ConfigProblem]:
+async def make_ready(
+    reading: Reading, policy: NodePolicy, shop: NodeWorkshop, builders: Builders
+) -> Path | Sequence[ConfigProblem]:
     """Copy, install and build, unless that was done before; the folder, or why there is none."""
     target = ready_folder(reading, policy, shop)
     if outside := links_outside(reading.folder, reading.look):
         return [leads_outside(reading, name) for name in outside]
-    manager = await manager_for(reading, policy, shop) if needs_manager(reading.facts, policy) else None
-    if isinstance(manager, ConfigProblem):
-        return [manager]
-    steps = build_steps(reading.facts, policy, reading.look, manager)
-
-    async def make(folder: Path) -> Sequence[ConfigProblem]:
-        await asyncio.to_thread(copy_folder, reading.folder, reading.look, str(folder))
-        if not needs_install(reading.facts, policy):
-            link_installed(Path(reading.folder), folder)
-        for step in steps:
-            if problem := await take(step, folder, reading, shop):
-                return [problem]
-        return ()
-
+    build = Build(reading, policy, shop, builders)
     try:
-        problems = await build_once(target, make)
+        problems = await build_once(target, build.make)
     except OSError as error:
         return [unwritable(error, target.parent)]
     return problems or target
 
 
-async def manager_for(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -> Manager | ConfigProblem:
-    """The package manager; a yarn is asked which one it is."""
-    manager = find_manager(reading.facts, policy, reading.look)
-    if isinstance(manager, ConfigProblem) or manager.name != "yarn":
-        return manager
-    try:
-        outcome = await shop.children.run(
-            ChildRequest(
-                argv=[*manager.program, "--version"],
-                cwd=reading.folder,
-                env=shop.environment.current(),
-                extra_env=QUIET,
-                timeout=STEP_SECONDS,
-            )
+@dataclasses.dataclass(frozen=True, slots=True)
+class Build:
+    """One package on its way to be ready."""
+
+    reading: Reading
+    policy: NodePolicy
+    shop: NodeWorkshop
+    builders: Builders
+
+    async def make(self, folder: Path) -> Sequence[ConfigProblem]:
+        """Fill a folder; what stood against it."""
+        reading, policy = self.reading, self.policy
+        manager = await self._manager(folder) if needs_manager(reading.facts, policy) else None
+        if isinstance(manager, ConfigProblem):
+            return [manager]
+        await asyncio.to_thread(copy_folder, reading.folder, reading.look, str(folder))
+        if not needs_install(reading.facts, policy):
+            link_installed(Path(reading.folder), folder)
+        for step in build_steps(reading.facts, policy, reading.look, manager):
+            if problem := await self._take(step, folder):
+                return [problem]
+        return ()
+
+    async def _manager(self, folder: Path) -> Manager | ConfigProblem:
+        """The package manager; a yarn is asked which one it is."""
+        manager = find_manager(self.reading.facts, self.policy, self.reading.look)
+        if isinstance(manager, ConfigProblem) or manager.name != "yarn":
+            return manager
+        request = self._request([*manager.program, "--version"], self.reading.folder)
+        try:
+            outcome = await self.builders.run(request, folder)
+        except ProcessError:
+            return manager
+        return dataclasses.replace(manager, version=outcome.stdout.text.strip())
+
+    async def _take(self, step: Step, folder: Path) -> ConfigProblem | None:
+        """Run one command in the copy."""
+        programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
+        try:
+            outcome = await self.builders.run(self._request(step.argv, folder, PATH=programs), folder)
+        except ProcessError as error:
+            return self._failed(step, str(error))
+        if outcome.timed_out:
+            return self._failed(step, f"did not finish within {STEP_SECONDS} seconds")
+        if outcome.exit_code != 0:
+            said = f"{outcome.stdout.text}\n{outcome.stderr.text}".strip().splitlines()[-LAST_LINES:]
+            return self._failed(step, "\n".join((f"exit code {outcome.exit_code}", *said)))
+        return None
+
+    def _request(self, argv: Sequence[str], cwd: str | Path, **variables: str) -> ChildRequest:
+        return ChildRequest(
+            argv=argv,
+            cwd=cwd,
+            env=self.shop.environment.current(),
+            extra_env={**QUIET, **own_folders(self.policy), **variables},
+            timeout=STEP_SECONDS,
+            output_limit=OUTPUT_LIMIT,
         )
-    except ProcessError:
-        return manager
-    return dataclasses.replace(manager, version=outcome.stdout.text.strip())
+
+    def _failed(self, step: Step, reason: str) -> ConfigProblem:
+        key = "node_install_deps" if step.code == "node_install" else "node_build"
+        offline = step.code == "node_install" and not self.policy.allow_remote
+        download = 'nothing was downloaded: that needs "plugin_policy": {"allow_remote": true}; ' if offline else ""
+        return ConfigProblem(
+            code=step.code,
+            message=f"`{step.command}` failed: {reason}",
+            hint=f'{download}try it in {self.reading.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
+            where=Position(file=self.reading.facts.document.path),
+        )
 
 
 def link_installed(source: Path, copy: Path) -> None:
@@ -105,39 +163,6 @@ def link_installed(source: Path, copy: Path) -> None:
     installed = source / "node_modules"
     if installed.is_dir():
         (copy / "node_modules").symlink_to(installed, target_is_directory=True)
-
-
-async def take(step: Step, folder: Path, reading: Reading, shop: NodeWorkshop) -> ConfigProblem | None:
-    """Run one command in the copy."""
-    programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
-    request = ChildRequest(
-        argv=step.argv,
-        cwd=folder,
-        env=shop.environment.current(),
-        extra_env={**QUIET, "PATH": programs},
-        timeout=STEP_SECONDS,
-        output_limit=OUTPUT_LIMIT,
-    )
-    try:
-        outcome = await shop.children.run(request)
-    except ProcessError as error:
-        return failed(step, reading, str(error))
-    if outcome.timed_out:
-        return failed(step, reading, f"did not finish within {STEP_SECONDS} seconds")
-    if outcome.exit_code != 0:
-        said = f"{outcome.stdout.text}\n{outcome.stderr.text}".strip().splitlines()[-LAST_LINES:]
-        return failed(step, reading, "\n".join((f"exit code {outcome.exit_code}", *said)))
-    return None
-
-
-def failed(step: Step, reading: Reading, reason: str) -> ConfigProblem:
-    key = "node_install_deps" if step.code == "node_install" else "node_build"
-    return ConfigProblem(
-        code=step.code,
-        message=f"`{step.command}` failed: {reason}",
-        hint=f'try it in {reading.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
-        where=Position(file=reading.facts.document.path),
-    )
 
 
 def leads_outside(reading: Reading, name: str) -> ConfigProblem:

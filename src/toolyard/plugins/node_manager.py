@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from toolyard.config.problems import ConfigProblem
+from toolyard.plugins.builders import downloads
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -41,6 +42,13 @@ class NodePolicy:
     package_manager: Literal["npm", "pnpm", "yarn"] | None = None
     allow_install_scripts: bool = True
     build_command: str | None = None
+    allow_remote: bool = True
+    """Whether packages may be downloaded."""
+
+    @property
+    def downloads(self) -> str:
+        """The folder for what package managers download."""
+        return downloads(self.cache)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration
-    from toolyard.process.child import Children
+    from toolyard.plugins.workshops import Crews
 
 __all__ = ["make_node_shop", "open_listing_cache"]
 
@@ -26,7 +26,7 @@ def open_listing_cache(folder: Path | None) -> ContentCache[NodeListing]:
 
 
 def make_node_shop(
-    configuration: Configuration, children: Children, cache: ContentCache[NodeListing], cache_dir: Path
+    configuration: Configuration, crews: Crews, cache: ContentCache[NodeListing], cache_dir: Path
 ) -> NodeShop | None:
     """The shop of a configuration; None without a Node."""
     node = find_node()
@@ -43,9 +43,10 @@ def make_node_shop(
             processes=limits.processes,
         ),
     )
-    workshop = NodeWorkshop(node=node, children=children, conditions=conditions, cache=cache)
+    workshop = NodeWorkshop(node=node, children=crews.tools, conditions=conditions, cache=cache)
     return NodeShop(
         workshop=workshop,
+        builders=crews.builders,
         policy=NodePolicy(
             cache=str(configuration.plugin_cache(cache_dir)),
             install_deps=policy.node_install_deps,
@@ -53,5 +54,6 @@ def make_node_shop(
             package_manager=policy.node_package_manager,
             allow_install_scripts=policy.node_allow_install_scripts,
             build_command=policy.node_build_command,
+            allow_remote=policy.allow_remote,
         ),
     )

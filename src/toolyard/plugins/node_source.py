@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolyard.kinds.node_listing import NodeFault, NodeListing
     from toolyard.kinds.node_workshop import NodeWorkshop
+    from toolyard.plugins.builders import Builders
     from toolyard.plugins.folder_content import Look
     from toolyard.plugins.node_manager import NodePolicy
 
@@ -41,6 +42,7 @@ class NodeShop:
     """Where packages are made ready and run; equal shops do it alike."""
 
     workshop: NodeWorkshop
+    builders: Builders
     policy: NodePolicy
 
 
@@ -173,7 +175,7 @@ class NodeSource:
         return package_in(str(folder), reading) if folder.is_dir() else None
 
     async def _make_ready(self, reading: Reading) -> NodePackage | None:
-        ready = await make_ready(reading, self._policy, self._shop)
+        ready = await make_ready(reading, self._policy, self._shop, self.conditions.builders)
         if isinstance(ready, Path):
             return package_in(str(ready), reading)
         self._look, self.problems = reading.look, [*self.problems, *ready]

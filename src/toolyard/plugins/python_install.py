@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.settings import PluginPolicy
-    from toolyard.process.child import Children
+    from toolyard.plugins.builders import Builders
 
 __all__ = ["Installation", "can_build_here", "find_installer", "has_packaging", "install_projects"]
 
@@ -92,22 +92,21 @@ def bundled_pip() -> Path | None:
     return next(iter(sorted(folder.glob("pip-*.whl"))), None) if folder else None
 
 
-async def install_projects(wanted: Installation, installer: Installer, children: Children) -> Refusal | None:
+async def install_projects(wanted: Installation, installer: Installer, builders: Builders) -> Refusal | None:
     """Install; the refusal says why not, in the installer's last words."""
     (wanted.work / "home").mkdir(parents=True, exist_ok=True)
     (wanted.work / "tmp").mkdir(exist_ok=True)
     policy = wanted.policy
-    outcome = await children.run(
-        ChildRequest(
-            argv=[*installer.argv, *options(wanted, installer), *policy.pip_args, "--", *map(str, wanted.projects)],
-            cwd=wanted.work,
-            env=installer_environment(policy),
-            extra_env=variables(wanted),
-            timeout=policy.install_timeout_seconds,
-            # With dependencies there may be libraries of any size; without, nothing grows beyond the project itself.
-            limits=Limits(file_bytes=None if policy.install_deps else policy.install_max_bytes),
-        )
+    request = ChildRequest(
+        argv=[*installer.argv, *options(wanted, installer), *policy.pip_args, "--", *map(str, wanted.projects)],
+        cwd=wanted.work,
+        env=installer_environment(policy),
+        extra_env=variables(wanted),
+        timeout=policy.install_timeout_seconds,
+        # With dependencies there may be libraries of any size; without, nothing grows beyond the project itself.
+        limits=Limits(file_bytes=None if policy.install_deps else policy.install_max_bytes),
     )
+    outcome = await builders.run(request, wanted.target.parent)
     if outcome.timed_out:
         message = f"{installer.name} did not finish within {policy.install_timeout_seconds:g} seconds"
         hint = "raise plugin_policy.install_timeout_seconds"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from toolyard.config.settings import PluginPolicy
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.acquire import Acquirer
+    from toolyard.plugins.builders import Builders
     from toolyard.process.child import Children
 
 __all__ = ["PythonWorkshop"]
@@ -22,6 +23,8 @@ class PythonWorkshop:
     """Where they come from and under which policy; equal workshops treat them alike."""
 
     children: Children
+    builders: Builders
+    """Who installs."""
     policy: PluginPolicy
     cache_dir: Path
     bundled: Path
@@ -38,5 +41,5 @@ class PythonWorkshop:
         if self._acquirer is None:
             from toolyard.plugins.acquire import Acquirer
 
-            self._acquirer = Acquirer(self.cache_dir, self.policy, self.children)
+            self._acquirer = Acquirer(self.cache_dir, self.policy, self.children, self.builders)
         return self._acquirer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +21,30 @@ if TYPE_CHECKING:
     from toolyard.kinds.content_cache import ContentCache
     from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.kinds.node_listing import NodeListing
+    from toolyard.plugins.builders import Builders
     from toolyard.plugins.node_source import Fetch, NodeShop
     from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.process.child import Children
 
-__all__ = ["Caches", "Workshops"]
+__all__ = ["Caches", "Crews", "Workshops"]
 
 BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crews:
+    """Who runs processes."""
+
+    tools: Children
+    """For tools, and whatever a model has a hand in."""
+    builders: Builders
+    """For what plugins do while they are installed and built."""
+    fetchers: Children
+    """For programs that we know by name and that need the owner's keys: git."""
+
+    def all(self) -> tuple[Children, ...]:
+        """Those that last."""
+        return (self.tools, self.fetchers)
 
 
 class Caches:
@@ -54,9 +71,9 @@ class Caches:
 class Workshops:
     """The workshops of a configuration; those of equal configurations are equal."""
 
-    def __init__(self, configuration: Configuration, children: Children, caches: Caches) -> None:
+    def __init__(self, configuration: Configuration, crews: Crews, caches: Caches) -> None:
         self._configuration = configuration
-        self._children = children
+        self._crews = crews
         self._caches = caches
         self._limits = Limits(**structs.asdict(configuration.limits))
 
@@ -74,7 +91,7 @@ class Workshops:
             pass_env=tuple(policy.pass_env),
             limits=self._limits,
         )
-        return BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=self._caches.schemas)
+        return BashWorkshop(bash=bash, children=self._crews.tools, conditions=conditions, cache=self._caches.schemas)
 
     @cached_property
     def commands(self) -> CommandConditions:
@@ -82,14 +99,14 @@ class Workshops:
         from toolyard.kinds.manifest_command import CommandConditions
 
         timeout = self._configuration.policy.manifest_timeout_seconds
-        return CommandConditions(children=self._children, timeout=timeout, limits=self._limits)
+        return CommandConditions(children=self._crews.tools, timeout=timeout, limits=self._limits)
 
     @cached_property
     def node(self) -> NodeShop | None:
         """None on a machine without a Node."""
         from toolyard.plugins.node_shop import make_node_shop
 
-        return make_node_shop(self._configuration, self._children, self._caches.node, self._caches.folder)
+        return make_node_shop(self._configuration, self._crews, self._caches.node, self._caches.folder)
 
     @cached_property
     def python(self) -> PythonWorkshop:
@@ -97,7 +114,8 @@ class Workshops:
         from toolyard.plugins.python_workshop import PythonWorkshop
 
         return PythonWorkshop(
-            children=self._children,
+            children=self._crews.fetchers,
+            builders=self._crews.builders,
             policy=self._configuration.policy,
             cache_dir=self._configuration.plugin_cache(self._caches.folder),
             bundled=BUNDLED,

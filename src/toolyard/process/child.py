@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import tempfile
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Stream
     from toolyard.process.keeper_link import Ended, Spawned
+    from toolyard.process.sandbox import Sandbox
 
 __all__ = ["ChildOutcome", "ChildRequest", "Children"]
 
@@ -78,10 +80,10 @@ class ChildOutcome:
 
 
 class Children:
-    """Runs children on behalf of one application."""
+    """Runs children on behalf of one application, in its sandbox if it has one."""
 
-    def __init__(self) -> None:
-        self._keeper = KeeperLink()
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
+        self._keeper = KeeperLink(sandbox)
 
     @property
     def keeper_pid(self) -> int | None:
@@ -94,13 +96,38 @@ class Children:
         return self._keeper.protections
 
     @property
+    def sandbox(self) -> Sandbox | None:
+        """What the children are kept in; None when nothing does."""
+        return self._keeper.sandbox
+
+    @property
+    def handouts(self) -> str | None:
+        """A folder of ours that children can read; None for any, where nothing keeps them in."""
+        return self.sandbox.folder().handouts if self.sandbox else None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any child runs."""
+        return self._keeper.is_busy
+
+    def is_stale(self) -> bool:
+        """Whether their sandbox does not keep in any more what it should, or not where they work now."""
+        return self._keeper.sandbox is not None and self._keeper.sandbox.is_stale()
+
+    @property
     def keeper(self) -> KeeperLink:
         """For children that last longer than a call."""
         return self._keeper
 
+    async def choose_sandbox(self) -> None:
+        """The first time on a machine it is tried what a sandbox can do here, which takes a moment."""
+        if self.sandbox and not self.sandbox.is_chosen and not self.sandbox.is_known():
+            await asyncio.to_thread(self.sandbox.choose)
+
     def start(self) -> None:
-        """Get ready for the first child, which then need not wait."""
-        self._keeper.start()
+        """Get ready for the first child, which then need not wait; what stands against it is said to that child."""
+        with contextlib.suppress(ProcessError):
+            self._keeper.start()
 
     async def run(self, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""

@@ -1,6 +1,6 @@
 """The keeper: a small process that starts every child, and outlives none of them.
 
-Started with two numbers: a connected Unix socket and the application's process id. It is the parent of every
+Started with two numbers: a connected Unix socket and a handle on the application's process. It is the parent of every
 child: an exit is learnt from the process itself. It is a *subreaper*: what a child leaves behind by double fork or
 `setsid` becomes a child of the keeper instead of vanishing. When the application ends, however it ends, the keeper
 kills all that is left. Being one small single-threaded process it can also do what a threaded application must not:
@@ -12,19 +12,23 @@ number of our own choice.
 
 Messages, both ends of which are the same interpreter:
 
-    application → keeper    ("environment", variables), for every child from now on
+    application → keeper    ("confine", first mark, own pids, proxy, options), first of all to a keeper in a sandbox
+                            ("environment", variables), for every child from now on
                             ("spawn", id, argv, cwd, extra variables, limits, targets, home), with a descriptor for
                                 each target
                             ("release", id), of a shell that has ended: forget it when nothing of it is left
                             ("kill", id, grace)
-    keeper → application    ("hello", protections)
+    keeper → application    ("hello", protections), with the port of the proxy if there is one, or
+                                ("unconfined", reason) and nothing more
                             ("failed", id, errno, what)
-                            ("started", id, pid, first mark) and ("exited", id, wait status), of one with a home only
+                            ("started", id, pid, first mark) and ("exited", id, wait status), of one with a home only;
+                                the first with a handle on the process where its number means nothing outside
                             ("gone", id, pid, wait status, cut short, left): nothing of its tree is left
 
-A child with a home, `(terminal, folder, groups)`, is a shell that lasts: the terminal becomes its controlling one, it
-has a range of marks so that its commands can be told apart, what it leaves running goes on after its own end until
-somebody asks for a kill or nothing is left, and then its folder and its control groups are removed.
+A child with a home, `(terminal, folder, groups)`, is a shell that lasts: the terminal becomes its controlling one (in a
+sandbox, where its path leads nowhere, the descriptor that was sent for the target TERMINAL does), it has a range of
+marks so that its commands can be told apart, what it leaves running goes on after its own end until somebody asks for a
+kill or nothing is left, and then its folder and its control groups are removed.
 """
 
 from __future__ import annotations
@@ -74,6 +78,8 @@ REAP_EVERY = 1.0
 SWEEP_AFTER = 0.1
 MARKS_OF_A_SHELL = 1 << 20
 RECEIVE_SIZE = 8192
+TERMINAL = -1
+"""In the place of a descriptor's number: this one is the terminal."""
 
 
 class Call:
@@ -119,20 +125,23 @@ class Call:
 class Keeper:
     """The loop: requests in, exits out, and whatever is left over killed."""
 
-    def __init__(self, channel: socket.socket, owner: int) -> None:
+    def __init__(self, channel: socket.socket, owner_exit: int | None) -> None:
         self.channel = channel
-        self.owner = owner
+        self.owner_exit = owner_exit
+        """Becomes readable when the application ends, even if a process that it forked holds the channel open."""
         self.calls: dict[int, Call] = {}
         self.roots: dict[int, Call] = {}
         self.exits: dict[int, Call] = {}
         self.environment: dict[bytes, bytes] = {}
         self.fds: list[int] = []
         self.inbox = bytearray()
-        self.outbox = bytearray()
+        self.outbox: list[tuple[bytes, list[int]]] = []
         self.subreaper = become_subreaper()
         self.rttime_hard = can_mark()
         self.rttime_soft = resource.getrlimit(resource.RLIMIT_RTTIME)[0] if LINUX else 0
         self.last_mark = first_mark(os.getpid())
+        self.own_pids = self.confined = False
+        self.proxy: list[int] = []
         self.closing = False
         self.asked_to_close = False
         self.more_to_reap = False
@@ -143,15 +152,36 @@ class Keeper:
         self.sweep_at: float | None = None
         self.release_at = 0.0
 
+    def confine(self) -> bool:
+        """Give up what the first message says; tell whether that could be done, without which nothing is started."""
+        from toolyard.process.sandbox_kernel import confine
+
+        self.channel.setblocking(True)
+        while not (messages := list(take_messages(self.inbox))):
+            data = self.channel.recv(RECEIVE_SIZE)
+            if not data:
+                return False
+            self.inbox += data
+        self.channel.setblocking(False)
+        [(_, self.last_mark, self.own_pids, proxy, options)] = messages
+        self.confined = True
+        try:
+            self.proxy = open_port() if proxy else []
+            confine(**options)
+        except OSError as error:
+            self.send(("unconfined", str(error)))
+            return False
+        return True
+
     def run(self) -> None:
         """Serve until the application is gone, then until its children are."""
         woken = install_signals(self)
         self.poll.register(woken, select.POLLIN)
         self.poll.register(self.channel, select.POLLIN)
-        owner_exit = self.watch_owner()
+        owner_exit = self.owner_exit
         if owner_exit is not None:
             self.poll.register(owner_exit, select.POLLIN)
-        self.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}))
+        self.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}), self.proxy)
         while not (self.closing and not self.calls):
             ready = {fd for fd, _ in self.poll.poll(self.poll_timeout())}
             # Looked up now: while messages are handled, the descriptor of one that ended may become that of a new one.
@@ -169,19 +199,6 @@ class Keeper:
             self.tend()
             self.flush()
         self.kill_children()
-
-    def watch_owner(self) -> int | None:
-        """See the application's end even if a process it forked keeps the other end of the socket open."""
-        if not LINUX:
-            return None
-        try:
-            handle = os.pidfd_open(self.owner)
-        except OSError:
-            self.close()
-            return None
-        if os.getppid() != self.owner:
-            self.close()
-        return handle
 
     def poll_timeout(self) -> int | None:
         if self.more_to_reap:
@@ -256,11 +273,15 @@ class Keeper:
         except (OSError, ValueError) as error:
             self.send(("failed", id, reason_of(error), "cwd"))
             return
-        terminal, folder, groups = home or (None, None, [])
+        path, folder, groups = home or (None, None, [])
+        terminal = next((fd for fd, target in fds if target == TERMINAL), path)
+        streams = [(fd, target) for fd, target in fds if target != TERMINAL]
         marks = self.next_marks(MARKS_OF_A_SHELL if home else 1)
-        start = fork_limited if limits else spawn_unlimited
         try:
-            pid = start(argv, env, fds, limits, terminal)
+            if limits or isinstance(terminal, int):
+                pid = fork_limited(argv, env, streams, limits, terminal)
+            else:
+                pid = spawn_unlimited(argv, env, streams, terminal)
         except (OSError, ValueError, IndexError) as error:
             self.send(("failed", id, reason_of(error), "exec"))
             return
@@ -272,7 +293,7 @@ class Keeper:
             self.exits[call.exit_fd] = call
             self.poll.register(call.exit_fd, select.POLLIN)
         if home:
-            self.send(("started", id, pid, marks.start))
+            self.send(("started", id, pid, marks.start), [os.pidfd_open(pid)] if self.own_pids else [])
 
     def next_marks(self, count: int) -> range:
         """Set the mark that the next child inherits, the first of a range that is its own; empty without marks."""
@@ -462,24 +483,40 @@ class Keeper:
         while self.children() and time.monotonic() < give_up_at:
             self.kill(self.children, until=give_up_at)
 
-    def send(self, message: tuple[Any, ...]) -> None:
-        self.outbox += pack_message(message)
+    def send(self, message: tuple[Any, ...], fds: list[int] | None = None) -> None:
+        """Send a message, and descriptors with its first byte, which are closed when they are gone."""
+        self.outbox.append((pack_message(message), fds or []))
         self.flush()
 
     def flush(self) -> None:
         """Write what the application can take now; the rest waits."""
         while self.outbox:
+            data, fds = self.outbox[0]
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
             try:
-                sent = self.channel.send(self.outbox)
+                sent = self.channel.sendmsg([data], rights)
             except BlockingIOError:
                 return
             except OSError:
                 self.outbox.clear()
                 return
-            del self.outbox[:sent]
+            for fd in fds:
+                os.close(fd)
+            if sent < len(data):
+                self.outbox[0] = (data[sent:], [])
+            else:
+                del self.outbox[0]
 
 
 CMSG_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+def open_port() -> list[int]:
+    """A port in the sandbox's own network, at which the application will answer from outside."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    return [listener.detach()]
 
 
 def remove_folder(folder: bytes) -> None:
@@ -519,17 +556,24 @@ def install_signals(keeper: Keeper) -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL if LINUX else lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: setattr(keeper, "asked_to_close", True))
+    # In a sandbox whoever is inside may send us signals, but not end the others by them.
+    heed = signal.SIG_IGN if keeper.confined else lambda *_: setattr(keeper, "asked_to_close", True)
+    signal.signal(signal.SIGTERM, heed)
     return read_end
 
 
 def main() -> None:
     """Be the keeper of the process that started us."""
-    channel_fd, owner = map(int, sys.argv[-2:])
+    channel_fd, owner_exit = map(int, sys.argv[-2:])
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass  # an application without standard streams must not leave their numbers to descriptors of ours
     os.close(spare)
     channel = socket.socket(fileno=channel_fd)
     channel.setblocking(False)
     os.set_inheritable(channel_fd, False)
-    Keeper(channel, owner).run()
+    if owner_exit >= 0:
+        os.set_inheritable(owner_exit, False)
+    keeper = Keeper(channel, owner_exit if owner_exit >= 0 else None)
+    if "confined" in sys.argv and not keeper.confine():
+        return
+    keeper.run()

@@ -6,27 +6,30 @@ import array
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import subprocess
-import sys
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
+from toolyard.process.keeper_start import begin_keeper, enter
 from toolyard.process.keeper_wire import pack_message, take_messages
-from toolyard.process.process_tree import first_mark, kill_marked
+from toolyard.process.process_tree import kill_marked, pid_of_handle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from toolyard.process.keeper_start import StartedKeeper
+    from toolyard.process.sandbox import Sandbox
+
 __all__ = ["Ended", "Home", "KeeperLink", "Spawned"]
 
-PACKAGE_FOLDER = Path(__file__).parents[2]
-START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.keeper import main; main()"
-"""Without the environment and the installed packages, which it does not need: it starts in milliseconds."""
 CLOSE_PATIENCE = 10.0
+TERMINAL = -1
+"""For the keeper: the descriptor of this number is the terminal of a shell."""
+MOST_FDS = 16
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
@@ -103,10 +106,13 @@ class Spawned:
 
 
 class KeeperLink:
-    """One keeper process for one event loop, started when the first child is."""
+    """One keeper process for one event loop, started when the first child is, in a sandbox if there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
+        self.sandbox = sandbox
         self._connection: Connection | None = None
+        self._begun: StartedKeeper | None = None
+        """A keeper that is on its way, until the first child needs it."""
         self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
         self.protections: Mapping[str, bool] = {}
@@ -115,7 +121,23 @@ class KeeperLink:
     @property
     def pid(self) -> int | None:
         """The keeper's process id, while it runs."""
-        return self._connection.process.pid if self._connection else None
+        return self._connection.keeper_pid if self._connection else None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a child was asked for that is not gone."""
+        return bool(self._waiting)
+
+    @property
+    def exchange(self) -> str | None:
+        """A folder that both the application and its children can write; None for any, where nothing keeps them in."""
+        return self.sandbox.folder().exchange if self._connect().confinement and self.sandbox else None
+
+    @property
+    def own_pids(self) -> bool:
+        """Whether children have other process numbers among themselves than here."""
+        connection = self._connection
+        return connection is not None and connection.confinement is not None and connection.confinement.own_pids
 
     def spawn(
         self,
@@ -134,6 +156,8 @@ class KeeperLink:
         """
         try:
             connection = self._connect()
+            if home and connection.confinement:
+                fds = {**fds, TERMINAL: open_terminal(home.terminal)}
         except ProcessError:
             close_all(fds.values())
             raise
@@ -142,15 +166,23 @@ class KeeperLink:
         if env is not connection.environment:
             # Most children get the same variables as the one before, so those are sent only when they are others.
             connection.environment = env
-            connection.post(("environment", dict(env)))
+            connection.post(("environment", self._inside(connection, env)))
         where = (home.terminal, home.folder, list(home.groups)) if home else None
         message = ("spawn", spawned.id, list(argv), cwd, dict(extra_env), list(limits), list(fds), where)
         connection.post(message, list(fds.values()))
         return spawned
 
+    def _inside(self, connection: Connection, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """The variables as they are true where the children are."""
+        if connection.confinement is None or self.sandbox is None:
+            return dict(env)
+        port = connection.port.getsockname()[1] if connection.port else None
+        return self.sandbox.inside(connection.confinement, env, proxy_port=port)
+
     def start(self) -> None:
-        """Start the keeper now, for a child that is about to come."""
-        self._connect()
+        """Start the keeper now, for a child that is about to come, and do not wait for it."""
+        if self._connection is None:
+            self._begin()
 
     def kill(self, id: int, grace: float) -> None:
         """Ask for the end of a child's tree; one that has ended already is not asked."""
@@ -170,22 +202,51 @@ class KeeperLink:
     async def aclose(self) -> None:
         """End the keeper and with it every child; returns when they are gone."""
         connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        connection.close()
-        self._fail_all(KeeperLost("the application was closed while a child was running"))
-        # A thread, because the keeper may need its grace to end what still runs.
-        await asyncio.to_thread(wait_or_kill, connection)
+        if connection is None and self._begun is not None:
+            with contextlib.suppress(ProcessError):
+                connection = self._open(asyncio.get_running_loop())
+        if connection is not None:
+            if self.sandbox:
+                self.sandbox.leave()
+            connection.close()
+            self._fail_all(KeeperLost("the application was closed while a child was running"))
+            # A thread, because the keeper may need its grace to end what still runs.
+            await asyncio.to_thread(wait_or_kill, connection)
+        if self.sandbox:
+            await self.sandbox.aclose()
 
     def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
         if self._connection is not None and self._connection.process.poll() is not None:
             self._lost(self._connection)
         if self._connection is None:
-            self._connection = Connection.open(loop, on_message=self._handle, on_lost=self._lost)
+            self._connection = self._open(loop)
         elif self._connection.loop is not loop:
             raise KeeperLost("this application belongs to another event loop")
         return self._connection
+
+    def _open(self, loop: asyncio.AbstractEventLoop) -> Connection:
+        """Start a keeper in the best sandbox that can really be built; outside of any only if policy lets us."""
+        while True:
+            started = self._begin()
+            self._begun = None
+            try:
+                connection = Connection(enter(started), loop, self._handle, self._lost)
+            except CannotStart as error:
+                if self.sandbox is None or started.confinement is None:
+                    raise
+                self.sandbox.refuse(started.confinement.backend, str(error))
+            else:
+                if self.sandbox and connection.confinement:
+                    self.sandbox.admit(connection.keeper_pid)
+                if connection.port and self.sandbox:
+                    self.sandbox.serve(connection.port)
+                return connection
+
+    def _begin(self) -> StartedKeeper:
+        if self._begun is None:
+            self._begun = begin_keeper(self.sandbox.confinement() if self.sandbox else None)
+        return self._begun
 
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:
@@ -228,45 +289,29 @@ class Connection:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
-        channel: socket.socket,
+        started: StartedKeeper,
         loop: asyncio.AbstractEventLoop,
         on_message: Callable[[tuple[Any, ...]], None],
         on_lost: Callable[[Connection], None],
     ) -> None:
-        self.process = process
         self.loop = loop
-        self.first_mark = first_mark(process.pid)
-        self._channel = channel
+        self.process = started.process
+        self.confinement = started.confinement
+        self.first_mark = started.first_mark
+        self.keeper_pid = started.pid
+        self.port = started.port
+        self._channel = started.channel
         self._on_message = on_message
         self._on_lost = on_lost
-        self._inbox = bytearray()
+        self._inbox = started.inbox
+        self._fds: list[int] = []
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
         self._stalled = False
         self.environment: Mapping[bytes, bytes] | None = None
         """What the keeper was last told that children get."""
-
-    @classmethod
-    def open(
-        cls,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        on_message: Callable[[tuple[Any, ...]], None],
-        on_lost: Callable[[Connection], None],
-    ) -> Connection:
-        """Start a keeper and listen to it."""
-        ours, theirs = socketpair()
-        try:
-            process = start_keeper(theirs)
-        except CannotStart:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        ours.setblocking(False)
-        connection = cls(process, ours, loop, on_message, on_lost)
-        loop.add_reader(ours, connection._receive)
-        return connection
+        loop.add_reader(self._channel, self._receive)
+        if started.hello:
+            on_message(started.hello)
 
     def post(self, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
         """Send a message, at once or as soon as the keeper takes more; closes the descriptors that went with it."""
@@ -279,6 +324,8 @@ class Connection:
         self.loop.remove_reader(self._channel)
         self.loop.remove_writer(self._channel)
         self._channel.close()
+        if self.port:
+            self.port.close()
         for _, fds in self._outbox:
             close_all(fds)
         self._outbox.clear()
@@ -308,49 +355,37 @@ class Connection:
 
     def _receive(self) -> None:
         try:
-            data = self._channel.recv(1 << 16)
+            data, fds, _, _ = socket.recv_fds(self._channel, 1 << 16, MOST_FDS)
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            data, fds = b"", []
+        self._fds += fds
         if not data:
             self._on_lost(self)
             return
         self._inbox += data
         for message in take_messages(self._inbox):
-            self._on_message(message)
+            self._on_message(self._outside(message))
+
+    def _outside(self, message: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A message with the number of a process as it is known here; inside a sandbox it may have another."""
+        match message:
+            case ("started", id, _, mark) if self._fds:
+                handle = self._fds.pop(0)
+                try:
+                    return ("started", id, pid_of_handle(handle), mark)
+                finally:
+                    os.close(handle)
+        return message
 
 
-def socketpair() -> tuple[socket.socket, socket.socket]:
+def open_terminal(path: bytes) -> int:
+    """A terminal to be handed on, because its path leads nowhere in a sandbox."""
     try:
-        return socket.socketpair()
+        return os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
-        raise CannotStart(f"the process keeper cannot be reached: {error}", errno=error.errno or 0) from error
-
-
-def start_keeper(channel: socket.socket) -> subprocess.Popen[bytes]:
-    """Start the keeper apart from our terminal and environment, holding nothing of ours but the channel."""
-    try:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                "-S",
-                "-c",
-                START_KEEPER,
-                str(PACKAGE_FOLDER),
-                str(channel.fileno()),
-                str(os.getpid()),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=[channel.fileno()],
-            start_new_session=True,
-            env={},
-            cwd="/",
-        )
-    except OSError as error:
-        raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
+        raise CannotStart(f"terminal: {error.strerror}", errno=error.errno or 0) from error
 
 
 def wait_or_kill(connection: Connection) -> None:
@@ -363,6 +398,8 @@ def wait_or_kill(connection: Connection) -> None:
 
 def kill_keeper(connection: Connection) -> None:
     """Kill a keeper and, in its place, all that it owned."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(connection.keeper_pid, signal.SIGKILL)
     connection.process.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):  # one that the kernel itself holds
         connection.process.wait(CLOSE_PATIENCE)

@@ -16,13 +16,13 @@ else:
 
 CATCHABLE = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 REASON = struct.Struct("!I")
+TIOCSCTTY = 0x540E
 
 
 def spawn_unlimited(
     argv: list[bytes],
     env: dict[bytes, bytes],
     fds: list[tuple[int, int]],
-    limits: list[tuple[int, int]],  # noqa: ARG001 - there are none
     terminal: bytes | None,
 ) -> int:
     """The quick way, for a child that may use what the application may."""
@@ -47,7 +47,7 @@ def fork_limited(
     env: dict[bytes, bytes],
     fds: list[tuple[int, int]],
     limits: list[tuple[int, int]],
-    terminal: bytes | None,
+    terminal: bytes | int | None,
 ) -> int:
     """The exact way: limits that hold from the program's first instruction, for itself and all that it starts.
 
@@ -75,13 +75,15 @@ def become(
     env: dict[bytes, bytes],
     fds: list[tuple[int, int]],
     limits: list[tuple[int, int]],
-    terminal: bytes | None,
+    terminal: bytes | int | None,
     tell: int,
 ) -> NoReturn:
     """In the forked process: turn into the program, or tell why not."""
     try:
         os.setsid()
-        if terminal is not None:
+        if isinstance(terminal, int):
+            control(terminal)
+        elif terminal is not None:
             os.close(os.open(terminal, os.O_RDWR))  # the first that the leader of a new session opens controls it
         for fd, target in fds:
             os.dup2(fd, target)
@@ -94,6 +96,13 @@ def become(
     except BaseException as error:  # nothing of us may go on in the fork
         os.write(tell, REASON.pack(reason_of(error)))
     os._exit(127)
+
+
+def control(terminal: int) -> None:
+    """Make an open terminal the controlling one of our session."""
+    import fcntl
+
+    fcntl.ioctl(terminal, TIOCSCTTY, 0)
 
 
 def limit_pair(which: int, value: int) -> tuple[int, int]:

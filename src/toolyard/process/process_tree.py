@@ -117,6 +117,27 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+def pid_of_handle(handle: int) -> int:
+    """The number of a process here, by a handle on it that may come from where it has another."""
+    with open(f"/proc/self/fdinfo/{handle}", "rb") as facts:
+        for line in facts:
+            if line.startswith(b"Pid:"):
+                return int(line.split()[1])
+    return 0
+
+
+def pid_outside(inner: int, parent: int) -> int:
+    """The number here of a child that has the number `inner` in its own namespace; zero when it is gone."""
+    for pid in children_of(parent):
+        try:
+            with open(f"/proc/{pid}/status", "rb") as status:
+                if any(line.startswith(b"NSpid:") and int(line.split()[-1]) == inner for line in status):
+                    return pid
+        except OSError:
+            continue
+    return 0
+
+
 def descendants(heads: Iterable[int]) -> dict[int, int]:
     """These processes and all below them, each with its start time, ended ones left out."""
     found: dict[int, int] = {}

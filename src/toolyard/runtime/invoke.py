@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Observer
     from toolyard.core.tool import JsonObject, Tool, ToolCall, ToolResult
     from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.process.sandbox import Sandbox
     from toolyard.runtime.audit import AuditLog
     from toolyard.runtime.checkpoints import Checkpointer
     from toolyard.runtime.redaction import Redactor
@@ -60,6 +61,7 @@ class Invoker:
         permissions: PermissionPolicy | None = None,
         approver: Approver | None = None,
         checkpoints: Checkpointer | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self.tools = tools
         self.audit = audit
@@ -67,6 +69,8 @@ class Invoker:
         self.permissions = permissions or AllowAll()
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
         self.checkpoints = checkpoints or NoCheckpoints()
+        self.sandbox = sandbox
+        """What keeps the children of tools in, for the record."""
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
 
     async def call(self, call: ToolCall, settings: CallSettings, observer: Observer | None = None) -> ToolResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.enablement import Decision
     from toolyard.plugins.loader import Listed, Loader
     from toolyard.plugins.source import Plugin, Source
+    from toolyard.plugins.workshops import Crews
     from toolyard.runtime.invoke import CallSettings, Invoker
+    from toolyard.runtime.redaction import Redactor
 
 __all__ = ["AgentTools", "Loaded"]
 
@@ -45,11 +48,16 @@ class Loaded:
         loader: Loader,
         make_invoker: Callable[[Catalog], Invoker],
         *,
+        crews: Crews,
+        redactor: Redactor,
         metadata: JsonObject,
         session: str,
         only: Sequence[Json] | None = None,
     ) -> None:
         self.configuration = configuration
+        self.crews = crews
+        self.redactor = redactor
+        self._cwd = os.getcwd()
         self._loader = loader
         self._make_invoker = make_invoker
         self._metadata = metadata
@@ -119,11 +127,12 @@ class Loaded:
         return (self.configuration.value, tools, [*self.problems()])
 
     def is_stale(self) -> bool:
-        """Whether the configuration or a descriptor was written since."""
-        for path, stamp in self._stamps.items():  # noqa: SIM110 - asked at every call, and a generator costs more
+        """Whether the configuration or a descriptor was written since, or the sandbox does not fit any more."""
+        for path, stamp in self._stamps.items():
             if stamp_of(path) != stamp:
                 return True
-        return False
+        tools = self.crews.tools
+        return tools.sandbox is not None and (tools.is_stale() or os.getcwd() != self._cwd)
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""

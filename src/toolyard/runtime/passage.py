@@ -6,6 +6,7 @@ import asyncio
 import difflib
 import logging
 import time
+import traceback
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,7 @@ class Passage:
             self.cancel()
             raise
         except Exception as error:  # the one broad catch: here and in `execute` a call ends, whatever broke
-            self._finish(crashed(self.call.name, error))
+            self._finish(self._crashed(error))
 
     async def preview(self) -> str | ToolResult:
         """Find, decode and preview, and nothing more."""
@@ -126,7 +127,7 @@ class Passage:
             self.cancel()
             raise
         except Exception as error:
-            return self._finish(crashed(self.call.name, error))
+            return self._finish(self._crashed(error))
 
     def cancel(self) -> ToolResult:
         """End the call as cancelled, unless it has ended already."""
@@ -147,7 +148,8 @@ class Passage:
         if isinstance(plan, ToolResult):
             raise Refused(plan)
         if self._observer:
-            self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=arguments))
+            shown = self._path.redactor.redact_all(arguments)
+            self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=shown))
         return Ready(tool=tool, context=context, plan=plan)
 
     def _context(self) -> CallContext:
@@ -187,7 +189,7 @@ class Passage:
         return ready
 
     def _request(self, ready: Ready) -> PermissionRequest:
-        settings = self._settings
+        settings, sandbox = self._settings, self._path.sandbox
         return PermissionRequest(
             call_id=self.call.id,
             tool=ready.tool.spec,
@@ -197,6 +199,7 @@ class Passage:
             agent=settings.agent,
             session=settings.session,
             workspace=settings.workspace or settings.cwd,
+            kept_in=not (sandbox and is_confined(ready.tool) and sandbox.is_missing),
             redact=self._path.redactor.redact,
         )
 
@@ -204,10 +207,11 @@ class Passage:
         request = self._request(ready)
         verdict = await self._path.permissions.decide(request)
         if verdict.decision == "ask":
-            self._tell(PermissionAsked(call_id=self.call.id, reason=verdict.reason))
+            self._tell(PermissionAsked(call_id=self.call.id, reason=self._path.redactor.redact(verdict.reason)))
             verdict = await self._ask(request, verdict)
         if self._observer:
-            self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=verdict.reason))
+            reason = self._path.redactor.redact(verdict.reason)
+            self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=reason))
         if verdict.decision == "deny":
             self._verdict = verdict
             raise Refused(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
@@ -226,6 +230,8 @@ class Passage:
         return replace(verdict, decision="allow" if answer.allowed else "deny", reason=reason)
 
     async def _run(self, ready: Ready) -> ToolResult:
+        if (sandbox := self._path.sandbox) and is_confined(ready.tool) and (reason := sandbox.refusal()):
+            raise Refused(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
         await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
         try:
             self._recorded = self._record()
@@ -236,7 +242,20 @@ class Passage:
         result = await ready.tool.run(ready.plan, ready.context)
         for outlet in self._outlets.values():
             outlet.finish()
-        return self._limit(result)
+        return self._swept(self._limit(result))
+
+    def _swept(self, result: ToolResult) -> ToolResult:
+        """Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
+        moved = self._path.sandbox.sweep() if self._path.sandbox else {}
+        notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        return replace(result, text="\n".join([result.text, *notes])) if notes else result
+
+    def _crashed(self, error: Exception) -> ToolResult:
+        """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""
+        trace = self._path.redactor.redact("".join(traceback.format_exception(error)))
+        log.error("call of '%s' crashed\n%s", self.call.name, trace)
+        text = f"The tool '{self.call.name}' could not be run: {type(error).__name__}: {error}"
+        return ToolResult(text=text, failure="crash")
 
     def _limit(self, result: ToolResult) -> ToolResult:
         """No kind's text is longer than the limit, but for the line that says what a kind left out itself."""
@@ -246,7 +265,7 @@ class Passage:
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
         if self._path.redactor.knows_any:
-            result = replace(result, text=self._path.redactor.redact(result.text), data=self._redacted(result.data))
+            result = self._redacted(result)
         self.result = result
         duration = time.monotonic() - self._started
         if not self._unrecorded:
@@ -257,6 +276,8 @@ class Passage:
 
     def _record_end(self, result: ToolResult, duration: float) -> None:
         recorded = self._recorded or self._record()
+        if self._ready:
+            recorded["sandbox"] = self._sandbox_of(self._ready.tool)  # only now it is sure which one could be built
         try:
             self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
         except AuditUnavailable:
@@ -280,6 +301,7 @@ class Passage:
             "kind": ready.tool.kind,
             "cwd": plan.cwd or self._settings.cwd,
             "envKeys": plan.env_keys,
+            "sandbox": self._sandbox_of(ready.tool),
         }
         if plan.command is not None:
             record["command"] = redactor.redact(plan.command)
@@ -287,10 +309,20 @@ class Passage:
             record["argv"] = [redactor.redact(word) for word in plan.argv] if redactor.knows_any else plan.argv
         return record
 
-    def _redacted(self, data: JsonObject | None) -> JsonObject | None:
-        """The same for the texts beside the text."""
-        redact = self._path.redactor.redact
-        return data and {name: redact(value) if isinstance(value, str) else value for name, value in data.items()}
+    def _sandbox_of(self, tool: Tool) -> str:
+        """What keeps a tool in; one that runs in the application itself, or elsewhere, says so."""
+        if self._path.sandbox is None:
+            return "off"
+        return self._path.sandbox.name if is_confined(tool) else "none"
+
+    def _redacted(self, result: ToolResult) -> ToolResult:
+        """The result without secrets: in its text, in the data beside it, and in the file that has the whole."""
+        redactor = self._path.redactor
+        cut = result.truncated is not None
+        if result.truncated and result.truncated.kept_at:
+            redactor.redact_file(result.truncated.kept_at)
+        text = redactor.redact_cut(result.text) if cut else redactor.redact(result.text)
+        return replace(result, text=text, data=result.data and redactor.redact_all(result.data))
 
     def _emit(self, stream: Stream, text: str) -> None:
         """Pass partial output on, less secrets."""
@@ -309,6 +341,11 @@ class Passage:
                 log.exception("an observer failed on %s", type(event).__name__)
 
 
+def is_confined(tool: Tool) -> bool:
+    """Whether a tool does its work in children; one that does it in the application itself has `confined = False`."""
+    return bool(getattr(tool, "confined", True))
+
+
 def unknown_tool(name: str, known: Any) -> ToolResult:
     """Name the nearest, or all when they are few."""
     close = difflib.get_close_matches(name, known, n=3)
@@ -317,12 +354,6 @@ def unknown_tool(name: str, known: Any) -> ToolResult:
     else:
         help_text = f"Known tools: {', '.join(known)}." if known else "No tools are loaded."
     return ToolResult(text=f"There is no tool named '{name}'. {help_text}", failure="unknown_tool")
-
-
-def crashed(name: str, error: Exception) -> ToolResult:
-    """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""
-    log.error("call of '%s' crashed", name, exc_info=error)
-    return ToolResult(text=f"The tool '{name}' could not be run: {type(error).__name__}: {error}", failure="crash")
 
 
 def outcome_record(result: ToolResult, duration: float) -> dict[str, Any]:

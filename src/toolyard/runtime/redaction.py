@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from toolyard.core.tool import Json
 
 __all__ = ["Redactor", "StreamRedactor"]
+
+LEAST_LEFT = 4
+"""Fewer characters of a secret give nothing away, and would be found in any text."""
+PIECE = 1 << 20
+CUT = re.compile(r"(\n\[\.\.\. \d+ bytes, [^\n]* left out[^\n]*\.\.\.\]\n)")
+"""The line that stands in the place of what was left out."""
 
 
 class Redactor:
@@ -31,6 +43,57 @@ class Redactor:
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda match: f"[redacted {self._names[match[0]]}]", text)
+
+    def redact_all(self, value: Json) -> Json:
+        """A JSON value without secrets, however deep they are in it."""
+        match value:
+            case str():
+                return self.redact(value)
+            case Mapping():
+                return {self.redact(str(name)): self.redact_all(item) for name, item in value.items()}
+            case list() | tuple():
+                return [self.redact_all(item) for item in value]
+        return value
+
+    def redact_cut(self, text: str) -> str:
+        """A text without secrets, of which the middle was left out: also without what is left of one at the cut."""
+        if self._pattern is None:
+            return text
+        parts = CUT.split(self.redact(text))  # every second one is the line of a cut
+        for index in range(0, len(parts) - 2, 2):
+            parts[index] = self._without_end(parts[index])
+            parts[index + 2] = self._without_start(parts[index + 2])
+        return "".join(parts)
+
+    def redact_file(self, path: Path) -> None:
+        """Take secrets out of a file that may be larger than memory; one that cannot be cleaned is not kept."""
+        if self._pattern is None:
+            return
+        values = [value.encode("utf-8", "surrogateescape") for value in self._values]
+        pattern = re.compile(b"|".join(map(re.escape, values)))
+        try:
+            rewrite(path, pattern, self._mark_of, longest=max(map(len, values)))
+        except OSError:
+            path.unlink(missing_ok=True)
+
+    def _mark_of(self, found: re.Match[bytes]) -> bytes:
+        return f"[redacted {self._names[found[0].decode('utf-8', 'surrogateescape')]}]".encode()
+
+    def _without_end(self, part: str) -> str:
+        """A text without the beginning of a secret at its end."""
+        for value in self._values:
+            for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
+                if part.endswith(value[:size]):
+                    return f"{part[:-size]}[redacted {self._names[value]}]"
+        return part
+
+    def _without_start(self, part: str) -> str:
+        """A text without the end of a secret at its beginning."""
+        for value in self._values:
+            for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
+                if part.startswith(value[-size:]):
+                    return f"[redacted {self._names[value]}]{part[size:]}"
+        return part
 
     def stream(self, emit: Callable[[str], None]) -> StreamRedactor:
         """Redact a text that comes in pieces."""
@@ -74,3 +137,46 @@ class StreamRedactor:
     def _pass(self, text: str) -> None:
         if text:
             self._emit(self._redactor.redact(text))
+
+
+def rewrite(path: Path, pattern: re.Pattern[bytes], mark: Callable[[re.Match[bytes]], bytes], *, longest: int) -> None:
+    """Write a file anew with what a pattern finds replaced; one in which it finds nothing stays as it is."""
+    with path.open("rb") as file:
+        if not any(pattern.search(piece) for piece, _ in overlapping(file, longest - 1)):
+            return
+        file.seek(0)
+        fresh = path.with_name(path.name + ".redacted")
+        with fresh.open("xb") as clean:
+            done = 0
+            for piece, certain in overlapping(file, longest - 1):
+                done = replace_in(piece, certain, done, pattern, mark, clean)
+    os.replace(fresh, path)
+
+
+def overlapping(file: BinaryIO, overlap: int) -> Iterator[tuple[bytes, int]]:
+    """Pieces that each begin with the end of the one before, and how much of each cannot begin anything longer."""
+    rest = b""
+    while chunk := file.read(PIECE):
+        piece = rest + chunk
+        certain = max(0, len(piece) - overlap)
+        yield piece, certain
+        rest = piece[certain:]
+    yield rest, len(rest)
+
+
+def replace_in(
+    piece: bytes,
+    certain: int,
+    done: int,
+    pattern: re.Pattern[bytes],
+    mark: Callable[[re.Match[bytes]], bytes],
+    clean: BinaryIO,
+) -> int:
+    """Write a piece from where the one before ended; tell how much of the next is written already."""
+    for found in pattern.finditer(piece, done):
+        if found.start() >= certain:
+            break
+        clean.write(piece[done : found.start()] + mark(found))
+        done = found.end()
+    clean.write(piece[done:certain])
+    return max(0, done - certain)

@@ -9,7 +9,6 @@ import re
 import resource
 import secrets
 import select
-import shutil
 import signal
 import time
 from dataclasses import dataclass, replace
@@ -20,8 +19,9 @@ from toolyard.process.cgroups import ControlGroup
 from toolyard.process.child import read_wait_status
 from toolyard.process.keeper_link import Home
 from toolyard.process.limits import NO_LIMITS, Limits
-from toolyard.process.process_tree import LINUX, processor_seconds
-from toolyard.shell.channels import OutputChannel, OwnOutput, Terminal, private_folder
+from toolyard.process.private_folders import PrivateFolder
+from toolyard.process.process_tree import LINUX, pid_outside, processor_seconds
+from toolyard.shell.channels import OutputChannel, OwnOutput, Terminal
 from toolyard.shell.handover import leave_script, snapshot_script, takes_over
 from toolyard.shell.limits_hit import which_limit
 from toolyard.shell.wire import (
@@ -135,7 +135,7 @@ class Command:
 class Bash:
     """A bash that waits for commands."""
 
-    def __init__(self, setup: BashSetup) -> None:
+    def __init__(self, setup: BashSetup, folder: PrivateFolder) -> None:
         self.setup = setup
         self.pid = 0
         self.cwd = setup.cwd
@@ -149,6 +149,8 @@ class Bash:
         """Why this shell can run no more commands, though it lives."""
         self.is_quick = True
         """Whether the last command took next to nothing."""
+        self.has_own_pids = False
+        """Whether processes have other numbers where it is."""
         self._limits = setup.limits
         """Those of the command that it runs now."""
         self.is_limited = setup.limits != NO_LIMITS
@@ -156,8 +158,8 @@ class Bash:
         self._numbers = PROBE
         nonce = secrets.token_hex(6)
         self._nonce = nonce.encode()
-        self._folder = private_folder()
-        self._records = Records(nonce, self._folder)
+        self._folder = folder
+        self._records = Records(nonce, folder.path)
         self._expected: dict[int, Callable[[Record], None]] = {}
         self._loop = asyncio.get_running_loop()
         self._terminal: Terminal | None = None
@@ -197,7 +199,7 @@ class Bash:
     @classmethod
     async def start(cls, keeper: KeeperLink, setup: BashSetup, *, state: bytes | None = None) -> Bash:
         """A shell that is ready, with the state of another if that is given."""
-        bash = cls(setup)
+        bash = cls(setup, new_folder(keeper))
         try:
             bash._spawn(keeper, state)
             async with asyncio.timeout(START_PATIENCE):  # unlike wait_for it never loses a cancellation
@@ -205,11 +207,15 @@ class Bash:
         except BaseException as error:
             bash.kill()
             bash.close()
-            shutil.rmtree(bash._folder, ignore_errors=True)
+            bash._folder.remove()
             if isinstance(error, TimeoutError):
                 raise ShellError(f"{setup.program} does not answer") from None
             raise
         return bash
+
+    def pid_here(self, pid: int) -> int:
+        """The number of a child of its own, of which it told the number that it has where the shell is."""
+        return pid_outside(pid, self.pid) if pid and self.has_own_pids else pid
 
     # --- commands
 
@@ -331,11 +337,10 @@ class Bash:
         channel = command.channel = self._new_channel()
         self._numbers += 1
         self._expected[self._numbers] = on_end
-        script = os.path.join(self._folder, f"j{self._numbers}")
-        with open(script, "wb") as file:
-            file.write(text.encode("utf-8", "surrogateescape"))
+        script = f"j{self._numbers}"
+        self._folder.write(script, text.encode("utf-8", "surrogateescape"))
         stdin = self._open_input(command) if interactive else NOTHING_TO_READ
-        job = run_line(self._dot + b" " + quoted(script), stdin=stdin, output=channel.word)
+        job = run_line(self._own(script.encode()), stdin=stdin, output=channel.word)
         before = self._note_words(text)
         # With job control it gets a process group of its own, and does not go with the shell when that ends.
         on, off = (b"", b"") if "m" in self.flags else (b"\\builtin set -m\n", b"\\builtin set +m\n")
@@ -347,10 +352,9 @@ class Bash:
 
     def _open_input(self, command: Command) -> bytes:
         """A pipe that a job reads; it has no end as long as we hold it."""
-        path = os.path.join(self._folder, f"i{command.number}")
-        os.mkfifo(path, 0o600)
-        command.input = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        return quoted(path)
+        name = f"i{command.number}"
+        command.input = self._folder.new_pipe(name, os.O_RDWR)
+        return quoted(self._folder.place(name))
 
     async def ask_status(self, pid: int) -> int:
         """The exit status of a job as the shell remembers it."""
@@ -416,8 +420,7 @@ class Bash:
         if self.exit_status == signal.SIGKILL and not self._has_snapshot:
             return None
         try:
-            with open(os.path.join(self._folder, "state"), "rb") as file:
-                return takes_over(file.read())
+            return takes_over(self._folder.read("state"))
         except OSError:
             return None
 
@@ -464,19 +467,19 @@ class Bash:
         self._own_output.close()
         if self._terminal:
             self._terminal.close()
+        self._folder.close()
 
     # --- inside
 
     def _spawn(self, keeper: KeeperLink, state: bytes | None) -> None:
-        script = os.path.join(self._folder, "command")
-        self._script = os.open(script, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self._script_path = quoted(script)
-        own = os.fsencode(self._folder)
-        self._write("leave", leave_script(quoted(own + b"/state")))
-        self._write("probe", self._ask(PROBE))
-        self._write("snapshot", snapshot_script(quoted(own + b"/state")))
+        self._script = self._folder.new_file("command")
+        self._script_path = quoted(self._folder.place("command"))
+        kept = quoted(self._folder.place("state"))
+        self._folder.write("leave", leave_script(kept))
+        self._folder.write("probe", self._ask(PROBE))
+        self._folder.write("snapshot", snapshot_script(kept))
         if state is not None:
-            self._write("before", state)
+            self._folder.write("before", state)
         self._terminal = Terminal(self._on_terminal)
         control, self._control = os.pipe()
         self._answers, status = os.pipe()
@@ -490,7 +493,7 @@ class Bash:
         limits = self._make_group()
         home = Home(
             terminal=os.fsencode(self._terminal.name),
-            folder=own,
+            folder=os.fsencode(self._folder.path),
             groups=[os.fsencode(folder) for folder in self._group.folders],
             on_started=self._on_started,
             on_exited=self._on_exited,
@@ -504,6 +507,7 @@ class Bash:
             fds={0: control, 1: self._own_output.theirs, 2: status},
             home=home,
         )
+        self.has_own_pids = keeper.own_pids
         self._watching = self._loop.create_task(self._watch_spawn(self._spawned))
 
     def _make_group(self) -> Limits:
@@ -526,6 +530,7 @@ class Bash:
         try:
             ended = await spawned.ended()
             self._on_exited(ended.wait_status if ended else signal.SIGKILL)
+            self._group.remove()  # a keeper in a sandbox cannot
         except ProcessError as error:
             if not self._started.done():
                 self._started.set_exception(ShellError(f"{self.setup.program} cannot be started: {error}"))
@@ -547,7 +552,7 @@ class Bash:
         return b"\n".join(lines) + b"\n" + look + self._ask(GREETING, version)
 
     def _leave_trap(self) -> bytes:
-        return b"trap " + quoted(b"\\. " + quoted(os.fsencode(self._folder) + b"/leave")) + b" EXIT"
+        return b"trap " + quoted(b"\\. " + quoted(self._folder.place("leave"))) + b" EXIT"
 
     def _abort_trap(self) -> bytes:
         """By a signal of our own, which bash heeds once the child it waits for is gone, it gives up the rest too."""
@@ -568,7 +573,7 @@ class Bash:
     def _new_channel(self) -> OutputChannel:
         self._numbers += 1
         try:
-            return OutputChannel(os.path.join(self._folder, f"o{self._numbers}"))
+            return OutputChannel(self._folder, f"o{self._numbers}")
         except OSError as error:
             raise ShellError(f"a bash session's output cannot be read: {error.strerror}") from error
 
@@ -599,7 +604,7 @@ class Bash:
         self._can_source = False
         self._numbers += 1
         self._expected[self._numbers] = self._on_look
-        trap = b"\\builtin trap -p EXIT >%b\n" % quoted(os.fsencode(self._folder) + b"/trap")
+        trap = b"\\builtin trap -p EXIT >%b\n" % quoted(self._folder.place("trap"))
         return trap + self._own(b"probe") + b"\n" + self._ask(self._numbers)
 
     def _on_look(self, _: Record) -> None:
@@ -607,11 +612,10 @@ class Bash:
             self._try_another_word()
             return
         try:
-            with open(os.path.join(self._folder, "trap"), "rb") as file:
-                trap = file.read()
+            trap = self._folder.read("trap")
         except OSError:
             trap = b"unknown"
-        self._leaves_state = not trap or os.fsencode(self._folder) in trap
+        self._leaves_state = not trap or os.fsencode(self._folder.path) in trap
         lines = b"" if trap else b"\\builtin %b\n" % self._leave_trap()
         if not self._can_abort:
             lines += b"\\builtin %b\n" % self._abort_trap()
@@ -651,7 +655,7 @@ class Bash:
 
     def _own(self, name: bytes) -> bytes:
         """Run a script of our own, which prints nothing."""
-        return self._dot + b" " + quoted(os.fsencode(self._folder) + b"/" + name)
+        return self._dot + b" " + quoted(os.fsencode(self._folder.path) + b"/" + name)
 
     def _note_words(self, text: str) -> bytes:
         """Once words may mean anything, nothing is plain any more, and what bash itself prints is for nobody."""
@@ -659,10 +663,6 @@ class Bash:
             return b""
         self._plain_words = False
         return PRINT_NOTHING
-
-    def _write(self, name: str, data: bytes) -> None:
-        with open(os.path.join(self._folder, name), "wb") as file:
-            file.write(data)
 
     def _send(self, lines: bytes) -> None:
         try:
@@ -754,3 +754,11 @@ class Bash:
             self._started.set_exception(ShellError(f"{self.setup.program} ended at once with status {self.status}"))
         if self.current:
             self.current.tell("ended")
+
+
+def new_folder(keeper: KeeperLink) -> PrivateFolder:
+    """A folder for a shell's channels, where the keeper's children can reach it."""
+    try:
+        return PrivateFolder(keeper.exchange)
+    except OSError as error:
+        raise ShellError(f"there is no room for a bash session's channels: {error}") from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
 import termios
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["OutputChannel", "OwnOutput", "Terminal", "Transcript", "private_folder"]
+    from toolyard.process.private_folders import PrivateFolder
+
+__all__ = ["OutputChannel", "OwnOutput", "Terminal", "Transcript"]
 
 READ_SIZE = 1 << 16
 READS_AT_ONCE = 16
@@ -91,12 +92,12 @@ class Transcript:
 class OutputChannel:
     """A named pipe that commands print to: its end tells that none of them has it any more."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.word = quoted(path)
-        """The path as bash reads it."""
-        os.mkfifo(path, 0o600)
-        self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    def __init__(self, folder: PrivateFolder, name: str) -> None:
+        self.word = quoted(folder.place(name))
+        """Its path as bash reads it."""
+        self._folder = folder
+        self._name = name
+        self._fd = folder.new_pipe(name, os.O_RDONLY)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._listening = False
@@ -145,7 +146,7 @@ class OutputChannel:
             os.close(self._fd)
             self._fd = -1
             with contextlib.suppress(OSError):
-                os.unlink(self.path)
+                self._folder.remove_file(self._name)
 
     def _listen(self) -> None:
         self._timer = None
@@ -294,15 +295,3 @@ def make_quiet(terminal: int) -> None:
     attributes[3] &= ~(termios.ECHO | termios.ECHOE | termios.ECHOK | termios.ECHOCTL | termios.ECHOKE)
     termios.tcsetattr(terminal, termios.TCSANOW, attributes)
     termios.tcsetwinsize(terminal, (24, 80))
-
-
-def private_folder() -> str:
-    """A folder that only we can enter, in memory where there is such a place."""
-    reason = None
-    for base in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", tempfile.gettempdir()):  # noqa: S108 - ours alone
-        if base and os.access(base, os.W_OK | os.X_OK):
-            try:
-                return tempfile.mkdtemp(prefix="toolyard-", dir=base)
-            except OSError as error:
-                reason = error
-    raise ShellError(f"there is no room for a bash session's channels: {reason}")

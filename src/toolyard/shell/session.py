@@ -565,7 +565,7 @@ class BashSession:
             command.channel.follow(transcript, lambda: not job.running)
         for record in finished:
             job.finish(record.status)
-        watch_process(pid, lambda: self._job_process_ended(job))
+        watch_process(bash.pid_here(pid), lambda: self._job_process_ended(job))
         self._forget_old_jobs()
         restarted, self._next_note = self._next_note, None
         return Reply(

@@ -1,0 +1,143 @@
+"""Folders that only we can enter, in memory where there is such a place.
+
+What runs in a sandbox may put anything into a folder that it shares with us: a link in the place of a file must not
+make us read or write elsewhere in its name. So files are reached from the open folder by one name, and never through
+a link.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+
+from toolyard.process.sandbox_cleanup import LASTING
+
+__all__ = ["PrivateFolder", "SharedFolder"]
+
+PREFIX = "toolyard-"
+SHARED = "toolyard-shared-"
+UNCLAIMED_FOR = 60.0
+"""How old a folder without an owner must be before it counts as left behind."""
+MOST_READ = 1 << 26
+SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class PrivateFolder:
+    """A new folder of ours, whose files others may have changed or replaced."""
+
+    def __init__(self, base: str | None = None) -> None:
+        """In `base`, or in the first place that has room; OSError when there is none."""
+        self.path = new_folder([base] if base else bases(), PREFIX)
+        self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | SAFELY)
+
+    def place(self, name: str) -> str:
+        """The path of something in it."""
+        return os.path.join(self.path, name)
+
+    def new_file(self, name: str) -> int:
+        """An open file that was not there before."""
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | SAFELY, 0o600, dir_fd=self._fd)
+
+    def write(self, name: str, data: bytes) -> None:
+        """A new file with a content."""
+        with open(self.new_file(name), "wb") as file:
+            file.write(data)
+
+    def read(self, name: str) -> bytes:
+        """What a file holds; OSError when it is none."""
+        fd = os.open(name, os.O_RDONLY | SAFELY, dir_fd=self._fd)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError("it is not a file")
+            return file.read(MOST_READ)
+
+    def new_pipe(self, name: str, mode: int) -> int:
+        """A new named pipe, opened."""
+        os.mkfifo(name, 0o600, dir_fd=self._fd)
+        fd = os.open(name, mode | SAFELY, dir_fd=self._fd)
+        if not stat.S_ISFIFO(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError("it is not a pipe")
+        return fd
+
+    def remove_file(self, name: str) -> None:
+        """Take a name away."""
+        os.unlink(name, dir_fd=self._fd)
+
+    def remove(self) -> None:
+        """Give it up with all that is in it."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let go of it; whoever else uses it removes it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class SharedFolder:
+    """What the inside and the outside of a sandbox share, claimed as long as we live.
+
+    Whoever is killed leaves its folder behind; the next one to make a folder removes it.
+    """
+
+    def __init__(self) -> None:
+        self.path = new_folder(bases(), SHARED)
+        self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._claim, fcntl.LOCK_SH)
+        self.lasting = os.path.join(self.path, LASTING)
+        self.exchange, self.handouts, self.tmp = (
+            os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp")
+        )
+        """Written by both sides; by us alone; by the inside, for temporary files."""
+        for folder in (self.exchange, self.handouts, self.tmp):
+            os.mkdir(folder, 0o700)
+        sweep(os.path.dirname(self.path))
+
+    def remove(self) -> None:
+        """Give it up, with all that is in it."""
+        os.close(self._claim)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def bases() -> list[str]:
+    """Where such folders may be, the best place first."""
+    places = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", tempfile.gettempdir())  # noqa: S108 - ours alone
+    return [place for place in places if place and os.access(place, os.W_OK | os.X_OK)]
+
+
+def new_folder(places: list[str], prefix: str) -> str:
+    reason: OSError = FileNotFoundError("no folder for temporary files can be written")
+    for place in places:
+        try:
+            return os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=place))
+        except OSError as error:
+            reason = error
+    raise reason
+
+
+def sweep(place: str) -> None:
+    """Remove shared folders of processes that are no more."""
+    with os.scandir(place) as entries:
+        found = [entry.path for entry in entries if entry.name.startswith(SHARED)]
+    for path in found:
+        try:
+            facts = os.lstat(path)
+            if facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > UNCLAIMED_FOR:
+                remove_unclaimed(path)
+        except OSError:
+            continue
+
+
+def remove_unclaimed(path: str) -> None:
+    claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(claim)

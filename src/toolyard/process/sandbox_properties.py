@@ -1,0 +1,39 @@
+"""What a sandbox promises, property by property, and what was found of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["MEANINGS", "PROPERTIES", "Property", "Tested"]
+
+Property = Literal["writes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"]
+PROPERTIES: tuple[Property, ...] = get_args(Property)
+MEANINGS: dict[Property, str] = {
+    "writes": "nothing outside the workspace can be written",
+    "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
+    "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
+    "network": "nothing outside can be reached over a network",
+    "sockets": "no socket of another process can be reached",
+    "processes": "no other process can be signalled, traced or looked into",
+    "temporary": "temporary files are the sandbox's own",
+    "privileges": "no capabilities, no new privileges, no namespaces, no mounts",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """What a backend keeps in."""
+
+    open: Mapping[Property, list[str]]
+    """For each property the ways out that were found."""
+    failure: str | None = None
+    """Why it could not be tried at all."""
+
+    @property
+    def held(self) -> tuple[Property, ...]:
+        """The properties that hold."""
+        return () if self.failure else tuple(name for name in PROPERTIES if not self.open.get(name, ["untried"]))

@@ -1,0 +1,120 @@
+"""A known secret shows nowhere, whatever way it takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support import need_backend
+from toolyard.permissions.verdict import Verdict
+from yard import Yard
+
+pytestmark = pytest.mark.anyio
+SECRET = "tok-1234567890"
+
+
+@pytest.fixture
+def yard(tmp_path, monkeypatch) -> Yard:
+    monkeypatch.setenv("SOME_TOKEN", SECRET)
+    return Yard(tmp_path)
+
+
+class Says:
+    """A policy that repeats what it was asked about."""
+
+    def __init__(self, decision: str) -> None:
+        self.decision = decision
+
+    async def decide(self, request) -> Verdict:
+        return Verdict(decision=self.decision, reason=f"because of {' '.join(request.plan.argv)}", rule="rule")
+
+
+def everything(yard: Yard, *texts: object) -> str:
+    """All that anybody can see of a call: what was told of it, and the whole store."""
+    files = [path.read_text() for path in (yard.folder / "sessions").rglob("*") if path.is_file()]
+    return "\n".join([*map(repr, yard.events), *map(repr, texts), *files])
+
+
+@pytest.mark.parametrize("decision", ["allow", "ask", "deny"])
+async def test_in_arguments_and_reasons(yard, decision):
+    yard.tool(run='printf "%s" "$2"', cases='preview) echo "shows $3" ;;')
+    async with yard.open(yard.config("bash:probe.bash"), permissions=Says(decision)) as app:
+        result = await app.call_tool("probe", {"value": f"x {SECRET}"}, on_event=yard.watch)
+    assert SECRET not in everything(yard, result)
+    assert "[redacted SOME_TOKEN]" in everything(yard, result)
+
+
+async def test_it_does_reach_the_tool_that_is_given_it(yard):
+    yard.tool(run='printf "%s" "$2" | wc -c')
+    async with yard.app("bash:probe.bash") as app:
+        assert (await app.call_tool("probe", {"value": SECRET})).text.strip() == str(len(SECRET))
+
+
+async def test_in_what_a_tool_prints_whole_in_pieces_and_where_it_was_cut(yard):
+    # The limit keeps 500 bytes at each end, so that the first secret is cut in two, and the last comes in two pieces.
+    padding = "head -c 493 /dev/zero | tr '\\0' x"
+    middle = "head -c 9000 /dev/zero | tr '\\0' y"
+    halves = f"printf %s {SECRET[:5]}; sleep 0.05; printf %s {SECRET[5:]}"
+    yard.tool(run=f"{padding}; printf %s {SECRET}; {middle}; {halves}")
+    async with yard.app("bash:probe.bash", output={"limit_bytes": 1000, "spill": True}) as app:
+        result = await app.call_tool("probe", {}, on_event=yard.watch)
+    assert result.text.startswith("x" * 493 + "[redacted SOME_TOKEN]\n[... ")
+    assert SECRET not in everything(yard, result)
+    assert SECRET[:7] not in everything(yard, result)
+
+
+async def test_in_the_data_of_a_result_however_deep(yard):
+    yard.config("shell:command")
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        result = await app.call_tool("shell", {"command": f"echo {SECRET}; echo {SECRET} >&2"})
+    assert SECRET not in everything(yard, result, result.data)
+
+
+async def test_in_the_traceback_of_a_crash(yard, caplog):
+    class Broken:
+        async def decide(self, request):
+            raise RuntimeError(f"failed with {SECRET}")
+
+    yard.tool()
+    async with yard.open(yard.config("bash:probe.bash"), permissions=Broken()) as app:
+        result = await app.call_tool("probe", {}, on_event=yard.watch)
+    assert "RuntimeError" in caplog.text
+    assert SECRET not in everything(yard, result) + caplog.text
+
+
+async def test_in_a_problem_of_the_configuration(yard):
+    yard.file("toolyard.json", json.dumps({"plugins": ["git+https://x:${env:SOME_TOKEN}@example.com/repo"]}))
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        problems = app.get_config_errors()
+    assert problems
+    assert SECRET not in json.dumps(problems)
+
+
+async def test_no_process_of_a_tool_has_it_in_its_environment(yard):
+    yard.tool(run="cat /proc/self/environ /proc/$$/environ /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'; true")
+    async with yard.app("bash:probe.bash", sandbox={"mode": "off"}) as app:
+        result = await app.call_tool("probe", {})
+    assert "PATH=" in result.text
+    assert "SOME_TOKEN" not in result.text
+
+
+async def test_in_a_sandbox_not_even_the_application_s_own_environment_can_be_read(yard):
+    import os
+
+    need_backend("bubblewrap", "bubblewrap-pids", "landlock")
+    yard.tool(run=f"set +o pipefail; cat /proc/{os.getpid()}/environ | tr '\\0' '\\n' | grep -c ^PATH= || true")
+    async with yard.app("bash:probe.bash", sandbox={"mode": "require", "properties": ["processes"]}) as app:
+        assert (await app.call_tool("probe", {})).text == "0\n"
+    async with yard.app("bash:probe.bash", sandbox={"mode": "off"}) as app:
+        assert (await app.call_tool("probe", {})).text == "1\n", "or this would prove nothing"
+
+
+async def test_what_is_passed_by_name_is_passed_and_still_redacted(yard):
+    yard.tool(run='printf "%s" "$SOME_TOKEN"')
+    async with yard.app("bash:probe.bash", policy={"pass_env": ["SOME_TOKEN"]}) as app:
+        assert (await app.call_tool("probe", {})).text == "[redacted SOME_TOKEN]"
+    assert json.loads(next(Path(yard.folder, "sessions", "audit").glob("*.ndjson")).read_text().splitlines()[0])[
+        "envKeys"
+    ] == ["SOME_TOKEN"]
