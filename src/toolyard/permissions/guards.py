@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.carriers import only_looks_up
@@ -176,6 +177,7 @@ TAKES_WORDS = names(
 """Further programs whose arguments are no command."""
 
 
+@lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Whether it is known of a program what its arguments are; those of any other may be a command.
 

@@ -181,11 +181,9 @@ def table_of(name: str) -> Options:
 
 
 def subcommand_concerns(name: str, words: Sequence[Word]) -> Iterator[Concern]:
-    table = table_of(name)
-    given = table.scan(words)
-    if not table.harms:
-        given.concerns.clear()
-    yield from (concern for concern in given.concerns if not is_known_strategy(concern, given.options))
+    if (table := table_of(name)).harms:
+        given = table.scan(words)
+        yield from (concern for concern in given.concerns if not is_known_strategy(concern, given.options))
     if name in NETWORK:
         yield from address_concerns(words)
     if name == "config":

@@ -46,6 +46,7 @@ LOSING_VERBS = {
     "remote": names("remove rm rename set-url prune"),
     "notes": names("remove prune"),
 }
+LOSING_WORDS = names("clean prune checkout restore push") | LOSING_VERBS.keys()
 
 
 def git_losses(words: Sequence[Word], named: int) -> Iterator[Concern]:
@@ -53,7 +54,8 @@ def git_losses(words: Sequence[Word], named: int) -> Iterator[Concern]:
     name = words[1].value or ""
     if name in LOSES_WORK:
         yield from LOSES_WORK[name].scan(words[max(named, 2) :]).concerns
-    yield from losing_words(name, words[2:], named)
+    if name in LOSING_WORDS:
+        yield from losing_words(name, words[2:], named)
 
 
 def losing_words(name: str, words: Sequence[Word], named: int) -> Iterator[Concern]:
