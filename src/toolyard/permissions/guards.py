@@ -128,7 +128,8 @@ def concerns_about(words: Sequence[Word], place: Place, named: int) -> Iterator[
     if name not in GUARDS and name != "git":
         yield from suspicious_options(words)
     for word in words[1:]:
-        if DEVICE.match(word.value or word.prefix):
+        is_pattern = word.value is None and word.prefix.startswith(("/proc/", "/dev/"))
+        if is_pattern or DEVICE.match(word.value or word.prefix):
             yield Concern(message=f"'{word.text}' is a device, or holds the secrets of a process")
 
 

@@ -26,6 +26,7 @@ AWK = options(
         "-e source": "is a further program",
     },
     complete=True,
+    stops=True,
 )
 
 

@@ -173,7 +173,7 @@ def global_concerns(words: Sequence[Word], place: Place) -> Iterator[Concern]:
 def table_of(name: str) -> Options:
     """The options of one command of git, as far as they matter."""
     return options(
-        flags="oneline",
+        flags="oneline stat name-only name-status cached staged patch numstat shortstat summary graph all follow quiet",
         values=VALUES.get(name, ""),
         harms=HARMS.get(name, {}),
         optional="output-indicator-new output-indicator-old output-indicator-context",

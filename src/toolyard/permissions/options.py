@@ -68,6 +68,8 @@ class Options:
     """Whether long options begin with one dash or two, as in Go and find."""
     dash_is_output: bool = False
     """Whether a file called `-` is no file, but the standard output."""
+    stops: bool = False
+    """Whether there are no options any more behind the first operand."""
 
     def scan(self, words: Sequence[Word]) -> Given:
         """Read the words behind the program's name."""
@@ -99,6 +101,7 @@ def options(
     complete: bool = False,
     single_dash: bool = False,
     dash_is_output: bool = False,
+    stops: bool = False,
 ) -> Options:
     """Lists of names; a word with a dash is a row of single letters: `-abc` is a, b and c."""
     spread: dict[str, str] = {}
@@ -113,6 +116,7 @@ def options(
         is_complete=complete,
         single_dash=single_dash,
         dash_is_output=dash_is_output,
+        stops=stops,
     )
 
 
@@ -131,6 +135,8 @@ class Scanner:
         self._words = words
         self._at = 0
         self._ended = False
+        self._surely = False
+        """Whether the options have ended for certain: no option that is not known can have taken the `--`."""
         self.given = Given()
 
     def run(self) -> Given:
@@ -148,6 +154,7 @@ class Scanner:
             self.given.operands.append(word)
         elif word.value == "--" and not self._ended:
             self._ended = True
+            self._surely = self._table.is_complete or self._follows_no_option()
         elif word.value.startswith("--") or self._table.single_dash:
             self._take_long(word.value.lstrip("-") if self._table.single_dash else word.value[2:], word)
         else:
@@ -156,7 +163,8 @@ class Scanner:
     def _take_uncertain(self, word: Word) -> None:
         """A word that only bash knows: harmless as an operand, and as the value of an option that is spelled out."""
         name, is_glued, _ = word.prefix.lstrip("-").partition("=")
-        if not word.may_be_option or (self._ended and not word.splits):
+        stopped = self._table.stops and bool(self.given.operands) and word.kind == "glob"
+        if not word.may_be_option or stopped or (self._ended and (self._surely or not word.splits)):
             self.given.operands.append(word)
         elif word.prefix.startswith("--") and is_glued and not word.splits:
             self._take_long(f"{name}=", word)
@@ -164,6 +172,11 @@ class Scanner:
             self._concern(f"what '{word.text}' becomes may be an option")
         else:
             self.given.operands.append(word)
+
+    def _follows_no_option(self) -> bool:
+        """Whether what stands before the current word is nothing, an operand, or a switch that takes no value."""
+        before = self._words[self._at - 2] if self._at > 1 else None
+        return before is None or not before.may_be_option or (before.value or "").lstrip("-") in self._table.flags
 
     def _take_long(self, text: str, word: Word) -> None:
         name, glued, value = text.partition("=")
