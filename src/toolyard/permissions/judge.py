@@ -13,6 +13,7 @@ from toolyard.permissions.guards_builtins import check_condition, is_safe_variab
 from toolyard.permissions.guards_git import git_subcommand
 from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
 from toolyard.permissions.places import Place
+from toolyard.permissions.programs import is_shell
 from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
 from toolyard.permissions.variables import is_harmless_assignment
 from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
@@ -80,7 +81,7 @@ class Judge:
                 reads = part.name == "read"
                 yield from (self._assignment(each, before_read=reads) for each in part.assignments)
                 if part.words:
-                    yield self.command(part.words, part.wrapped, part.text)
+                    yield self._denied_input(part) or self.command(part.words, part.wrapped, part.text)
                 yield from map(self._redirection, part.redirections)
             case Redirection():
                 yield self._redirection(part)
@@ -93,6 +94,26 @@ class Judge:
             case Loop():
                 sets = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
                 yield self._unless(sets, part.text, "loop", "a loop runs nothing itself")
+
+    def _denied_input(self, part: SimpleCommand) -> Judged | None:
+        """What a shell is given to read in the line itself, and a rule denies."""
+        if not is_shell((part.name or "").rpartition("/")[2]) or self.depth >= DEEPEST:
+            return None
+        for redirection in part.redirections:
+            here = (
+                redirection.target.value if redirection.operator == "<<<" and redirection.target else redirection.body
+            )
+            if denied := self._denied_in(here or "", part.text):
+                return denied
+        return None
+
+    def _denied_in(self, line: str, text: str) -> Judged | None:
+        """The first command that is denied in a line that another reads."""
+        for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
+            if judged.decision == "deny":
+                why = f"it runs '{judged.text}': {judged.reason}"
+                return judged_as("deny", text, "command", why, doubt=judged.doubt)
+        return None
 
     def command(self, words: Sequence[Word], wrapped: Sequence[Sequence[Word]], text: str) -> Judged:
         """One simple command, with the forms of it that have wrappers."""
@@ -122,11 +143,8 @@ class Judge:
         if found := against(inside, self.book, self.tool):
             return judged_as(found.decision, text, "command", found.reason, rule=found.rule, doubt=found.doubt)
         for line in inside.lines if self.depth < DEEPEST else ():
-            for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
-                if judged.decision == "deny":
-                    return judged_as(
-                        "deny", text, "command", f"it runs '{judged.text}': {judged.reason}", doubt=judged.doubt
-                    )
+            if denied := self._denied_in(line, text):
+                return denied
         for words in inside.commands if self.book.refuses_files else ():
             for word in words[1:]:
                 if rule := self._rule_against_file(word):

@@ -67,6 +67,7 @@ class TreeReader:
         self._commands = CommandReader(self._text, self._substitution, self._look_inside)
         self._depth = 0
         self._repeating = 0
+        self._looking = False
 
     @property
     def doubts(self) -> list[Doubt]:
@@ -99,6 +100,7 @@ class TreeReader:
                 self._read(node)
         except Misread as error:
             self._text.doubt("misread", str(error), node)
+            self._look_once(node)
         finally:
             self._depth -= 1
             self._repeating -= repeats
@@ -137,6 +139,13 @@ class TreeReader:
         why = CONSTRUCTS.get(node.type, f"a construct that is not understood: {node.type}")
         self._text.doubt("construct", why, node)
         self._look_inside(node)
+
+    def _look_once(self, node: Node) -> None:
+        """Commands inside what was misread may still be refused; those that were seen before are seen twice then."""
+        if not self._looking:
+            self._looking = True
+            self._look_inside(node)
+            self._looking = False
 
     def _look_inside(self, node: Node) -> None:
         for child in node.children:
