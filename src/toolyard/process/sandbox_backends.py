@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox_bubblewrap import Bubblewrap
     from toolyard.process.sandbox_layout import Layout
 
-__all__ = ["BACKENDS", "Backend", "Confinement", "Openings", "available"]
+__all__ = ["BACKENDS", "HIDING", "Backend", "Confinement", "Openings", "available"]
 
 Backend = Literal["bubblewrap", "bubblewrap-pids", "landlock"]
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "bubblewrap-pids", "landlock")
 """In the order of preference. With process numbers of its own a sandbox hides other processes, but what is told of its
 processes by number means nothing outside; where Landlock keeps signals in, that is not needed."""
+HIDING: tuple[Backend, ...] = ("bubblewrap-pids", "bubblewrap", "landlock")
+"""The same for who wants the others hidden."""
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
 
