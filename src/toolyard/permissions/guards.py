@@ -72,6 +72,8 @@ DEVICE = re.compile(
     r"/dev/(?!null$|stdin$|stdout$|stderr$|fd/\d+$)|/proc/(?:\d+|self|thread-self)/(?:environ|mem|root|fd|cwd)"
 )
 """Devices never end, or are the network; some files of processes hold their secrets."""
+MAY_BE_DEVICE = re.compile(r"(?:^|[{,])/+(?:dev|proc)/|^\{*/[^/]*[*?\[{][^/]*/")
+"""Patterns and braces that may become such a file: they name its folder, or leave the first folder open."""
 
 
 def is_never_covered(words: Sequence[Word], named: int) -> str | None:
@@ -128,7 +130,7 @@ def concerns_about(words: Sequence[Word], place: Place, named: int) -> Iterator[
     if name not in GUARDS and name != "git":
         yield from suspicious_options(words)
     for word in words[1:]:
-        is_pattern = word.value is None and word.prefix.startswith(("/proc/", "/dev/"))
+        is_pattern = word.kind == "glob" and MAY_BE_DEVICE.search(re.sub(r"[\\'\"]", "", word.text))
         if is_pattern or DEVICE.match(word.value or word.prefix):
             yield Concern(message=f"'{word.text}' is a device, or holds the secrets of a process")
 

@@ -7,6 +7,7 @@ same.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -35,6 +36,11 @@ STATEMENTS = HOLDERS | {
     "command", "redirected_statement", "test_command", "for_statement", "case_statement", "function_definition",
     "declaration_command", "c_style_for_statement", "file_redirect",
 }  # fmt: skip
+ENDLESS = re.compile(
+    r"(?!.*\b(?:break|exit|return)\b)(?:while\s+(?:true|:|(?:echo|printf|pwd|cd)\b[^;\n|&]*)|until\s+false)\s*[;\n]",
+    re.DOTALL,
+)
+"""Loops whose condition is always met, and that nothing inside leaves."""
 REPEATING = frozenset({"while_statement", "for_statement", "c_style_for_statement"})
 TOKENS = frozenset({
     ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
@@ -109,6 +115,8 @@ class TreeReader:
         match node.type:
             case kind if kind in HOLDERS:
                 self._text.check_gaps(node.children)
+                if kind == "while_statement" and ENDLESS.match(self._text.of(node)):
+                    self._text.doubt("endless", "a loop that does not end by itself", node)
                 for child in node.children:
                     self._statement(child)
             case "command":
