@@ -46,8 +46,9 @@ PYTEST = options(
     values="""
         -kmnWr maxfail tb durations durations-min timeout ignore ignore-glob deselect color capture dist numprocesses
         randomly-seed cov-fail-under seed last-failed-no-failures show-capture assert junit-prefix junitprefix lfnf
+        cov-report
     """,
-    optional="cov cov-report cov-branch reruns",
+    optional="cov cov-branch reruns",
     writes="junitxml junit-xml log-file report-log resultlog html json-report-file",
     harms={
         "-c config-file rootdir confcutdir cov-config inifile": OTHER,
@@ -79,7 +80,7 @@ GO = options(
     values="run count timeout tags mod p parallel cpu bench benchtime skip shuffle covermode coverpkg f",
     writes="o coverprofile cpuprofile memprofile blockprofile mutexprofile trace outputdir",
     harms={
-        "exec toolexec vettool": RUNS,
+        "exec toolexec vettool http": RUNS,
         "overlay modfile C pkgdir modcacherw pgo installsuffix": OTHER,
         "ldflags gcflags asmflags gccgoflags compiler": "may run another program",
         "w": "changes the settings of go",
@@ -154,9 +155,8 @@ def guard_pytest(words: Sequence[Word], place: Place) -> Iterator[Concern]:
         if text is None or not re.fullmatch(r"\w+(?:::\w*)?", text):
             yield Concern(message="-W may load a module")
     for value in given.values("cov-report"):
-        if value is not None and (
-            not isinstance(value, str) or not re.fullmatch(r"term(?:-missing)?(?::skip-covered)?|", value)
-        ):
+        text = value if isinstance(value, str) else value.value if value else None
+        if text is None or not re.fullmatch(r"term(?:-missing)?(?::skip-covered)?|", text):
             yield Concern(message="a report is written")
     for operand in given.operands:
         path = (operand.value or operand.prefix).partition("::")[0]
@@ -203,6 +203,8 @@ def guard_go(words: Sequence[Word], place: Place) -> Iterator[Concern]:
     """What is built or run belongs to the workspace."""
     given = GO.scan(words[2:])
     yield from given.concerns
+    if len(words) > 1 and words[1].value == "env" and given.has("u", "w"):
+        yield Concern(message="go env changes the settings of go")
     if len(words) > 1 and words[1].value in ("run", "install", "get"):
         for operand in given.operands[:1]:
             if not (operand.value or "").startswith(".") or not place.contains(

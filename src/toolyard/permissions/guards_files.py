@@ -214,6 +214,14 @@ def guard_man(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
             yield Concern(message=f"'{operand.text}' is not the name of a page")
 
 
+def guard_tree(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Letters of one row each take a word of their own: the `o` of `-Lo 2 file` names the file."""
+    yield from TREE.scan(words[1:]).concerns
+    for word in words[1:]:
+        if re.match(r"-[A-Za-z0-9]+[oR]", word.value or ""):
+            yield Concern(message=f"'{word.text}' may write a file")
+
+
 def guard_tail(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """Following a file has no end; that a file has the name of an option is no harm here."""
     yield from TAIL.scan([word for word in words[1:] if word.value is not None]).concerns
@@ -270,7 +278,7 @@ FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
     "fdfind": guard_by(FD),
     "rg": guard_by(RG),
     "ripgrep": guard_by(RG),
-    "tree": guard_by(TREE),
+    "tree": guard_tree,
     "file": guard_by(FILE),
     "ag": guard_by(ONLY_PAGERS),
     "ack": guard_by(ONLY_PAGERS),
