@@ -119,7 +119,7 @@ class FileAccess:
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""
         for word in words[1:]:
-            for candidate in resolved(word.value or word.prefix, self._place.cwd):
+            for candidate in (*resolved(word.value or word.prefix, self._place.cwd), word.text):
                 if LATER_RUN.search(candidate) or any(is_inside(candidate, own) for own in self._place.protected):
                     return f"'{word.text}' changes what later commands do"
         return None

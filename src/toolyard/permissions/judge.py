@@ -36,6 +36,8 @@ STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 DEEPEST = 4
 DUPLICATE = re.compile(r"\d-?|-")
 """Descriptors of a line have one digit; those with more are bash's own, and a session's."""
+PUTS_FILES = frozenset({"cp", "mv", "ln", "install", "touch", "mkdir"})
+"""Programs whose arguments are files that come to be; a rule for them is not meant for what later commands run."""
 TRUSTED = "everything is trusted that no rule is against"
 
 
@@ -213,10 +215,10 @@ class Judge:
                 return self._ask(text, f"{each.message}; {beyond}", "option", rule)
             if why := self._files.why_not_write(each.writes):
                 return self._ask(text, f"{each.message}, and {why}", "write", rule)
-        if rule.confined:
-            files = self._files
-            if why := files.why_outside(words) or files.why_changes_later(words):
-                return self._ask(text, why, "outside", rule)
+        if rule.confined and (why := self._files.why_outside(words)):
+            return self._ask(text, why, "outside", rule)
+        if (rule.confined or words[0].value in PUTS_FILES) and (why := self._files.why_changes_later(words)):
+            return self._ask(text, why, "later", rule)
         return self._allow(text, rule)
 
     def _redirection(self, part: Redirection) -> Judged:
