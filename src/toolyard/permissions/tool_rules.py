@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.paths import PathIndex, is_inside, resolved
 from toolyard.permissions.programs import names
@@ -33,8 +34,7 @@ DEEPEST = 8
 AGAINST: tuple[Decision, ...] = ("deny", "ask")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
     """A call of a tool, as far as rules look at it."""
 
     tool: str

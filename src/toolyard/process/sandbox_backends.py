@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from toolyard.process.sandbox_bubblewrap import find_bubblewrap
 from toolyard.process.sandbox_filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
@@ -28,8 +29,7 @@ SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Openings:
+class Openings(msgspec.Struct, frozen=True, kw_only=True):
     """What a sandbox lets through on purpose."""
 
     network: bool = False
@@ -38,14 +38,13 @@ class Openings:
     unix_sockets: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confinement:
+class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """How a keeper is started in a sandbox."""
 
     backend: Backend
     words: tuple[str, ...] = ()
     """What comes before the keeper's own command line."""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the keeper gives up by itself."""
     own_pids: bool = False
     proxy: bool = False
@@ -60,8 +59,7 @@ class Confinement:
         return self.options | paths
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Means(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine has to build sandboxes of."""
 
     bubblewrap: Bubblewrap | None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.builders import Builders, downloads
@@ -31,8 +33,7 @@ REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
 OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What a sandbox is built for."""
 
     configuration: Configuration

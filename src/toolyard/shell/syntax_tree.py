@@ -8,9 +8,10 @@ same.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolyard.shell.command_nodes import WORD_NODES, CommandReader
 from toolyard.shell.reading import Condition, Loop, SimpleCommand
