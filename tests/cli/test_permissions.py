@@ -120,6 +120,48 @@ def test_a_line_that_is_no_case_is_named(toolyard, line):
     assert "cases.jsonl:" in ran.err
 
 
+def test_every_bad_line_is_named_and_the_others_are_judged(toolyard):
+    lines = ["{", '{"command": "ls", "must": "deny", "id": "mine"}', "", '{"command": "ls"}', "[]"]
+    ran = toolyard("permissions", "test", toolyard.file("cases.jsonl", "\n".join(lines)))
+    assert ran.code == 2
+    assert [line for line in ("cases.jsonl:1:", "cases.jsonl:4:", "cases.jsonl:5:") if line not in ran.err] == []
+    assert "mine: must be deny" in ran.out
+    assert "3 that are no case" in ran.err
+
+
+def test_a_rule_about_a_whole_tool_is_in_the_check(toolyard):
+    toolyard.config("shell:command", permissions={"preset": "trusted", "deny": [{"tool": "bash", "reason": "ask me"}]})
+    denied = toolyard("permissions", "check", "ls", "--json").json
+    assert (denied["verdict"], denied["reason"]) == ("deny", "ask me")
+    assert toolyard("permissions", "check", "ls", "--tool", "shell", "--json").json["verdict"] == "allow"
+
+
+def test_a_file_that_may_be_written_names_its_rule_and_that_of_the_rules_is_none(toolyard):
+    toolyard.config("shell:command", permissions={"preset": "ask-everything", "allow": ["ls", {"write": "**"}]})
+    parts = toolyard("permissions", "check", "ls > out", "--json").json["parts"]
+    assert [part["rule"] for part in parts] == ["ls", "write=**"]
+    assert "toolyard.json:1:" in parts[1]["where"]
+    assert toolyard("permissions", "check", "ls > toolyard.json", "--json").json["verdict"] == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("python3 **", "spell the command out"),
+        ("sudo **", "whatever the rules say"),
+        ("sudo ls", "whatever the rules say"),
+        ("python3 -c pass", ""),
+        ("python3 -m pytest **", ""),
+        ("ls **", ""),
+    ],
+)
+def test_a_grant_that_allows_nothing_says_so(toolyard, rule, says):
+    ran = toolyard("permissions", "allow", rule)
+    assert ran.code == 0
+    assert says in ran.err
+    assert ("allows nothing" in ran.err) is bool(says)
+
+
 def test_grants_are_given_listed_and_revoked(toolyard):
     toolyard.config("shell:command", permissions=PERMISSIONS)
     given = toolyard("permissions", "allow", "git status **")

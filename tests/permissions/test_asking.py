@@ -254,3 +254,64 @@ async def test_without_a_configuration_that_can_be_read_nothing_is_allowed(yard,
     async with yard.open(yard.file("toolyard.json", text), only="shell:command") as app:
         assert (await run(app, "touch made")).failure == "denied"
         assert len(app.get_config_errors()) == 1
+
+
+async def in_session(app, command):
+    return await asyncio.wait_for(app.call_tool("bash", {"command": command}), PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("definition", "later", "taken_back"),
+    [
+        ("ls() { echo other; }", "ls", "unset -f ls"),
+        ("function pwd { echo other; }", "pwd | cat", "unset -f pwd"),
+        ("shopt -s expand_aliases; alias wc='echo other'", "echo a && timeout 5 wc x", "unalias wc"),
+        ("enable -n echo", "echo x", "unalias -a"),
+    ],
+)
+async def test_a_word_with_another_meaning_in_a_session_is_asked_about(yard, definition, later, taken_back):
+    person = Person()
+    config = yard.config("shell:session", "shell:command", permissions={"preset": "workspace"})
+    async with yard.open(config, approver=person) as app:
+        await in_session(app, later)
+        assert person.asked == [], "no rule has anything against it"
+        await in_session(app, definition)
+        assert len(person.asked) == 1
+        await in_session(app, later)
+        assert len(person.asked) == 2
+        assert "another meaning" in person.asked[-1][1].reason
+        await run(app, later)
+        assert len(person.asked) == 2, "another shell has its own words"
+        await in_session(app, taken_back)
+        asked = len(person.asked)
+        await in_session(app, later)
+        assert len(person.asked) == asked
+
+
+async def test_what_was_refused_gives_no_word_another_meaning(yard):
+    person = Person(allowed=False)
+    async with yard.open(yard.config("shell:session", permissions={"preset": "workspace"}), approver=person) as app:
+        assert (await in_session(app, "ls() { echo other; }")).failure == "denied"
+        assert (await in_session(app, "ls")).ok
+
+
+async def test_a_session_that_begins_anew_has_its_words_back(yard):
+    person = Person()
+    async with yard.open(yard.config("shell:session", permissions={"preset": "workspace"}), approver=person) as app:
+        await in_session(app, "ls() { echo other; }")
+        await asyncio.wait_for(app.call_tool("bash", {"restart": True}), PATIENCE)
+        await in_session(app, "ls")
+    assert len(person.asked) == 1
+
+
+async def test_reasons_hide_nothing_either(yard):
+    desk = ApprovalDesk()
+    async with yard.open(yard.config("shell:command", permissions=ASK | {"allow": ["tee **"]}), approver=desk) as app:
+        call = asyncio.ensure_future(run(app, "tee '\x1b[2K\u202e'"))
+        question = await asyncio.wait_for(anext(desk.questions()), PATIENCE)
+        shown = json.dumps(question.as_mapping(), ensure_ascii=False)
+        assert desk.refuse(question, reason="no")
+        await call
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert all(part.reason.isprintable() for part in question.parts)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import CaseOutcome
     from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rules import Rule
     from toolyard.permissions.verdict import Verdict
 
 __all__ = ["permissions"]
@@ -68,7 +69,8 @@ def test(places: Places, file: Path, rules: Path | None, agent: str | None, as_j
     """Judge the cases of FILE, a JSON object a line: `command`, `rules`, and `must`, which is auto_allow,
     not_auto_allow or deny. A case without rules is judged by those in force.
 
-    Prints the cases that differ. Exit status: 0 none does, 1 some do, 2 a line is no case.
+    Prints the cases that differ, and the lines that are no case. Exit status: 0 none does, 1 some do, 2 a line is no
+    case.
     """
     return run_to_end(test_once(places, file, rules, agent, as_json))
 
@@ -149,7 +151,26 @@ def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspa
     store = policy_in_force(places)[0].grants
     kept = store.add(decision, value, workspace=workspace, source=text, by=f"toolyard permissions {decision}")
     show_text(f"{kept.id} {decision} {rule.text}{f' in {workspace}' if workspace else ''}\n")
+    if decision == "allow" and (why := without_effect(rule)):
+        show_note(f"this rule alone allows nothing: {why}", "warning")
     return 0
+
+
+def without_effect(rule: Rule) -> str | None:
+    """Why a rule that was typed does not allow what it seems to."""
+    from toolyard.permissions.guards import is_never_covered
+    from toolyard.permissions.programs import PRIVILEGED
+    from toolyard.shell.words import literal_word
+
+    if rule.command is None or not rule.command.words:
+        return None
+    words = [literal_word(word) for word in rule.command.words[: rule.command.named] if isinstance(word, str)]
+    if words[0].value in PRIVILEGED:
+        return f"'{words[0].value}' is refused whatever the rules say"
+    if rule.command.is_exact:
+        return None
+    why = is_never_covered(words, len(words))
+    return f"{why}, which '**' and '*' never cover; spell the command out" if why else None
 
 
 def rule_value(text: str) -> Any:
@@ -162,6 +183,14 @@ def rule_value(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise click.UsageError(f"RULE is no JSON object: {error}") from error
+
+
+def files_of_rules(places: Places) -> tuple[str, ...]:
+    """The files that hold the rules themselves, which no command may write by a rule for a folder."""
+    from toolyard.cli.opening import config_path
+    from toolyard.permissions.grants import GrantStore, default_grants_file
+
+    return (str(config_path(places).absolute()), *map(str, GrantStore(default_grants_file()).files))
 
 
 def workspace_of(places: Places) -> str:
@@ -177,7 +206,8 @@ async def check_once(
     if book is None:
         return 2
     here = os.getcwd()
-    verdict = await decide_line(command, book, Circumstances(tool=tool, cwd=here, workspace=here))
+    where = Circumstances(tool=tool, cwd=here, workspace=here, protected=files_of_rules(places))
+    verdict = await decide_line(command, book, where)
     if as_json:
         show_json(verdict.as_mapping())
     else:
@@ -190,18 +220,19 @@ async def test_once(places: Places, file: Path, rules: Path | None, agent: str |
 
     book = book_of(places, rules, agent, says_so=False)
     outcomes: list[CaseOutcome] = []
+    bad = 0
     for case in read_cases(file):
         outcome = case.message if isinstance(case, BadCase) else await run_case(case, book)
         if isinstance(outcome, str):
-            where = case.line if isinstance(case, BadCase) else case.id
-            show_note(f"{relative(str(file))}:{where}: {outcome}", "error")
-            return 2
-        outcomes.append(outcome)
+            bad += 1
+            show_note(f"{relative(str(file))}:{case.line}: {outcome}", "error")
+        else:
+            outcomes.append(outcome)
     if as_json:
         show_json([outcome.as_mapping() for outcome in outcomes])
     else:
-        show_differences(outcomes)
-    return 1 if any(not outcome.passed for outcome in outcomes) else 0
+        show_differences(outcomes, bad)
+    return 2 if bad else 1 if any(not outcome.passed for outcome in outcomes) else 0
 
 
 def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
@@ -266,7 +297,7 @@ def show_verdict(verdict: Verdict) -> None:
         show_text(f"  always would save: {offer.text}\n", "faint")
 
 
-def show_differences(outcomes: list[CaseOutcome]) -> None:
+def show_differences(outcomes: list[CaseOutcome], bad: int) -> None:
     failed = [outcome for outcome in outcomes if not outcome.passed]
     for outcome in failed:
         case = outcome.case
@@ -276,4 +307,6 @@ def show_differences(outcomes: list[CaseOutcome]) -> None:
         show_text(f"  {outcome.verdict.reason}\n")
         if case.why:
             show_text(f"  {case.why}\n", "faint")
-    show_note(f"{len(outcomes) - len(failed)} as they must be, {len(failed)} not", "error" if failed else "good")
+    unread = f", {bad} that {'is' if bad == 1 else 'are'} no case" if bad else ""
+    style = "error" if failed or bad else "good"
+    show_note(f"{len(outcomes) - len(failed)} as they must be, {len(failed)} not{unread}", style)
