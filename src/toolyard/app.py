@@ -7,21 +7,20 @@ import itertools
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
+
+from msgspec.structs import replace
 
 from toolyard.config.configuration import Configuration, builtin_names, read_configuration
 from toolyard.config.placeholders import Names
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
-from toolyard.core.formats import export
 from toolyard.core.tool import ToolCall, ToolResult
-from toolyard.errors import ApplicationClosed
+from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import Sections
 from toolyard.plugins.loader import Loader
-from toolyard.plugins.standing import standings
 from toolyard.plugins.workshops import Caches, Workshops
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.audit import NdjsonAudit
@@ -31,13 +30,14 @@ from toolyard.runtime.quarters import Quarters
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.catalog import Catalog
+    from toolyard.plugins.refetch import RepositoryNow
     from toolyard.plugins.standing import Standing
     from toolyard.process.sandbox import Sandbox, SandboxReport
     from toolyard.runtime.features import Contribution, Features
@@ -105,9 +105,17 @@ class AgentApplication:
         loaded = self._known()
         rules = self._rules
         permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
+        told = loaded.problems()
+        places = {problem.where for problem in told if problem.code == "permissions_rule"}
+        untold = [problem for problem in permitting if problem.where not in places]
         redact = loaded.redactor.redact
-        found = sort_problems([*loaded.problems(), *self._said, *permitting])
+        found = sort_problems([*told, *self._said, *untold])
         return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
+
+    @property
+    def config_path(self) -> Path:
+        """The file of the configuration."""
+        return self._config_path
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -122,7 +130,11 @@ class AgentApplication:
     ) -> list[ToolSpec] | list[JsonObject]:
         """What an agent has, as specs or in a wire format."""
         specs = [tool.spec for tool in self.tools(agent)]
-        return specs if format is None else list(export(specs, format).tools)
+        if format is None:
+            return specs
+        from toolyard.core.formats import export
+
+        return list(export(specs, format).tools)
 
     def tools(self, agent: str | None = None) -> Sequence[Tool]:
         """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first."""
@@ -130,6 +142,8 @@ class AgentApplication:
 
     def plugins(self, agent: str | None = None) -> list[Standing]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
+        from toolyard.plugins.standing import standings
+
         loaded = self._known()
         return list(standings(loaded.agent(agent).catalog, loaded.configuration.document))
 
@@ -206,6 +220,22 @@ class AgentApplication:
         async with self._reloading:
             await self._reload()
 
+    async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
+        """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
+        from toolyard.plugins.refetch import fetch_again, repositories_of
+
+        loaded = await self._current()
+        document = loaded.configuration.document
+        repositories = repositories_of(loaded.sources(), document)
+        known = {name for repository in repositories for name in repository.names}
+        if unknown := [name for name in names if name not in known]:
+            raise UnknownPlugin(f"no repository is called or has '{unknown[0]}'; known: {', '.join(sorted(known))}")
+        wanted = [one for one in repositories if not names or set(names).intersection(one.names)]
+        workshops = Workshops(loaded.configuration, loaded.crews, self._caches)
+        found = await fetch_again(wanted, workshops.python.acquirer, document)
+        await self.reload()
+        return found
+
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""
         return self._watch(self._known().state(), seconds)
@@ -223,7 +253,7 @@ class AgentApplication:
             raise ApplicationClosed("the application is not open")
         before = self._loaded
         after = await self._load(before)
-        if not after.configuration.readable and before.configuration.readable:
+        if self._stays_despite(after.configuration):
             before.keep_despite(after)
         else:
             self._loaded = after
@@ -302,8 +332,9 @@ class AgentApplication:
         self, configuration: Configuration, redactor: Redactor, sandbox: Sandbox | None
     ) -> Callable[[Catalog], Invoker]:
         """What makes the invoker of each agent, with all that they share."""
-        self._audit.policy = configuration.audit
         permissions = self._permissions or self._policy(configuration)
+        if not self._stays_despite(configuration):
+            self._audit.policy = configuration.audit
 
         def make(catalog: Catalog) -> Invoker:
             return Invoker(
@@ -319,11 +350,17 @@ class AgentApplication:
 
     def _policy(self, configuration: Configuration) -> RulePolicy:
         """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""
-        sections = Sections(configuration.value, configuration.document)
+        damage = () if configuration.readable else configuration.problems
+        sections = Sections(configuration.value, configuration.document, damage)
         if self._rules is None:
             self._rules = RulePolicy(sections, self._grants, protected=(str(self._config_path),))
-        self._rules.sections = sections
+        if not self._stays_despite(configuration):
+            self._rules.sections = sections
         return self._rules
+
+    def _stays_despite(self, configuration: Configuration) -> bool:
+        """Whether what is in use stays in use, with its rules, since what was read is nothing to go by."""
+        return self._loaded is not None and self._loaded.configuration.readable and not configuration.readable
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"

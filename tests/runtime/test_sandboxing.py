@@ -213,13 +213,19 @@ async def test_in_the_same_place_auto_goes_on_with_what_there_is_and_says_so(yar
         ({"properties": ["everything"]}, "config_type"),
         ({"hosts": ["https://example.com"]}, "sandbox_host"),
         ({"writable": "all"}, "config_type"),
+        ({"mode": "off", "hiden": ["x"]}, "config_type"),
     ],
 )
-async def test_a_setting_that_does_not_fit_is_a_problem(yard, sandbox, problem):
+async def test_a_setting_that_does_not_fit_is_a_problem_and_no_reason_to_run_with_less(yard, sandbox, problem):
     yard.config("shell:command", sandbox=sandbox)
     async with yard.open(yard.folder / "toolyard.json") as app:
         (found,) = app.get_config_errors()
+        result = await app.call_tool("shell", {"command": f"echo x > {yard.folder}/made"})
     assert (found["type"], found["line"] is not None) == (problem, True)
+    if problem == "config_type":
+        assert result.failure == "denied"
+        assert f"the configuration of the sandbox is damaged ({yard.folder}/toolyard.json:" in result.text
+        assert not (yard.folder / "made").exists()
 
 
 async def test_a_wish_to_reach_a_host_is_on_record(yard):
@@ -240,3 +246,13 @@ async def test_a_tool_that_runs_elsewhere_is_recorded_as_kept_in_by_nothing(yard
         tool.confined = False
         await app.call_tool("probe", {})
     assert {line["sandbox"] for line in yard.audit()} == {"none"}
+
+
+async def test_other_processes_are_hidden_from_tools_where_that_is_wanted(yard):
+    need_backend("bubblewrap-pids")
+    yard.config("shell:command", sandbox={"hide_processes": True})
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        result = await app.call_tool("shell", {"command": "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"})
+    assert "pytest" not in result.data["stdout"]
+    assert "cat /proc" in result.data["stdout"]
+    assert {line["sandbox"] for line in yard.audit()} == {"bubblewrap-pids"}

@@ -9,8 +9,9 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
@@ -49,8 +50,7 @@ INSTALLERS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at."""
 
     check: str
@@ -60,8 +60,7 @@ class Row:
     """What to type next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A program that something here needs."""
 
     check: str
@@ -82,7 +81,7 @@ PROGRAMS = (
         without="failure",
     ),
     Program(check="git", program="git", purpose="plugins from git", package="git"),
-    Program(check="node", program="node", purpose="Node tools", package="nodejs", least=(18,)),
+    Program(check="node", program="node", purpose="Node tools", package="nodejs", least=(20,)),
     Program(check="npm", program="npm", purpose="installing Node tools", package="npm"),
     Program(check="uv", program="uv", purpose="installing Python plugins fast; pip does it too", package="uv"),
     Program(check="bubblewrap", program="bwrap", purpose="the strongest sandbox", package="bubblewrap"),

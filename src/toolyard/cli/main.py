@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -24,6 +23,7 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
+    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
     "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
     "doctor": ("toolyard.cli.doctor:doctor", "Look whether everything is there that tools need."),
     "permissions": (
@@ -36,8 +36,7 @@ COMMANDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(NamedTuple):
     """Where the global options point."""
 
     config: str | None

@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.limits import NO_LIMITS
 
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Bash", "BashConditions", "BashWorkshop", "find_bash"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bash:
+class Bash(msgspec.Struct, frozen=True, kw_only=True):
     """The interpreter that runs tool files."""
 
     path: str
@@ -29,8 +30,7 @@ class Bash:
     """Changes when another bash takes its place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashConditions:
+class BashConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Under which conditions bash tools run; the same for every file of a configuration."""
 
     timeout: float = 60

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.guards_find import find_commands
 from toolyard.permissions.programs import is_carrier, is_shell, names
@@ -13,7 +14,7 @@ from toolyard.shell.words import Word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Carried", "carried_by", "only_looks_up"]
+__all__ = ["Carried", "carried_by", "only_looks_up", "suspects_in"]
 
 XARGS_FLAG = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
 XARGS_VALUE = re.compile(r"-[0rtx]*[nPLsdIEa]|--max-args|--max-procs|--max-chars|--delimiter|--arg-file")
@@ -28,14 +29,13 @@ QUICK = names("setsid nohup busybox toybox time builtin command exec chronic unb
 """Carriers whose command is their first operand."""
 
 
-@dataclass(slots=True)
-class Carried:
+class Carried(msgspec.Struct):
     """What is inside; `is_all` when nothing else can run."""
 
-    commands: list[tuple[Word, ...]] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    commands: list[tuple[Word, ...]] = msgspec.field(default_factory=list)
+    lines: list[str] = msgspec.field(default_factory=list)
     """Text that a shell reads."""
-    suspects: list[tuple[Word, ...]] = field(default_factory=list)
+    suspects: list[tuple[Word, ...]] = msgspec.field(default_factory=list)
     """Words that may be a command, or only arguments of one."""
     is_all: bool = False
 
@@ -152,4 +152,5 @@ def carried_by_any(name: str, words: Sequence[Word]) -> Carried:
 
 
 def suspects_in(words: Sequence[Word]) -> list[tuple[Word, ...]]:
+    """Every word that is no option may be where a command begins."""
     return [tuple(words[at:]) for at, word in enumerate(words) if at and word.value and not word.may_be_option]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.verdict import Judged
 from toolyard.shell.visible_text import escaped
@@ -20,8 +21,7 @@ __all__ = ["LineVerdict", "judged_as", "reason_for"]
 MOST_SHOWN = 200
 
 
-@dataclass(slots=True, kw_only=True)
-class LineVerdict:
+class LineVerdict(msgspec.Struct, kw_only=True):
     """What the rules say of a line."""
 
     decision: Decision
@@ -42,7 +42,7 @@ def judged_as(
         text=shown,
         kind=kind,
         decision=decision,
-        reason=reason,
+        reason=escaped(reason),
         rule=rule.text if rule else None,
         origin=rule.origin if rule else None,
         doubt=doubt,

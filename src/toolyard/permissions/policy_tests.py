@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -34,18 +33,18 @@ class PolicyCase(msgspec.Struct, frozen=True, kw_only=True):
     rules: dict[str, list[Any]] | None = None
     tool: str = "bash"
     why: str = ""
+    line: int = 0
+    """Where it stands in its file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadCase:
+class BadCase(msgspec.Struct, frozen=True, kw_only=True):
     """A line that is no case."""
 
     line: int
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseOutcome:
+class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a case."""
 
     case: PolicyCase
@@ -84,7 +83,7 @@ def read_cases(file: Path) -> Iterator[PolicyCase | BadCase]:
         except (ValueError, msgspec.ValidationError) as error:
             yield BadCase(line=number, message=str(error))
         else:
-            yield case if case.id else msgspec.structs.replace(case, id=f"line {number}")
+            yield msgspec.structs.replace(case, id=case.id or f"line {number}", line=number)
 
 
 def decoded(line: bytes) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 
@@ -26,7 +27,9 @@ LOOKING = """
     grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
     git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
     git branch --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote; git
-    remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version; set -e; set
+    remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version; python
+    --version; python3 --version; node --version; npm --version; go version; cargo --version; rustc --version; ruby
+    --version; java -version; gcc --version; make --version; bash --version; docker --version; uv --version; set -e; set
     -eu; set -euo pipefail; set -o pipefail; set +e
 """
 WORKING = "mkdir **; touch **; cp **; tee **; git add **"
@@ -35,11 +38,10 @@ TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PresetRules:
+class PresetRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a preset stands for."""
 
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[Rule] = msgspec.field(default_factory=list)
     trusts: bool = False
     otherwise: Decision = "ask"
     tools_otherwise: Decision = "ask"

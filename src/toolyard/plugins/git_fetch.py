@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 import shutil
-from dataclasses import dataclass
 from signal import SIGXFSZ
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.plugins.refusal import Refusal
 from toolyard.process.child import ChildRequest
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.git_reference import GitReference
     from toolyard.process.child import ChildOutcome, Children
 
-__all__ = ["GitTree", "fetch_tree", "resolve_local"]
+__all__ = ["GitTree", "fetch_tree", "resolve"]
 
-COMMIT = re.compile(r"[0-9a-f]{7,64}")
 FULL_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 EVERYTHING = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 MOST_LISTING = 64 << 20
@@ -63,8 +63,7 @@ SETTINGS = """[safe]
 Every folder is safe, since the configuration names it and what is in it will be run anyway."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitTree:
+class GitTree(msgspec.Struct, frozen=True, kw_only=True):
     """The files of a commit."""
 
     folder: Path
@@ -91,9 +90,9 @@ async def fetch_tree(
     return await git.lay_out(commit, has_submodules=listing)
 
 
-async def resolve_local(reference: GitReference, work: Path, children: Children, *, timeout: float) -> str | None:
-    """The commit that a local reference means now; its own text when that is a commit, None when it cannot be told."""
-    if reference.ref and COMMIT.fullmatch(reference.ref):
+async def resolve(reference: GitReference, work: Path, children: Children, *, timeout: float) -> str | None:
+    """The commit that a reference means now; its own text when that is a commit, None when it cannot be told."""
+    if reference.is_commit:
         return reference.ref
     git = Git.open(reference, work, children, timeout=timeout, most_bytes=1 << 20)
     if isinstance(git, Refusal):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.repository_spec import BashRepository, PythonClass, PythonRepository
-from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import (
     BashDirectory,
     BashFile,
@@ -42,8 +42,7 @@ __all__ = ["Listed", "Loader"]
 PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """A source, and the entry of the configuration that named it."""
 
     source: Source
@@ -78,8 +77,8 @@ class Loader:
     ) -> list[Listed]:
         """The sources of one list of plugins for an agent, in order; a list that many agents share is read once.
 
-        What several agents refer to is one source, but for Python plugins, which are made for a configuration: agents
-        share them only if theirs are equal.
+        What several agents refer to is one source. Not so the live shell, whose state is the agent's own affair, and
+        Python plugins, which are made for a configuration: agents share them only if theirs are equal.
         """
         if pointer not in self._lists:
             self._lists[pointer] = list(self._keys(entries, pointer, document))
@@ -87,10 +86,11 @@ class Loader:
 
     def _source(self, key: SourceKey, agent: str, config: JsonObject) -> Source:
         """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
+        known: Hashable = key
         if isinstance(key, PythonClass | PythonRepository):
-            known: Hashable = (key, self._first_with(agent, config))
-        else:
-            known = key
+            known = (key, self._first_with(agent, config))
+        elif isinstance(key, ShellSession):
+            known = (key, agent)
         if (found := self.sources.get(known)) is None:
             made = self._make_source(key, config)
             old = self._kept.get(known)
@@ -182,6 +182,8 @@ class Loader:
                 return FetchedBashSource(key, checked(shops.bash), shops.python_for(config))
             case str():
                 return BashToolSource(key, checked(shops.bash))
+        from toolyard.plugins.shell_source import ShellSource
+
         return ShellSource(key, checked(shops.bash))
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:

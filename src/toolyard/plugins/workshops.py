@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import structs
 
 from toolyard.kinds.bash_schema_cache import SchemaCache
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.kinds.node_listing import NodeListing
     from toolyard.plugins.builders import Builders
+    from toolyard.plugins.code_shelf import CodeShelf
     from toolyard.plugins.node_source import Fetch, NodeShop
     from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.process.child import Children
@@ -31,8 +33,7 @@ __all__ = ["Caches", "Crews", "Workshops"]
 BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crews:
+class Crews(msgspec.Struct, frozen=True, kw_only=True):
     """Who runs processes."""
 
     tools: Children
@@ -48,11 +49,18 @@ class Crews:
 
 
 class Caches:
-    """What is known of tools from before, in the user's cache folder."""
+    """What is known of tools from before: in the user's cache folder, and while the application lives."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.schemas = SchemaCache(folder / "bash-schemas.json")
+
+    @cached_property
+    def code(self) -> CodeShelf:
+        """The modules of Python plugins, which outlive a configuration that is read again."""
+        from toolyard.plugins.code_shelf import CodeShelf
+
+        return CodeShelf()
 
     @cached_property
     def node(self) -> ContentCache[NodeListing]:
@@ -121,6 +129,7 @@ class Workshops:
             bundled=BUNDLED,
             document=self._configuration.document,
             config={},
+            code=self._caches.code,
         )
 
     def python_for(self, config: JsonObject) -> PythonWorkshop:

@@ -8,8 +8,9 @@ import errno
 import os
 import tempfile
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.errors import CannotStart, ProcessError
 from toolyard.process.environment import as_bytes
@@ -42,15 +43,14 @@ STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 NOTHING = Captured(text="", total_bytes=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildRequest:
+class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to run and under which conditions."""
 
     argv: Sequence[str]
     """The first is the absolute path of the program."""
     cwd: str | Path
     env: Mapping[bytes, bytes]
-    extra_env: Mapping[str, str] = field(default_factory=dict)
+    extra_env: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Variables of this child alone, beside `env`, which may be the same object for many."""
     stdin: bytes | None = None
     """All that standard input holds; None means that it is at its end."""
@@ -64,8 +64,7 @@ class ChildRequest:
     """Which streams `on_output` hears."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildOutcome:
+class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended and what it printed."""
 
     exit_code: int
@@ -75,7 +74,7 @@ class ChildOutcome:
     stdout: Captured
     stderr: Captured
     duration: float
-    left: Sequence[int] = field(default=())
+    left: Sequence[int] = ()
     """Processes that could not be killed; empty but for ones the kernel itself holds."""
 
 
@@ -84,6 +83,7 @@ class Children:
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._keeper = KeeperLink(sandbox)
+        self._unheard = Unheard()
 
     @property
     def keeper_pid(self) -> int | None:
@@ -134,15 +134,13 @@ class Children:
         started = time.monotonic()
         argv, cwd, extra_env = encode_words(request)
         fds, stdout, stderr = open_streams(request)
-        reading = None
         try:
             limits = request.limits.as_rlimits()
             spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
-            reading = start_reading(stdout, stderr)
+            self._unheard.add(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
-            if reading:
-                reading.cancel()
+            self._unheard.leave(stdout, stderr)
             try:
                 captured_stdout = stdout.finish()
             finally:
@@ -301,22 +299,37 @@ class Reader:
         os.close(self._fd)
 
 
-def start_reading(*readers: Reader) -> asyncio.TimerHandle | None:
-    """Read at once where somebody listens, else as soon as the child has lived a little.
+class Unheard:
+    """Pipes that are read at once where somebody listens, else as soon as their children have lived a little.
 
     Most children end within milliseconds and print less than a pipe holds; what those print is read once, at their end,
-    which saves a good part of what a call costs.
+    which saves a good part of what a call costs. One timer serves all that begin before it is due.
     """
-    waiting = [reader for reader in readers if not reader.is_heard]
-    for reader in readers:
-        if reader.is_heard:
-            reader.start()
 
-    def start_waiting() -> None:
-        for reader in waiting:
-            reader.start()
+    def __init__(self) -> None:
+        self._waiting: set[Reader] = set()
+        self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
 
-    return asyncio.get_running_loop().call_later(READ_AFTER, start_waiting) if waiting else None
+    def add(self, *readers: Reader) -> None:
+        """Read these now or soon."""
+        for reader in readers:
+            if reader.is_heard:
+                reader.start()
+            else:
+                self._waiting.add(reader)
+        loop = asyncio.get_running_loop()
+        if self._waiting and (self._timer is None or self._timer[0] is not loop):
+            self._timer = (loop, loop.call_later(READ_AFTER, self._start))
+
+    def leave(self, *readers: Reader) -> None:
+        """These have ended."""
+        self._waiting.difference_update(readers)
+
+    def _start(self) -> None:
+        self._timer = None
+        for reader in self._waiting:
+            reader.start()
+        self._waiting.clear()
 
 
 def encode_words(request: ChildRequest) -> tuple[list[bytes], bytes, dict[bytes, bytes]]:

@@ -13,8 +13,9 @@ import ipaddress
 import logging
 import re
 import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.process.proxy_hosts import Hosts, is_public, normal_name
 
@@ -38,8 +39,7 @@ LOOKUPS_AT_ONCE = 4
 """Each holds one of the few threads that the application has for such things."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a wish to connect."""
 
     host: str
@@ -135,6 +135,7 @@ class Proxy:
             async with self._lookups:
                 found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         except OSError as error:
+            self._tell(wish, allowed=False, reason=f"it cannot be found: {error.strerror}")
             raise Refused("502 Bad Gateway", f"{wish.host} cannot be found: {error.strerror}") from error
         addresses = list(dict.fromkeys(str(place[4][0]) for place in found))
         allowed = [
@@ -155,8 +156,7 @@ class Proxy:
             self._on_decision(decision)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """Where somebody wants to go."""
 
     host: str

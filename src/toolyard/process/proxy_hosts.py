@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +30,7 @@ OF_SOMEBODY = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "3fff::/20", "5
 addresses of the old kind in whichever network we are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One host that is allowed."""
 
     text: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.errors import NoSandbox
 from toolyard.process.placeholders import Placeholders, move_unwanted
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["Sandbox", "SandboxPolicy", "SandboxReport"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxPolicy:
+class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration wants of a sandbox."""
 
     mode: Literal["auto", "require"] = "auto"
+    damaged: str = ""
+    """Why it is not known what is wanted, and so nothing may be run."""
     properties: tuple[Property, ...] = PROPERTIES
     """What must hold with `require`."""
     network: bool = False
@@ -49,8 +51,7 @@ class SandboxPolicy:
     backends: tuple[Backend, ...] = BACKENDS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxReport:
+class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
     """What children run in, and why."""
 
     mode: Literal["auto", "require"]
@@ -68,8 +69,7 @@ class SandboxReport:
     """Why nothing is run, when what is required does not hold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """A backend, what it keeps in, and why those before it were not taken."""
 
     backend: Backend | None
@@ -213,7 +213,9 @@ class Sandbox:
                 os.unlink(self._folder.lasting)
 
     def refusal(self) -> str | None:
-        """Why nothing may be run: something is required that no backend keeps in."""
+        """Why nothing may be run: something is required that no backend keeps in, or nobody knows what is."""
+        if self.policy.damaged:
+            return self.policy.damaged
         return self._unmet(self.choose()) if self.policy.mode == "require" else None
 
     def refuse(self, backend: Backend, reason: str) -> None:

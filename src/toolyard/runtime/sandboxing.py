@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec.structs import replace
+
 from toolyard.config.problems import ConfigProblem
+from toolyard.config.settings import SandboxSettings
 from toolyard.plugins.builders import Builders
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
-from toolyard.process.sandbox_backends import BACKENDS
+from toolyard.process.sandbox_backends import BACKENDS, HIDING
 from toolyard.process.sandbox_layout import Places
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import Json
+    from toolyard.process.sandbox_backends import Backend
 
 __all__ = ["Surroundings", "builders_for", "sandbox_problems", "tools_sandbox"]
 
@@ -29,8 +33,7 @@ REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
 OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What a sandbox is built for."""
 
     configuration: Configuration
@@ -62,31 +65,51 @@ class Surroundings:
         return [str(plugins), str(self.configuration.policy.pip_cache(plugins))]
 
 
+def damage(configuration: Configuration) -> str:
+    """A section that cannot be read may have forbidden something; it is not taken for one that does not."""
+    if not configuration.problems:
+        return ""
+    from toolyard.config.shape import first_fault
+
+    section = configuration.value.get("sandbox", {})
+    where = first_fault(section, SandboxSettings, ("sandbox",), configuration.document)
+    return f"the configuration of the sandbox is damaged ({where})" if where else ""
+
+
 def tools_sandbox(around: Surroundings) -> Sandbox | None:
     """What keeps the tools in; None when the configuration says that nothing shall."""
     settings = around.configuration.sandbox
     policy = SandboxPolicy(
+        damaged=damage(around.configuration),
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=settings.network,
         hosts=tuple(settings.hosts),
         unix_sockets=settings.unix_sockets,
         processes=settings.processes,
-        backends=BACKENDS if sys.platform == "linux" else (),
+        backends=backends(settings),
     )
-    return None if settings.mode == "off" else Sandbox(policy, places_for(around))
+    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, places_for(around))
+
+
+def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
+    """What may be tried, best first."""
+    if sys.platform != "linux":
+        return ()
+    return HIDING if settings.hide_processes else BACKENDS
 
 
 def builders_for(around: Surroundings) -> Builders:
     """Who installs and builds plugins: what that runs reaches other machines only if that is allowed."""
     settings = around.configuration.sandbox
-    if settings.mode == "off":
+    if settings.mode == "off" and not damage(around.configuration):
         return Builders()
     policy = SandboxPolicy(
+        damaged=damage(around.configuration),
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=around.configuration.policy.allow_remote,
-        backends=BACKENDS if sys.platform == "linux" else (),
+        backends=backends(settings),
     )
     places = replace(places_for(around), workspace=(), protected=(), also_writable=())
     return Builders(sandbox=(policy, places))

@@ -11,8 +11,10 @@ import secrets
 import select
 import signal
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.errors import ProcessError, ShellError
 from toolyard.process.cgroups import ControlGroup
@@ -73,8 +75,7 @@ NO_MARK = -1
 Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashSetup:
+class BashSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What every shell of a session starts with."""
 
     program: str
