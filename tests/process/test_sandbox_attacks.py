@@ -169,6 +169,17 @@ async def test_a_file_that_git_would_include_is_moved_away(box):
     assert not (box.workspace / "included").exists()
 
 
+async def test_what_is_moved_away_is_never_somebody_else_s(box):
+    need("git")
+    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
+    subprocess.run(["git", "config", "include.path", "../sub/included"], cwd=box.workspace, check=True)
+    (box.home / "included").write_text("theirs")
+    children = box.mounts()
+    await box.bash(children, f"ln -s {box.home} sub")
+    assert children.sandbox.sweep() == {}
+    assert [path.name for path in box.home.iterdir()] == ["included"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["remove_tree"]
 
-ONLY_NAMED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+ONLY_NAMED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(path: str) -> None:
@@ -64,6 +64,9 @@ def let_in(name: str, above: int) -> None:
     """Give ourselves the rights on a folder of ours, without following a link that may by now be in its place."""
     fd = os.open(name, ONLY_NAMED, dir_fd=above)
     try:
-        os.chmod(f"/proc/self/fd/{fd}", 0o700)
+        if hasattr(os, "O_PATH"):
+            os.chmod(f"/proc/self/fd/{fd}", 0o700)  # a handle that needs no rights on the folder gives none by itself
+        else:
+            os.fchmod(fd, 0o700)
     finally:
         os.close(fd)
