@@ -77,9 +77,10 @@ def is_watched(path: str, home: str) -> bool:
     return os.path.relpath(path, home) not in OFTEN_REPLACED
 
 
-ROOTS_ALONE = {"/etc": 2, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
+ROOTS_ALONE = {"/etc": 2, "/sys/kernel": 1, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
 """Where root keeps what nobody else may read, and how deep to look."""
-MOST = 200
+MOST = 1000
+"""Each takes a mount and three words for bubblewrap, which takes nine thousand."""
 
 
 def system_secrets() -> list[str]:
