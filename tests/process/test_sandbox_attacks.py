@@ -159,6 +159,19 @@ async def test_git_cannot_be_told_that_its_configuration_is_elsewhere(box):
     assert subprocess.run(["git", "status", "-s"], cwd=repository, check=True, capture_output=True).stdout == b""
 
 
+async def test_what_one_sandbox_put_into_a_repository_stays_while_another_needs_it(box):
+    need("git")
+    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
+    one, other = box.mounts(), box.mounts()
+    for children in (one, other):
+        await box.bash(children, "true")
+    await one.aclose()
+    assert not other.is_stale()
+    assert (await box.bash(other, "echo x > .git/commondir")).exit_code == 1
+    await other.aclose()
+    assert not (box.workspace / ".git" / "commondir").exists()
+
+
 async def test_a_file_that_git_would_include_is_moved_away(box):
     need("git")
     subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = ["Placeholder", "Placeholders", "move_unwanted", "remove_unclaimed"]
 Placeholder = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
 MOST_KEPT = 100
+CLAIM_TRIES, CLAIM_PAUSE = 20, 0.002
 STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -26,9 +28,11 @@ class Placeholders:
     """Put there at once, and removed when nobody needs them any more."""
 
     def __init__(self, wanted: Sequence[Placeholder]) -> None:
+        # Claimed first: another sandbox that ends just now would else remove what we have seen to be there.
+        folders = sorted({os.path.dirname(path) for path, _ in wanted})
+        self._claims = [fd for folder in folders if (fd := claim(folder)) is not None]
         self.put = [one for one in wanted if is_put(one)]
         """Those that could be; where we cannot make anything, nobody inside can."""
-        self._claims = [claim(folder) for folder in sorted({os.path.dirname(path) for path, _ in self.put})]
 
     def remove(self) -> None:
         """Remove what is still as it was and what no other sandbox needs."""
@@ -66,11 +70,19 @@ def is_put(one: Placeholder) -> bool:
     return True
 
 
-def claim(folder: str) -> int:
+def claim(folder: str) -> int | None:
     """Say that we need something in a folder, as long as we hold this."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    with contextlib.suppress(OSError):  # whoever holds it for ever shall not stop us
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    for _ in range(CLAIM_TRIES):  # whoever removes something holds it for a moment; one for ever shall not stop us
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(CLAIM_PAUSE)
+        else:
+            break
     return fd
 
 

@@ -23,8 +23,10 @@ MOST_REPOSITORIES, DEEPEST = 64, 6
 """Of submodules and worktrees: each takes some mounts, of which there cannot be any number."""
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
-ITSELF = b".\n"
-"""In `commondir`: the repository's configuration and hooks are its own."""
+ITSELF, NOTHING = b".\n", b"# nothing\n"
+"""In `commondir`: the repository's configuration and hooks are its own. In `config.worktree`: nothing."""
+OURS = {"commondir": ITSELF, "config.worktree": NOTHING}
+"""Who finds one of these has found what another sandbox put there, and will remove when it ends."""
 
 
 def guard_repository(draft: Draft, root: str) -> None:
@@ -61,7 +63,7 @@ def guard_git_folder(draft: Draft, git: str) -> None:
     draft.guard(os.path.join(git, "config"), b"")
     special = os.path.join(git, "config.worktree")
     if os.path.lexists(special) or ("extensions", "worktreeconfig", "true") in settings:
-        draft.guard(special, b"")
+        draft.guard(special, NOTHING)
     common = os.path.join(git, "commondir")
     if os.path.lexists(common) or not is_odd(settings, git):
         draft.guard(common, ITSELF)
@@ -160,8 +162,11 @@ def entries_of(folder: str) -> list[str]:
 
 
 def is_missing(path: str) -> bool:
-    """Whether there is nothing, or only what a sandbox that was killed left in its place: an empty folder."""
+    """Whether there is nothing, or only what a sandbox put in its place: an empty folder, a file that says nothing."""
+    name = os.path.basename(path)
     try:
-        return not os.path.lexists(path) or (os.path.basename(path) == ".git" and not os.listdir(path))
+        if not os.path.lexists(path) or (name == ".git" and not os.listdir(path)):
+            return True
     except OSError:
         return False
+    return name in OURS and text_of(path) == OURS[name].decode()
