@@ -13,8 +13,9 @@ from support import PATIENCE, Signpost
 from toolyard.core.formats import export
 from toolyard.core.tool import CallContext, Plan, ToolResult
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
 from toolyard.kinds.shell_command import ShellCommandTool
+from toolyard.process.bash_program import find_bash
 from toolyard.process.child import Children
 from toolyard.process.environment import NON_INTERACTIVE
 from toolyard.process.limits import Limits

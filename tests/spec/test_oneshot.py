@@ -10,10 +10,11 @@ from support import is_alive
 from toolyard.core.events import CallStarted
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import ShellCommand
+from toolyard.process.bash_program import find_bash
 from toolyard.process.child import Children
 from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker

@@ -14,13 +14,14 @@ from toolyard.authoring.python_bench import python_source_at
 from toolyard.config.document import read_document
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
 from toolyard.kinds.manifest_command import CommandConditions
 from toolyard.plugins.bash_source import BashToolSource
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.spec import MANIFEST, ManifestFile
+from toolyard.process.bash_program import find_bash
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
 from toolyard.runtime.invoke import Invoker

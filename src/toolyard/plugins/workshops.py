@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
+from toolyard.process.bash_program import find_bash
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from toolyard.errors import ShellError
 from toolyard.shell.jobs import Job
-from toolyard.shell.session import BashSession, Reply
+from toolyard.shell.reply import Reply
+from toolyard.shell.session import BashSession
 
 __all__ = ["BashSession", "Job", "Reply", "ShellError"]
