@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from shell.console import SINCE_5_2, Console, Session, until
+from shell.console import SINCE_5_2, Console, Session
+from support import until
 from toolyard.shell import Reply
 from toolyard.shell.bash_process import BashProcess
 
