@@ -70,6 +70,11 @@ def write_tools(folder: Path, count: int, body: str | None = None) -> Path:
     return config
 
 
+def compiling_environment() -> dict[str, str]:
+    """Our variables, but Python may keep what it compiled, as it does of every package that was used once."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def resident_mib(pid: int | str = "self") -> float:
     """The memory a process holds now."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -13,7 +12,7 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from benchmarks.measure import TEMPLATE, Row, milliseconds
+from benchmarks.measure import TEMPLATE, Row, compiling_environment, milliseconds
 
 ROUNDS = 9
 LIBRARIES = (
@@ -57,7 +56,7 @@ async def rows() -> AsyncIterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         config, roots = write_plugins(folder)
-        environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
+        environment = compiling_environment() | {"XDG_CACHE_HOME": str(folder / "cache")}
         modules = ", ".join(f"python_{number}" for number in range(len(LIBRARIES)))
         ours = [sys.executable, "-c", OPEN, str(config), str(folder / "sessions")]
         alone = [sys.executable, "-c", IMPORT_ALONE.format(modules=modules), *roots]

@@ -7,21 +7,20 @@ import itertools
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
+
+from msgspec.structs import replace
 
 from toolyard.config.configuration import Configuration, builtin_names, read_configuration
 from toolyard.config.placeholders import Names
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
-from toolyard.core.formats import export
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import Sections
 from toolyard.plugins.loader import Loader
-from toolyard.plugins.standing import standings
 from toolyard.plugins.workshops import Caches, Workshops
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.audit import NdjsonAudit
@@ -122,7 +121,11 @@ class AgentApplication:
     ) -> list[ToolSpec] | list[JsonObject]:
         """What an agent has, as specs or in a wire format."""
         specs = [tool.spec for tool in self.tools(agent)]
-        return specs if format is None else list(export(specs, format).tools)
+        if format is None:
+            return specs
+        from toolyard.core.formats import export
+
+        return list(export(specs, format).tools)
 
     def tools(self, agent: str | None = None) -> Sequence[Tool]:
         """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first."""
@@ -130,6 +133,8 @@ class AgentApplication:
 
     def plugins(self, agent: str | None = None) -> list[Standing]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
+        from toolyard.plugins.standing import standings
+
         loaded = self._known()
         return list(standings(loaded.agent(agent).catalog, loaded.configuration.document))
 

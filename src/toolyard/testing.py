@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import inspect
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.core.events import OutputChunk
 from toolyard.core.tool import ToolCall
@@ -46,15 +47,14 @@ class NoAudit:
         """Nothing is held."""
 
 
-@dataclass(slots=True, kw_only=True)
-class PluginBench:
+class PluginBench(msgspec.Struct, kw_only=True):
     """A plugin that can be called."""
 
     plugins: Sequence[Plugin]
     problems: Sequence[ConfigProblem]
     config: JsonObject
     cwd: Path
-    events: list[Event] = field(default_factory=list)
+    events: list[Event] = msgspec.field(default_factory=list)
     """Everything that happened during calls."""
 
     @property

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from support import CommandLine
+from support import CommandLine, need_backend
 
 
 @pytest.fixture
@@ -103,3 +103,17 @@ def test_a_changed_line_is_named(used: CommandLine):
 def test_before_the_first_call_there_is_nothing_to_show_and_nothing_wrong(toolyard: CommandLine):
     assert toolyard("audit", "show").out == ""
     assert toolyard("audit", "verify").code == 0
+
+
+def test_a_wish_to_reach_a_host_has_a_row_of_its_own(toolyard: CommandLine):
+    need_backend("bubblewrap", "bubblewrap-pids")
+    toolyard.config(plugins=["shell:command"], sandbox={"hosts": ["allowed.test"]})
+    ask = r"exec 3<>/dev/tcp/127.0.0.1/${http_proxy##*:}; printf 'GET http://%s/ HTTP/1.1\r\n\r\n' $1 >&3; cat <&3"
+    for host in ("evil.test", "allowed.test"):  # of which the second is nowhere
+        toolyard("call", "shell", json.dumps({"command": ask.replace("$1", host)}))
+    rows = [line.split(maxsplit=4) for line in toolyard("audit", "show").out.splitlines() if " network " in line]
+    assert [row[3:] for row in rows] == [
+        ["denied", "evil.test:80 (it is not one of the hosts that are allowed)"],
+        ["denied", rows[1][4]],
+    ]
+    assert rows[1][4].startswith("allowed.test:80 (it cannot be found")

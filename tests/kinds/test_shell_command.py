@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from support import PATIENCE, Signpost
 from toolyard.core.formats import export

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 import toolyard
@@ -25,3 +28,18 @@ def test_importing_the_package_imports_nothing_else_of_it():
     code = "import sys, toolyard; print(sorted(name for name in sys.modules if name.startswith('toolyard.')))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("toolyard", "toolyard.plugins.contract", "toolyard.core.tool", "toolyard.core.events"),
+        *("toolyard.config.problems", "toolyard.permissions.verdict", "toolyard.permissions.approval"),
+    ],
+)
+def test_the_values_that_others_see_tell_how_they_are_made(module):
+    offered = importlib.import_module(module)
+    kinds = [kind for name in offered.__all__ if isinstance(kind := getattr(offered, name), msgspec.StructMeta)]
+    assert kinds
+    for kind in kinds:
+        assert [*inspect.signature(kind).parameters] == [*kind.__struct_fields__]

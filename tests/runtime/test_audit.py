@@ -26,7 +26,12 @@ CHAIN = ("seq", "prev", "hash")
 
 def make(folder, *, on_failure="continue", said=None, clock=lambda: NOON):
     said = [] if said is None else said
-    return NdjsonAudit(folder, policy=AuditPolicy(on_failure=on_failure), on_failure=said.append, clock=clock)
+    policy = AuditPolicy(on_failure=on_failure)
+    return NdjsonAudit(folder, policy=policy, on_failure=said.append, clock=lambda: nanoseconds(clock()))
+
+
+def nanoseconds(time: datetime) -> int:
+    return int(time.timestamp()) * 1_000_000_000 + time.microsecond * 1000
 
 
 def write(folder, *numbers, **options):
@@ -199,6 +204,34 @@ def test_a_writer_that_is_killed_between_a_line_and_its_head_costs_nothing(folde
     assert check_log(folder).broken is None
 
 
+def test_a_writer_that_is_killed_before_it_says_that_a_day_began_costs_nothing(folder):
+    write(folder, 1)
+    head = head_path(folder).read_bytes()
+    tomorrow = datetime(2026, 1, 3, tzinfo=UTC)
+    write(folder, 2, clock=lambda: tomorrow)
+    head_path(folder).write_bytes(head)
+    write(folder, 3, clock=lambda: tomorrow)
+    assert [line["n"] for line in records(folder)] == [1, 2, 3]
+    assert check_log(folder).broken is None
+
+
+def test_a_line_that_somebody_else_wrote_meanwhile_is_followed(folder):
+    first = make(folder)
+    first.write({"n": 1})
+    write(folder, 2)
+    first.write({"n": 3})
+    with day(folder).open("a") as log:
+        log.write('{"half')
+    first.write({"n": 4})
+    write(folder, 5, clock=lambda: datetime(2026, 1, 3, tzinfo=UTC))
+    first.write({"n": 6})
+    first.close()
+    found = [json.loads(line) for line in day(folder).read_text().splitlines() if line != '{"half']
+    assert [line.get("found", line.get("n")) for line in found] == [1, 2, 3, "torn or foreign lines", 4]
+    assert [json.loads(line)["n"] for line in day(folder, "2026-01-03").read_text().splitlines()] == [5, 6]
+    assert check_log(folder).broken is None
+
+
 def drop(*numbers):
     return lambda lines: [line for number, line in enumerate(lines, 1) if number not in numbers]
 
@@ -217,9 +250,7 @@ def forge(lines):
     """A line with a hash that fits itself."""
     from toolyard.runtime.audit_chain import Head, seal
 
-    lines.insert(
-        2, seal("", {"n": 9}, Head("2026-01-02", 0, 2, json.loads(lines[1])["hash"]), "2026-01-02")[0].decode()
-    )
+    lines.insert(2, seal("", {"n": 9}, Head("2026-01-02", 0, 2, json.loads(lines[1])["hash"]))[0].decode())
     return lines
 
 

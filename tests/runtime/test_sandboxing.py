@@ -216,3 +216,13 @@ async def test_a_tool_that_runs_elsewhere_is_recorded_as_kept_in_by_nothing(yard
         tool.confined = False
         await app.call_tool("probe", {})
     assert {line["sandbox"] for line in yard.audit()} == {"none"}
+
+
+async def test_other_processes_are_hidden_from_tools_where_that_is_wanted(yard):
+    need_backend("bubblewrap-pids")
+    yard.config("shell:command", sandbox={"hide_processes": True})
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        result = await app.call_tool("shell", {"command": "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"})
+    assert "pytest" not in result.data["stdout"]
+    assert "cat /proc" in result.data["stdout"]
+    assert {line["sandbox"] for line in yard.audit()} == {"bubblewrap-pids"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +42,7 @@ class Case(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     failure: Failure | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseOutcome:
+class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One case after its run; no differences means that it passed."""
 
     file: Path
@@ -58,8 +56,7 @@ class CaseOutcome:
         return not self.differences
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
     """A case with where it is written."""
 
     case: Case

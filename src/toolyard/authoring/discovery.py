@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.document import Document, read_document
 from toolyard.config.layers import mapping
@@ -29,8 +30,7 @@ SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "env", "target", "di
 MCP_CONFIGS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json", ".roo/mcp.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(msgspec.Struct, frozen=True, kw_only=True):
     """Something that tools could come from."""
 
     what: str

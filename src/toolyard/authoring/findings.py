@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "error", "from_problem", "warning"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An error breaks the contract; a warning is legal, but will hurt."""
 
     file: Path

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
+
+import msgspec
 
 __all__ = ["KINDS", "CannotCreate", "NewFile", "create_tool"]
 
@@ -21,8 +22,7 @@ KINDS = {
 """The kinds of tools that can be started, each with the module that knows its files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFile:
+class NewFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of a new tool, with its path from the tool's folder."""
 
     path: str
@@ -30,8 +30,7 @@ class NewFile:
     executable: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CannotCreate:
+class CannotCreate(msgspec.Struct, frozen=True, kw_only=True):
     """Why no tool was written."""
 
     message: str

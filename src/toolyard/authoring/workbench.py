@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.authoring.node_bench import node_at, node_source
 from toolyard.authoring.python_bench import python_source_at
@@ -37,8 +38,7 @@ __all__ = ["Workbench", "open_workbench"]
 SUFFIXES = (".bash", ".sh")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workbench:
+class Workbench(msgspec.Struct, frozen=True, kw_only=True):
     """What lies on the bench."""
 
     sources: Sequence[Source]

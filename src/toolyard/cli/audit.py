@@ -115,10 +115,16 @@ def show_records(records: Iterable[dict[str, Any]], as_json: bool) -> None:
 
 def row(record: dict[str, Any]) -> list[str]:
     """A line of the log for a person."""
+    if record.get("event") == "network":
+        place = f"{record.get('host')}:{record.get('port')} ({record.get('reason')})"
+        return [shown_time(record), "network", "ok" if record.get("decision") == "allow" else "denied", "", place]
     what = record.get("command") or " ".join(record.get("argv") or ()) or record.get("found") or ""
     duration = f"{record['ms']:.0f} ms" if "ms" in record else ""
-    time = str(record.get("time", ""))[:19].replace("T", " ")
-    return [time, str(record.get("tool", "-")), outcome(record), duration, str(what)]
+    return [shown_time(record), str(record.get("tool", "-")), outcome(record), duration, str(what)]
+
+
+def shown_time(record: dict[str, Any]) -> str:
+    return str(record.get("time", ""))[:19].replace("T", " ")
 
 
 def outcome(record: dict[str, Any]) -> str:

@@ -9,8 +9,9 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
@@ -49,8 +50,7 @@ INSTALLERS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at."""
 
     check: str
@@ -60,8 +60,7 @@ class Row:
     """What to type next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A program that something here needs."""
 
     check: str

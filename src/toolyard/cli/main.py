@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from toolyard import __version__
 
@@ -36,8 +36,7 @@ COMMANDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(msgspec.Struct, frozen=True, kw_only=True):
     """Where the global options point."""
 
     config: str | None

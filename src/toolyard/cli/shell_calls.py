@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.cli.call import OF_THE_TOOL, exit_code_of
 from toolyard.cli.render import show_note
@@ -28,8 +29,7 @@ AFTER_INTERRUPT = f"[[ $- == *e* ]] || (exit {INTERRUPTED})"
 """Runs once the interrupted command is over, and leaves `$?` as that did; a shell with `set -e` would end by it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where the session stands after its last command."""
 
     cwd: str

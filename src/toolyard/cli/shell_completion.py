@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,8 +22,7 @@ SPECIAL = re.compile(r"([\s!\"#$&'()*;<>?\[\\\]^`{|}~])")
 SPECIAL_IN_QUOTES = re.compile(r'(["$`\\])')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """Either what to insert, or the names to choose from."""
 
     insert: str = ""
@@ -42,8 +42,7 @@ class Vocabulary:
         self.words.update(name for names in DEFINED.findall(command) for name in names if name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class Word(msgspec.Struct, frozen=True, kw_only=True):
     """The last word of a line, without its quotes."""
 
     text: str

@@ -12,9 +12,10 @@ import shlex
 import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+
+import msgspec
 
 from toolyard.cli.main import exit_code_of
 from toolyard.cli.opening import DEFAULT_CONFIG
@@ -29,8 +30,7 @@ SAMPLE = "notes.txt"
 SAMPLE_TEXT = "bread\nmilk\neggs\nrye flour\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A command, and what must come of it."""
 
     about: str

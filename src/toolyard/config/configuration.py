@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,8 +35,7 @@ __all__ = ["Configuration", "builtin_names", "read_configuration", "resolve"]
 Section = TypeVar("Section", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """What a file says, and what is wrong with it."""
 
     document: Document
@@ -46,11 +44,11 @@ class Configuration:
     """The same after its placeholders."""
     written: Document | None = None
     """The file as it stands."""
-    policy: PluginPolicy = field(default_factory=PluginPolicy)
-    output: OutputSettings = field(default_factory=OutputSettings)
-    limits: ResourceLimits = field(default_factory=ResourceLimits)
-    audit: AuditPolicy = field(default_factory=AuditPolicy)
-    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    policy: PluginPolicy = msgspec.field(default_factory=PluginPolicy)
+    output: OutputSettings = msgspec.field(default_factory=OutputSettings)
+    limits: ResourceLimits = msgspec.field(default_factory=ResourceLimits)
+    audit: AuditPolicy = msgspec.field(default_factory=AuditPolicy)
+    sandbox: SandboxSettings = msgspec.field(default_factory=SandboxSettings)
     problems: tuple[ConfigProblem, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     """Keys that nobody knows, unless a tool that is loaded later asks for them."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from toolyard.config.origins import Origins
     from toolyard.core.tool import Json
 
-__all__ = ["Document", "Pointer", "read_document"]
+__all__ = ["Document", "Place", "Pointer", "read_document"]
 
 Pointer: TypeAlias = "tuple[str | int, ...]"
 """The way from the root to a value: keys and indices."""
@@ -29,8 +30,7 @@ CONSTANTS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)')
 BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])')
 
 
-@dataclass(slots=True)
-class Document:
+class Document(msgspec.Struct):
     """A parsed JSON file; positions are looked up only when there is a problem to show."""
 
     path: Path
@@ -38,10 +38,10 @@ class Document:
     value: Json
     origins: Origins | None = None
     """Where values were written that do not stand in the text where they stand in `value`."""
-    folder: str = field(init=False)
+    folder: str = ""
     """The folder that relative paths start at."""
-    _tree: Node | None = field(default=None, repr=False)
-    _lines: list[str] = field(default_factory=list, repr=False)
+    _tree: Node | None = None
+    _lines: list[str] = msgspec.field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.folder = os.path.dirname(os.path.abspath(self.path))
@@ -74,6 +74,17 @@ class Document:
             self._tree = root.named_children[0] if root.named_children else root
             self._lines = self.text.split("\n")
         return self._tree
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A value of a document, whose position is looked up when there is a problem to show."""
+
+    document: Document
+    pointer: Pointer
+
+    def position(self) -> Position:
+        """Where it is written."""
+        return self.document.position(self.pointer)
 
 
 def read_document(path: Path) -> Document | ConfigProblem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -25,8 +24,7 @@ WHOLE_FILE = STRUCTURE | set(SECTIONS) - {"output"}
 """Keys that only the top level has, for all agents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contribution:
+class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     """A value that some layer has, as it is written."""
 
     layer: str
@@ -36,8 +34,7 @@ class Contribution:
     verdict: Literal["won", "merged", "added", "overridden"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """A value and what became of everything that was said about it."""
 
     key: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.layers import mapping
 from toolyard.config.problems import ConfigProblem
@@ -25,8 +26,7 @@ CLOSENESS = 0.8
 """How alike a key must be to a known one to be taken for a slip; any other is a value that some tool may ask for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownKey:
+class UnknownKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key that does nothing, as far as the configuration itself can tell."""
 
     key: str

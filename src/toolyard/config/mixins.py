@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolyard.config.layers import mapping, merge_deep
 from toolyard.config.mixin_circles import in_order, references_in_circles

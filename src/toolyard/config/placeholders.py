@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 
@@ -21,8 +22,7 @@ ENV = re.compile(r"\$\{env:([^{}]*)\}")
 FILE = re.compile(r"\$\{file:(.*)\}", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class Names(msgspec.Struct, frozen=True, kw_only=True):
     """Where names are looked up, the first that has one wins."""
 
     config_env: Mapping[str, str]

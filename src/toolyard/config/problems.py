@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 __all__ = ["ConfigProblem", "Position", "sort_problems"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class Position(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A place in a file; lines and columns count from one, and may be unknown."""
 
     file: Path
     line: int | None = None
     column: int | None = None
-    via: tuple[str, ...] = field(default=(), compare=False)
+    via: tuple[str, ...] = ()
     """The names by which what stands there came to where it is used; many may come to one place."""
 
     def __str__(self) -> str:
-        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return ":".join(str(part) for part in self._place() if part is not None)
+
+    def __eq__(self, other: object) -> bool:
+        return self._place() == other._place() if isinstance(other, Position) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._place())
+
+    def _place(self) -> tuple[Path, int | None, int | None]:
+        return self.file, self.line, self.column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigProblem:
+class ConfigProblem(msgspec.Struct, frozen=True, kw_only=True):
     """Something a person should mend; never raised."""
 
     code: str

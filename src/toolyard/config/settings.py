@@ -128,6 +128,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
     network: Annotated[bool, Meta(description="Whether tools can reach any host.")] = False
     hosts: Annotated[list[str], Meta(description="Names that can be reached although the network is off.")] = []
     unix_sockets: Annotated[bool, Meta(description="Whether tools can reach sockets of other processes.")] = False
+    hide_processes: Annotated[bool, Meta(description="Whether tools see only their own processes.")] = False
     processes: Annotated[Count, Meta(description="How many processes there may be inside at a time.")] = 4096
     writable: Annotated[list[str], Meta(description="Further paths to write; relative to this file's folder.")] = []
     readable: Annotated[list[str], Meta(description="Paths to read that would be hidden otherwise.")] = []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.core.argument_parts import SchemaPart, facets_of
 
@@ -15,13 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["Defaults", "all_defaults"]
 
 
-@dataclass(slots=True)
-class Defaults:
+class Defaults(msgspec.Struct):
     """The defaults of an object's properties and of all below it; a recursive schema makes a ring of these."""
 
-    own: dict[str, Json] = field(default_factory=dict)
-    below: dict[str, list[Defaults]] = field(default_factory=dict)
-    items: list[Defaults] = field(default_factory=list)
+    own: dict[str, Json] = msgspec.field(default_factory=dict)
+    below: dict[str, list[Defaults]] = msgspec.field(default_factory=dict)
+    items: list[Defaults] = msgspec.field(default_factory=list)
 
     @classmethod
     def of(cls, part: SchemaPart, known: dict[int, Defaults]) -> Defaults:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections import deque
@@ -71,8 +72,7 @@ _SIZES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArgumentFault:
+class ArgumentFault(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong, and where; an empty path means the arguments as a whole."""
 
     path: str
@@ -83,8 +83,7 @@ class ArgumentFault:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadArguments:
+class BadArguments(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that keeps a call's arguments from fitting."""
 
     faults: tuple[ArgumentFault, ...]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ TYPE_NAMES: dict[type, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaPart:
+class SchemaPart(msgspec.Struct, frozen=True, kw_only=True):
     """A schema inside the schema, and from where its references are to be read."""
 
     schema: Json

@@ -6,8 +6,9 @@ What fits the shape surely fits the schema, and the validator need not be asked;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json
@@ -25,8 +26,7 @@ WORDS = frozenset({"title", "description", "default", "examples", "deprecated"})
 """Keywords that allow everything."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """Which properties there may be, and of which exact types."""
 
     types: Mapping[str, tuple[type, ...]]

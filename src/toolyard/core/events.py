@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import msgspec
 
-    from toolyard.core.tool import JsonObject, Stream, ToolResult
+from toolyard.core.tool import JsonObject, Stream, ToolResult
 
 __all__ = [
     "CallFinished",
@@ -25,8 +24,7 @@ __all__ = [
 Decision = Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(msgspec.Struct, frozen=True, kw_only=True):
     """A tool was found and its arguments fit; nothing has run yet."""
 
     call_id: str
@@ -34,24 +32,21 @@ class CallStarted:
     arguments: JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreviewReady:
+class PreviewReady(msgspec.Struct, frozen=True, kw_only=True):
     """What the call will do, in a line for a person; may be empty."""
 
     call_id: str
     preview: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionAsked:
+class PermissionAsked(msgspec.Struct, frozen=True, kw_only=True):
     """The rules leave this call to a person."""
 
     call_id: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionDecided:
+class PermissionDecided(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the call may happen, and which rule or answer said so."""
 
     call_id: str
@@ -59,8 +54,7 @@ class PermissionDecided:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputChunk:
+class OutputChunk(msgspec.Struct, frozen=True, kw_only=True):
     """Partial output while a tool runs."""
 
     call_id: str
@@ -68,8 +62,7 @@ class OutputChunk:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFinished:
+class CallFinished(msgspec.Struct, frozen=True, kw_only=True):
     """The one end of a call, whatever happened."""
 
     call_id: str

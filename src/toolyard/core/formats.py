@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.core.tool import JsonInput, TextInput
 
@@ -32,8 +34,7 @@ FormatProblemCode = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatProblem:
+class FormatProblem(msgspec.Struct, frozen=True, kw_only=True):
     """What a format does not take of a tool; when it is fatal, the tool is left out."""
 
     tool: str
@@ -44,8 +45,7 @@ class FormatProblem:
     fatal: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
     """The tools that a format can carry, in order, and all that stood in the way."""
 
     tools: tuple[JsonObject, ...]
@@ -90,8 +90,7 @@ def format_problems(spec: ToolSpec, format: WireFormat) -> tuple[FormatProblem, 
     return (*_name_problems(spec, format), *_description_problems(spec, format), *_input_problems(spec, format))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
+class _Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What the receiver of a format was seen to refuse, or says that it does."""
 
     receiver: str

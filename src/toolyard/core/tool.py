@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+import msgspec
 
 __all__ = [
     "CallContext",
@@ -31,34 +30,31 @@ __all__ = [
 Json: TypeAlias = Any
 """A JSON value. It is `Any` because that is what JSON is until a schema has been applied."""
 
-JsonObject: TypeAlias = "Mapping[str, Json]"
+JsonObject: TypeAlias = Mapping[str, Json]
 
 Failure = Literal["unknown_tool", "invalid_arguments", "denied", "exit_code", "timeout", "cancelled", "crash"]
 Stream = Literal["stdout", "stderr"]
 WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonInput:
+class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments are a JSON object that fits a JSON Schema."""
 
     schema: JsonObject
-    defaults: JsonObject = field(default_factory=dict)
+    defaults: JsonObject = msgspec.field(default_factory=dict)
     """Defaults of properties that the schema itself does not give."""
     verbatim: bool = False
     """Whether OpenAI's formats carry the schema exactly as it is, also where they would rather have a little more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextInput:
+class TextInput(msgspec.Struct, frozen=True, kw_only=True):
     """The argument is free text, optionally of a grammar; it travels as `{"input": text}`."""
 
     syntax: Literal["lark", "regex"] | None = None
     grammar: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hints:
+class Hints(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool says of itself; a claim, never a permission."""
 
     read_only: bool = False
@@ -66,20 +62,18 @@ class Hints:
     parallel: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSpec:
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """All that a model, a person or a wire format needs to know of a tool."""
 
     name: str
     description: str = ""
     input: JsonInput | TextInput
     timeout: float | None = None
-    native: Mapping[WireFormat, JsonObject] = field(default_factory=dict)
+    native: Mapping[WireFormat, JsonObject] = msgspec.field(default_factory=dict)
     hints: Hints = Hints()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call as it came in; `arguments` may be the JSON text that a model wrote."""
 
     id: str
@@ -87,8 +81,7 @@ class ToolCall:
     arguments: JsonObject | str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a call is about to do, in the terms in which permission and audit think."""
 
     arguments: JsonObject
@@ -100,8 +93,7 @@ class Plan:
     """Whatever the kind made of the arguments and wants to find again when it runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Truncation:
+class Truncation(msgspec.Struct, frozen=True, kw_only=True):
     """What was left out of a text, and where the whole is kept if it is."""
 
     omitted_bytes: int
@@ -109,8 +101,7 @@ class Truncation:
     kept_at: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallContext:
+class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """All that a tool may know of the world it is called in."""
 
     call_id: str
@@ -125,8 +116,7 @@ class CallContext:
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """The one answer to a call: text for the model, and how it came about."""
 
     text: str

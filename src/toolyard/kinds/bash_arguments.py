@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,16 +24,14 @@ PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 ESCAPED = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassedArguments:
+class PassedArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The words after the subcommand, and what standard input holds."""
 
     words: Sequence[str]
     stdin: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CannotPass:
+class CannotPass(msgspec.Struct, frozen=True, kw_only=True):
     """Why these arguments cannot be put on a command line."""
 
     reason: str
@@ -96,7 +93,11 @@ def missing_places(schema: BashSchema, arguments: JsonObject) -> list[str]:
 
 def as_word(value: Json) -> str:
     """A string as it is, anything else as JSON prints it."""
-    return value if isinstance(value, str) else encode_json(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return encode_json(value)
 
 
 def encode_json(value: Json) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +25,7 @@ __all__ = [
 ParameterForm = Literal["option", "flag", "arg"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentFault:
+class CommentFault(msgspec.Struct, frozen=True, kw_only=True):
     """One thing in the comments that cannot be part of a tool."""
 
     line: int
@@ -33,8 +33,7 @@ class CommentFault:
     hint: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentValue:
+class CommentValue(msgspec.Struct, frozen=True, kw_only=True):
     """What a value may be, and what it is when none is given; the functions are the script's own."""
 
     default: str | None = None
@@ -45,8 +44,7 @@ class CommentValue:
     """Whether a value must be among what `choice_function` prints."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentParameter:
+class CommentParameter(msgspec.Struct, frozen=True, kw_only=True):
     """One `@option`, `@flag` or `@arg`."""
 
     name: str
@@ -79,8 +77,7 @@ class CommentParameter:
         return self.form != "flag" and (self.multiple or self.takes_rest or (several and self.form == "option"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentVariable:
+class CommentVariable(msgspec.Struct, frozen=True, kw_only=True):
     """One `@env`: an environment variable that the script reads."""
 
     name: str
@@ -90,8 +87,7 @@ class CommentVariable:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentTool:
+class CommentTool(msgspec.Struct, frozen=True, kw_only=True):
     """All that the comments say, and how the script wants to be called."""
 
     description: str = ""
@@ -163,8 +159,7 @@ Parts: TypeAlias = "dict[str, str]"
 """Those of the named parts of a pattern that a text has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class Tag(msgspec.Struct, frozen=True, kw_only=True):
     """A comment line with a tag, and the text of the lines that go on with it."""
 
     line: int
@@ -177,16 +172,14 @@ class Tag:
         return f"{self.text}\n{self.more}".strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class Function(msgspec.Struct, frozen=True, kw_only=True):
     """The line that begins a function."""
 
     line: int
     name: str
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, kw_only=True):
     """What has been read of a script so far."""
 
     code: Sequence[tuple[int, str]]
@@ -194,13 +187,13 @@ class Reading:
     description: str = ""
     version: str = ""
     dotenv: str | None = None
-    required_tools: list[str] = field(default_factory=list)
-    parameters: list[CommentParameter] = field(default_factory=list)
-    env: dict[str, CommentVariable] = field(default_factory=dict)
-    commands: list[Tag] = field(default_factory=list)
+    required_tools: list[str] = msgspec.field(default_factory=list)
+    parameters: list[CommentParameter] = msgspec.field(default_factory=list)
+    env: dict[str, CommentVariable] = msgspec.field(default_factory=dict)
+    commands: list[Tag] = msgspec.field(default_factory=list)
     command_function: str | None = None
-    functions: set[str] = field(default_factory=set)
-    faults: list[CommentFault] = field(default_factory=list)
+    functions: set[str] = msgspec.field(default_factory=set)
+    faults: list[CommentFault] = msgspec.field(default_factory=list)
 
     def take(self, declaration: Tag | Function) -> None:
         if isinstance(declaration, Tag):

@@ -6,13 +6,12 @@ import hashlib
 import os
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from toolyard.errors import CannotStart
-from toolyard.kinds.bash_comments import CommentTool, has_comment_tags, parse_comments
-from toolyard.kinds.bash_comments_schema import parameters_schema
 from toolyard.kinds.bash_schema import BashSchema, SchemaFault, parse_schema
 from toolyard.process.child import ChildOutcome, ChildRequest
 
@@ -37,6 +36,8 @@ def content_key(file: str, source: bytes, shop: BashWorkshop) -> str:
 
 async def read_schema(file: str, source: bytes, shop: BashWorkshop) -> BashSchema | tuple[SchemaFault, ...]:
     """The schema of a file's content; a good one is remembered by its content."""
+    from toolyard.kinds.bash_comments import has_comment_tags
+
     text = source.decode("utf-8", "replace")
     if has_comment_tags(text) and not SCHEMA_SUBCOMMAND.search(text):
         read = schema_from_comments(file, text)
@@ -50,6 +51,9 @@ async def read_schema(file: str, source: bytes, shop: BashWorkshop) -> BashSchem
 
 def schema_from_comments(file: str, text: str) -> BashSchema | tuple[SchemaFault, ...]:
     """A file that declares itself in comments is named after its file."""
+    from toolyard.kinds.bash_comments import CommentTool, parse_comments
+    from toolyard.kinds.bash_comments_schema import parameters_schema
+
     parsed = parse_comments(text)
     if not isinstance(parsed, CommentTool):
         return tuple(

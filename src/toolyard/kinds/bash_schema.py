@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NoReturn, get_args
 
 import msgspec
 
-from toolyard.core.arguments import schema_fault
+from toolyard.core.argument_schema import schema_fault
 from toolyard.core.tool import Json  # noqa: TC001 - msgspec reads the annotations when the program runs
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ SchemaFaultCode = Literal[
 FUNCTION = ("tools", 0, "function")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaFault:
+class SchemaFault(msgspec.Struct, frozen=True, kw_only=True):
     """One way in which a tool file breaks its contract."""
 
     code: SchemaFaultCode

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_arguments import CannotPass, PassedArguments, as_word, checked, pass_arguments
-from toolyard.kinds.bash_comments import CommentTool, parse_comments
-from toolyard.kinds.bash_comments_program import COMMENT_ENVIRONMENT, program_argv
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
     from toolyard.core.tool import CallContext, Json, JsonObject
+    from toolyard.kinds.bash_comments import CommentTool
     from toolyard.kinds.bash_schema import BashSchema
     from toolyard.kinds.bash_workshop import BashWorkshop
 
@@ -164,12 +163,16 @@ class BashScriptTool:
         """The declarations in the file's comments, for a file that has no subcommands."""
         if self.schema.args_mode != "comments":
             return None
+        from toolyard.kinds.bash_comments import CommentTool, parse_comments
+
         parsed = parse_comments(self.source.decode("utf-8", "replace"))
         return parsed if isinstance(parsed, CommentTool) else None
 
     def _variables(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
         extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
         if self._comments:
+            from toolyard.kinds.bash_comments_program import COMMENT_ENVIRONMENT
+
             extra |= COMMENT_ENVIRONMENT
         if timed_out:
             extra |= {"AGENT_TOOL_TIMED_OUT": "1", "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._conditions.timeout:g}"}
@@ -212,6 +215,8 @@ class BashScriptTool:
 
 def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
     """A whole command line, since the script's own functions are called."""
+    from toolyard.kinds.bash_comments_program import program_argv
+
     return checked(program_argv(bash, Path(path), tool, arguments))
 
 

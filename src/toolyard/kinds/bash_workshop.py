@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.limits import NO_LIMITS
 
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["BashConditions", "BashWorkshop"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashConditions:
+class BashConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Under which conditions bash tools run; the same for every file of a configuration."""
 
     timeout: float = 60

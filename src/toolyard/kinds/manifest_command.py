@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
@@ -29,8 +30,7 @@ __all__ = ["CommandConditions", "ManifestCommandTool", "ManifestEntry"]
 ALWAYS_PASSED = ("PATH", "HOME")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestEntry:
+class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a manifest, after its check."""
 
     name: str
@@ -44,8 +44,7 @@ class ManifestEntry:
     """Names of variables that reach the program when they are set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandConditions:
+class CommandConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Under which conditions the commands of manifests run, and who runs them."""
 
     children: Children

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from toolyard.errors import CannotStart
@@ -15,8 +16,7 @@ __all__ = ["Program", "ProgramFault", "ProgramFaultCode", "explain_start", "prog
 ProgramFaultCode = Literal["manifest_program_outside", "manifest_program_missing", "manifest_program_not_executable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(msgspec.Struct, frozen=True, kw_only=True):
     """Where a program is, and where it has to be."""
 
     path: str
@@ -25,8 +25,7 @@ class Program:
     """The folder beside the manifest that it must be in, all links followed; None for one that was named absolutely."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramFault:
+class ProgramFault(msgspec.Struct, frozen=True, kw_only=True):
     """Why a program cannot be run."""
 
     code: ProgramFaultCode

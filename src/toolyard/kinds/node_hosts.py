@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from toolyard.kinds.host_link import Answer, Answered, HostLink, Lost
 from toolyard.kinds.node_workshop import host_request
@@ -25,8 +26,7 @@ PONG_PATIENCE = 10.0
 """How long a host with other calls under way may take to show that it still answers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedOut:
+class TimedOut(msgspec.Struct, frozen=True, kw_only=True):
     """No answer came in time."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,8 +43,7 @@ class NodeListing(msgspec.Struct, kw_only=True, frozen=True):
     tools: list[ListedTool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFault:
+class NodeFault(msgspec.Struct, frozen=True, kw_only=True):
     """Why a tool of a package, or all of them, cannot be used."""
 
     code: str

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.limits import Limits
@@ -26,8 +28,7 @@ PARENTS_CHANNEL = (b"NODE_CHANNEL_FD", b"NODE_CHANNEL_SERIALIZATION_MODE")
 """Where an application was itself started by Node: the descriptor is not for its tools."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, kw_only=True):
     """The program that runs tools."""
 
     path: str
@@ -35,13 +36,12 @@ class Node:
     """Changes when another Node takes its place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConditions:
+class NodeConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Under which conditions Node tools run; the same for every package of a configuration."""
 
     timeout: float = 60
     pass_env: Sequence[str] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = msgspec.field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,7 @@ class NodeWorkshop:
         object.__setattr__(self, "environment", ParentEnvironment(passed=self.conditions.pass_env))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredTool:
+class DeclaredTool(msgspec.Struct, frozen=True, kw_only=True):
     """Where a tool is in its package."""
 
     id: str
@@ -68,8 +67,7 @@ class DeclaredTool:
     export: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePackage:
+class NodePackage(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one package, ready to be run."""
 
     root: str

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+import msgspec
 
-    from toolyard.core.tool import JsonObject, Stream
+from toolyard.core.tool import JsonObject, Stream
 
 __all__ = ["ToolContext"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
+class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """The call: a tool gets it by a parameter that is annotated with this type."""
 
     call_id: str
@@ -28,7 +25,7 @@ class ToolContext:
     """The agent's effective configuration."""
     deadline: float | None = None
     """When the call must be over, on the clock of `time.monotonic`."""
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    cancelled: threading.Event = msgspec.field(default_factory=threading.Event)
     """Set when nobody waits for the answer any more; a tool that works long should look at it."""
     output: Callable[[Stream, str], None] | None = None
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +23,11 @@ ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
 NUMPY_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?::.*)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Docstring:
+class Docstring(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a docstring that a model should read."""
 
     description: str = ""
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def read_docstring(text: str | None) -> Docstring:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import shlex
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -30,8 +29,7 @@ __all__ = ["FunctionCallee", "PythonCallee", "PythonTool", "Work", "function_too
 log = logging.getLogger("toolyard.plugins")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(msgspec.Struct, frozen=True, kw_only=True):
     """A call of the author's code, ready to be made."""
 
     call: Callable[[], Any]

@@ -7,8 +7,9 @@ import contextvars
 import inspect
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
 
 from toolyard.errors import ToolStopped
 from toolyard.kinds.python_output import Outlet, routed
@@ -24,22 +25,19 @@ STRAY: set[asyncio.Task[Any]] = set()
 """Tasks that did not end when they were cancelled; held here, since the loop holds its tasks only weakly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(msgspec.Struct, frozen=True):
     """The code came to its end."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(msgspec.Struct, frozen=True):
     """The code raised, be it `SystemExit`."""
 
     error: BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfTime:
+class OutOfTime(msgspec.Struct, frozen=True):
     """The code did not end in time; it was told so."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -23,16 +22,14 @@ __all__ = ["Signature", "SignatureFault", "read_signature"]
 Kind = inspect._ParameterKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignatureFault:
+class SignatureFault(msgspec.Struct, frozen=True, kw_only=True):
     """Why a function cannot be a tool; said to its author."""
 
     message: str
     hint: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """What a function takes."""
 
     description: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
@@ -74,8 +75,7 @@ JOB_SCHEMA: JsonObject = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionConditions:
+class SessionConditions(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration says of a session."""
 
     timeout: float = TIMEOUT
@@ -83,7 +83,7 @@ class SessionConditions:
     max_jobs: int = MOST_JOBS
     tty: bool = False
     pass_env: tuple[str, ...] = ()
-    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    limits: Limits = Limits()
 
 
 class LiveSession:

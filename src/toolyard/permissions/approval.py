@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolyard.permissions.verdict import Answer
+import msgspec
+
+from toolyard.permissions.verdict import Answer, Judged, Offer
 from toolyard.shell.visible_text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from toolyard.permissions.verdict import Approver, Judged, Offer, PermissionRequest, Scope, Verdict
+    from toolyard.permissions.verdict import Approver, PermissionRequest, Scope, Verdict
 
 __all__ = ["ApprovalDesk", "Question", "ask", "question_for"]
 
 log = logging.getLogger("toolyard.permissions")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a person, or a program in their place, is asked. All text is safe to show: nothing hidden, no secrets."""
 
     id: str
@@ -80,8 +80,7 @@ async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, 
     return answer
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """A question without an answer."""
 
     question: Question

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.guards_find import find_commands
 from toolyard.permissions.programs import is_carrier, is_shell, names
@@ -28,14 +29,13 @@ QUICK = names("setsid nohup busybox toybox time builtin command exec chronic unb
 """Carriers whose command is their first operand."""
 
 
-@dataclass(slots=True)
-class Carried:
+class Carried(msgspec.Struct):
     """What is inside; `is_all` when nothing else can run."""
 
-    commands: list[tuple[Word, ...]] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    commands: list[tuple[Word, ...]] = msgspec.field(default_factory=list)
+    lines: list[str] = msgspec.field(default_factory=list)
     """Text that a shell reads."""
-    suspects: list[tuple[Word, ...]] = field(default_factory=list)
+    suspects: list[tuple[Word, ...]] = msgspec.field(default_factory=list)
     """Words that may be a command, or only arguments of one."""
     is_all: bool = False
 

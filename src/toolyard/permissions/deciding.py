@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.permissions.derive import derive_offers
 from toolyard.permissions.judge import judge_line
@@ -28,8 +30,7 @@ __all__ = ["Circumstances", "decide_line", "decide_request", "make_book"]
 DIFFERENT = "a second reader of the line does not see the same commands"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call would run."""
 
     tool: str

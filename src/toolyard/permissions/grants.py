@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -45,8 +44,7 @@ class GrantFile(msgspec.Struct, frozen=True, kw_only=True):
     grants: list[Grant]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the file says, or what is left of it."""
 
     grants: tuple[Grant, ...] = ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolyard.permissions.options import Concern
 from toolyard.permissions.programs import names

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.carriers import carried_by
 from toolyard.permissions.file_access import NETWORK_FILE, FileAccess
@@ -46,15 +47,14 @@ def judge_line(
     return Judge(book, tool, Place(reading, cwd, workspace, protected)).line(reading)
 
 
-@dataclass(slots=True)
-class Judge:
+class Judge(msgspec.Struct):
     """Judges the parts of one line."""
 
     book: RuleBook
     tool: str
     place: Place
     depth: int = 0
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[Rule] = msgspec.field(default_factory=list)
 
     def line(self, reading: Reading) -> LineVerdict:
         """All parts, and the strictest of their decisions."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.verdict import Judged
 from toolyard.shell.visible_text import escaped
@@ -20,8 +21,7 @@ __all__ = ["LineVerdict", "judged_as", "reason_for"]
 MOST_SHOWN = 200
 
 
-@dataclass(slots=True, kw_only=True)
-class LineVerdict:
+class LineVerdict(msgspec.Struct, kw_only=True):
     """What the rules say of a line."""
 
     decision: Decision

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Concern", "Given", "Options", "options"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concern:
+class Concern(msgspec.Struct, frozen=True, kw_only=True):
     """Why a command is more than its name says."""
 
     message: str
@@ -23,13 +23,12 @@ class Concern:
     """The file that it writes; with a rule that allows writing it, there is no concern."""
 
 
-@dataclass(slots=True)
-class Given:
+class Given(msgspec.Struct):
     """What a command line gives a program."""
 
-    options: list[tuple[str, Word | str | None]] = field(default_factory=list)
-    operands: list[Word] = field(default_factory=list)
-    concerns: list[Concern] = field(default_factory=list)
+    options: list[tuple[str, Word | str | None]] = msgspec.field(default_factory=list)
+    operands: list[Word] = msgspec.field(default_factory=list)
+    concerns: list[Concern] = msgspec.field(default_factory=list)
 
     def has(self, *names: str) -> bool:
         """Whether one of the options is given."""
@@ -40,8 +39,7 @@ class Given:
         return [value for name, value in self.options if name in names]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a program's manual says. Names are without dashes; those of one letter are short options."""
 
     flags: frozenset[str]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
 
 from toolyard.permissions.patterns import BadPattern
 
@@ -49,12 +50,11 @@ def is_inside(path: str, folder: str) -> bool:
 Rule = TypeVar("Rule")
 
 
-@dataclass(slots=True)
-class Node(Generic[Rule]):
-    names: dict[str, Node[Rule]] = field(default_factory=dict)
-    globs: list[tuple[re.Pattern[str], Node[Rule]]] = field(default_factory=list)
+class Node(msgspec.Struct, Generic[Rule]):
+    names: dict[str, Node[Rule]] = msgspec.field(default_factory=dict)
+    globs: list[tuple[re.Pattern[str], Node[Rule]]] = msgspec.field(default_factory=list)
     deep: Node[Rule] | None = None
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[Rule] = msgspec.field(default_factory=list)
 
 
 class PathIndex(Generic[Rule]):

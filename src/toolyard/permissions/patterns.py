@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,22 +21,19 @@ ANY_WORD = ".*"
 ORDINARY = re.compile(r"[\w.:@%+,/=^~-]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class BadPattern:
+class BadPattern(msgspec.Struct, frozen=True):
     """Why a text is no pattern."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(msgspec.Struct, frozen=True):
     """A word with `*` in it."""
 
     pattern: re.Pattern[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommandPattern:
+class CommandPattern(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Words to be met one by one; `rest` lets any number of others follow."""
 
     words: tuple[str | Glob, ...]
@@ -115,8 +113,7 @@ def quoted_token(value: str) -> str:
 Rule = TypeVar("Rule")
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[Rule]):
+class Found(msgspec.Struct, Generic[Rule], frozen=True):
     """A rule whose pattern fits; for certain, or depending on what bash makes of the words."""
 
     rule: Rule
@@ -124,14 +121,13 @@ class Found(Generic[Rule]):
     certain: bool
 
 
-@dataclass(slots=True)
-class Node(Generic[Rule]):
+class Node(msgspec.Struct, Generic[Rule]):
     """All patterns that begin alike."""
 
-    words: dict[str, Node[Rule]] = field(default_factory=dict)
-    globs: list[tuple[Glob, Node[Rule]]] = field(default_factory=list)
-    exact: list[tuple[Rule, CommandPattern]] = field(default_factory=list)
-    rest: list[tuple[Rule, CommandPattern]] = field(default_factory=list)
+    words: dict[str, Node[Rule]] = msgspec.field(default_factory=dict)
+    globs: list[tuple[Glob, Node[Rule]]] = msgspec.field(default_factory=list)
+    exact: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
+    rest: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
 
 
 class CommandIndex(Generic[Rule]):

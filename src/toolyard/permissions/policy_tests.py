@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -36,16 +35,14 @@ class PolicyCase(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadCase:
+class BadCase(msgspec.Struct, frozen=True, kw_only=True):
     """A line that is no case."""
 
     line: int
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseOutcome:
+class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a case."""
 
     case: PolicyCase

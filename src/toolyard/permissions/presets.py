@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 
@@ -35,11 +36,10 @@ TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PresetRules:
+class PresetRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a preset stands for."""
 
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[Rule] = msgspec.field(default_factory=list)
     trusts: bool = False
     otherwise: Decision = "ask"
     tools_otherwise: Decision = "ask"

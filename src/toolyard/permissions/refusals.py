@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.carriers import carried_by
 from toolyard.permissions.guards_git import git_subcommand
@@ -25,8 +26,7 @@ MOST = 32
 AT_A_COMMAND = re.compile(r"(?:^|[\s;&|(){}!`])(?:\S*/)?(sudo|doas|pkexec|su|sudoedit)(?=[\s;&|)<>]|$)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Against:
+class Against(msgspec.Struct, frozen=True, kw_only=True):
     """What speaks against a command, and how much."""
 
     decision: Decision
@@ -35,8 +35,7 @@ class Against:
     rule: Rule | None = None
 
 
-@dataclass(slots=True)
-class Inside:
+class Inside(msgspec.Struct):
     """A command with everything that it may run."""
 
     commands: list[Sequence[Word]]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.permissions.paths import parse_path_pattern
 from toolyard.permissions.patterns import BadPattern, CommandPattern, parse_pattern
@@ -19,8 +20,7 @@ __all__ = ["Origin", "Rule", "parse_rule"]
 KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reason"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Where a rule comes from; the line in a file is looked up only when it is shown."""
 
     label: str
@@ -35,8 +35,7 @@ class Origin:
         return str(self.document.position(self.pointer)) if self.document else self.label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule. Without any pattern it is about every call of its tool."""
 
     decision: Decision
@@ -48,7 +47,7 @@ class Rule:
     write: tuple[str, ...] | None = None
     read: tuple[str, ...] | None = None
     path: tuple[str, ...] | None = None
-    arguments: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
+    arguments: dict[str, tuple[str, ...] | str] = msgspec.field(default_factory=dict)
     """For each named argument a path pattern, or a text with `*`."""
     reason: str = ""
     confined: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -25,16 +24,15 @@ LISTS: tuple[Decision, ...] = ("allow", "ask", "deny")
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 
 
-@dataclass(slots=True, eq=False)
-class Section:
+class Section(msgspec.Struct, eq=False):
     """What the configuration says about an agent's calls."""
 
     is_configured: bool = False
     preset: Preset = "workspace"
     allowed_commands: list[str] | None = None
     ask_timeout: float = PermissionSettings().ask_timeout_seconds
-    rules: list[Rule] = field(default_factory=list)
-    problems: list[ConfigProblem] = field(default_factory=list)
+    rules: list[Rule] = msgspec.field(default_factory=list)
+    problems: list[ConfigProblem] = msgspec.field(default_factory=list)
 
     @property
     def broken(self) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.permissions.paths import PathIndex, is_inside, resolved
 from toolyard.permissions.verdict import Judged
@@ -26,8 +27,7 @@ PATH_ARGUMENTS = ("path", "file_path", "filePath", "file", "filename", "paths", 
 AGAINST: tuple[Decision, ...] = ("deny", "ask")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
     """A call of a tool, as far as rules look at it."""
 
     tool: str

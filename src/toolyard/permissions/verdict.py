@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
+import msgspec
 
-    from toolyard.core.events import Decision
-    from toolyard.core.tool import Json, Plan, ToolSpec
+from toolyard.core.events import Decision
+from toolyard.core.tool import Json, Plan, ToolSpec
 
 __all__ = [
     "AllowAll",
@@ -30,8 +29,7 @@ __all__ = [
 Scope = Literal["once", "session", "always"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionRequest:
+class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """All that a decision can rest on; a decision holds for exactly this call."""
 
     call_id: str
@@ -57,8 +55,7 @@ class PermissionRequest:
         return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a call: a command, a redirection, an assignment, a doubt about the line; and who decided it."""
 
     text: str
@@ -82,8 +79,7 @@ class Judged:
         return {name: getattr(self, name) for name in ("text", "kind", "decision", "reason", "rule", "where", "doubt")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that an answer for longer than once would keep, and the part of the call it comes from."""
 
     rule: Json
@@ -91,8 +87,7 @@ class Offer:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the rules say, and which of them said it."""
 
     decision: Decision
@@ -114,8 +109,7 @@ class Verdict:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a person, or whoever stands in for one, answered."""
 
     allowed: bool
@@ -162,11 +156,10 @@ class AllowAll:
         return ALLOWED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedAnswer:
+class FixedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Answers every question the same way."""
 
-    answer: Answer = field()
+    answer: Answer = msgspec.field()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:  # noqa: ARG002 - the interface
         """The one answer."""

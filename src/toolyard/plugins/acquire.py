@@ -10,12 +10,12 @@ import json
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from toolyard.plugins.file_tree import FileTree, copy_tree, digest_tree, inner_folder, look_through
-from toolyard.plugins.git_fetch import GitTree, fetch_tree, resolve_local
 from toolyard.plugins.git_reference import read_git_reference, remote_refusal
 from toolyard.plugins.plugin_cache import RECORD, PluginCache, fingerprint
 from toolyard.plugins.python_install import (
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.settings import PluginPolicy
     from toolyard.plugins.builders import Builders
+    from toolyard.plugins.git_fetch import GitTree
     from toolyard.plugins.git_reference import GitReference
     from toolyard.process.child import Children
 
@@ -44,8 +45,7 @@ LAYOUT = 1
 MOST_ATTEMPTS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     """The files of a repository, in the cache; never to be written to."""
 
     folder: Path
@@ -54,8 +54,7 @@ class Fetched:
     """What was done otherwise than one might expect."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
     """A Python project as it can be imported."""
 
     roots: Sequence[Path]
@@ -126,10 +125,14 @@ class Acquirer:
         return [sys.implementation.cache_tag, sys.platform, *chosen, can_build_here(project)]
 
     async def _resolve(self, reference: GitReference) -> str | None:
+        from toolyard.plugins.git_fetch import resolve_local
+
         async with self._cache.scratch() as work:
             return await resolve_local(reference, work, self._children, timeout=self.policy.install_timeout_seconds)
 
     async def _clone(self, reference: GitReference, folder: Path) -> dict[str, Any] | Refusal:
+        from toolyard.plugins.git_fetch import fetch_tree
+
         policy = self.policy
         found = await fetch_tree(
             reference,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.python_output import Outlet
@@ -24,8 +25,7 @@ __all__ = ["Author", "fitting_call"]
 log = logging.getLogger("toolyard.plugins")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
+class Author(msgspec.Struct, frozen=True, kw_only=True):
     """Whoever wrote a plugin, as the folders of his files and the time that he may take."""
 
     roots: tuple[str, ...]

@@ -16,8 +16,6 @@ from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_file import content_key, read_schema
 from toolyard.kinds.bash_schema import BashSchema, SchemaFault
 from toolyard.kinds.bash_script import BashScriptTool
-from toolyard.plugins.fault_lines import located
-from toolyard.plugins.script_text import ScriptText
 from toolyard.plugins.source import Plugin
 
 if TYPE_CHECKING:
@@ -140,6 +138,9 @@ class BashToolSource:
 
     def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
+        from toolyard.plugins.fault_lines import located
+        from toolyard.plugins.script_text import ScriptText
+
         script = ScriptText(self.file, source.decode("utf-8", "replace"))
         self._stamp, self.problems = stamp, [located(fault, script) for fault in faults]
         if self._tool and not self._snapshot:

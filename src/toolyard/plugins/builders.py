@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.process.child import Children
 
@@ -23,8 +25,7 @@ def downloads(cache: str) -> str:
     return os.path.join(cache, ".downloads")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Builders:
+class Builders(msgspec.Struct, frozen=True, kw_only=True):
     """Each run is in a sandbox of its own, which can write the folder it builds in and what installers share.
 
     In the sandbox of the tools it could write nothing; in one for all builds it could change plugins of others.

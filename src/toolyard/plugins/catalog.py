@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
 from toolyard.plugins.enablement import asks_each_time, decide
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Catalog", "Changes", "Registration", "Shadowed", "refresh_side_by_side"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class Registration(msgspec.Struct, frozen=True, kw_only=True):
     """A plugin, the source it comes from, and the entry of the configuration that named that."""
 
     plugin: Plugin
@@ -30,8 +30,7 @@ class Registration:
     pointer: Pointer | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shadowed:
+class Shadowed(msgspec.Struct, frozen=True, kw_only=True):
     """A plugin that lost its id, or a tool that lost its name, to an earlier registration."""
 
     what: Literal["plugin", "tool"]

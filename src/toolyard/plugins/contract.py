@@ -16,18 +16,15 @@ arguments it wants.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, overload
 
-from toolyard.core.tool import Hints, TextInput, ToolResult, ToolSpec
+import msgspec
+
+from toolyard.core.tool import Hints, JsonObject, TextInput, ToolResult, ToolSpec
 from toolyard.errors import ToolError, ToolStopped
 from toolyard.kinds.python_context import ToolContext
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from toolyard.core.tool import JsonObject
 
 __all__ = [
     "ApplicationPlugin",
@@ -51,14 +48,13 @@ MARK = "__toolyard_tool__"
 """The attribute by which a function is known as a tool."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOptions:
+class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What `@tool` says of a function beyond its signature and its docstring."""
 
     name: str | None = None
     description: str | None = None
     timeout: float | None = None
-    hints: Hints = field(default_factory=Hints)
+    hints: Hints = msgspec.field(default_factory=Hints)
     text: TextInput | None = None
     preview: Callable[..., Any] | None = None
     default_enabled: bool = True
@@ -213,8 +209,7 @@ class ApplicationPlugin(Protocol):
         """Something happened."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a person should mend, found while a request was made."""
 
     message: str
@@ -223,8 +218,7 @@ class Notice:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureContext:
+class FeatureContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a feature may know of the request that it takes part in."""
 
     agent: str
@@ -233,7 +227,7 @@ class FeatureContext:
     """The folder that relative paths of the configuration start at."""
     tags: Sequence[str] = ()
     models: Sequence[str] = ()
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[Notice] = msgspec.field(default_factory=list)
 
     def report(self, message: str, *, hint: str = "", file: str | None = None, line: int | None = None) -> None:
         """Say that something is wrong, and go on."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,8 +28,7 @@ __all__ = [
 HOOKS = ("is_enabled", "required_tags", "forbidden_tags", "tags")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a plugin is on."""
 
     on: bool
@@ -39,25 +39,23 @@ class Decision:
     """Whether the plugin was asked and failed to answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnablementRules:
+class EnablementRules(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration and the session say: for each plugin id where it is said."""
 
-    enabled: Mapping[str, Pointer] = field(default_factory=dict)
-    disabled: Mapping[str, Pointer] = field(default_factory=dict)
-    forced: Mapping[str, Pointer] = field(default_factory=dict)
+    enabled: Mapping[str, Pointer] = msgspec.field(default_factory=dict)
+    disabled: Mapping[str, Pointer] = msgspec.field(default_factory=dict)
+    forced: Mapping[str, Pointer] = msgspec.field(default_factory=dict)
     chosen: Collection[str] | None = None
     """The ids that the session's metadata names; None when it names none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a plugin is told when it is asked whether it is on."""
 
-    config: JsonObject = field(default_factory=dict)
+    config: JsonObject = msgspec.field(default_factory=dict)
     tags: Collection[str] = ()
     models: Sequence[str] = ()
-    context: JsonObject = field(default_factory=dict)
+    context: JsonObject = msgspec.field(default_factory=dict)
     provider: str = ""
     """The id of the provider plugin that the agent uses; the tags of others do not count."""
 

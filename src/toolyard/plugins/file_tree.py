@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.plugins.refusal import Refusal
 
@@ -25,8 +26,7 @@ MOST_FILES = 50_000
 PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, kw_only=True):
     """A file or a link, by its path inside the tree."""
 
     name: str
@@ -35,8 +35,7 @@ class Item:
     link: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileTree:
+class FileTree(msgspec.Struct, frozen=True, kw_only=True):
     """All items of a folder, in the order of their names."""
 
     root: str

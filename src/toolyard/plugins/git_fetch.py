@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 import shutil
-from dataclasses import dataclass
 from signal import SIGXFSZ
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.plugins.refusal import Refusal
 from toolyard.process.child import ChildRequest
@@ -63,8 +64,7 @@ SETTINGS = """[safe]
 Every folder is safe, since the configuration names it and what is in it will be run anyway."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitTree:
+class GitTree(msgspec.Struct, frozen=True, kw_only=True):
     """The files of a commit."""
 
     folder: Path

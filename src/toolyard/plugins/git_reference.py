@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.plugins.refusal import Refusal
 
@@ -25,8 +26,7 @@ USER = re.compile(r"(?!-)[A-Za-z0-9._~!$&'()*+,;=:%-]*")
 BAD_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|[./]$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitReference:
+class GitReference(msgspec.Struct, frozen=True, kw_only=True):
     """A repository and what to take of it, checked: nothing of it can be an option or a program to git."""
 
     url: str

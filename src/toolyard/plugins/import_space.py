@@ -18,7 +18,6 @@ import os
 import sys
 import threading
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder, SourceFileLoader
-from importlib.metadata import MetadataPathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -179,6 +178,8 @@ class SharedFinder:
         """What is installed for a plugin, to whoever asks for it by name."""
         if context.name is None:
             return ()
+        from importlib.metadata import MetadataPathFinder
+
         roots = [root for space in list(SPACES.values()) for root in space.roots]
         return MetadataPathFinder.find_distributions(MetadataPathFinder.Context(name=context.name, path=roots))
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.repository_spec import BashRepository, PythonClass, PythonRepository
-from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import (
     BashDirectory,
     BashFile,
@@ -42,8 +42,7 @@ __all__ = ["Listed", "Loader"]
 PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """A source, and the entry of the configuration that named it."""
 
     source: Source
@@ -182,6 +181,8 @@ class Loader:
                 return FetchedBashSource(key, checked(shops.bash), shops.python_for(config))
             case str():
                 return BashToolSource(key, checked(shops.bash))
+        from toolyard.plugins.shell_source import ShellSource
+
         return ShellSource(key, checked(shops.bash))
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:

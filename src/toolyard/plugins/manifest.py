@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.core.argument_faults import kind_of
-from toolyard.core.arguments import schema_fault
+from toolyard.core.argument_schema import schema_fault
 from toolyard.kinds.manifest_command import ManifestEntry
 from toolyard.kinds.manifest_program import Program
 from toolyard.plugins.manifest_rules import WrongPath, located_program, passed_name, quoted, without_repeats
@@ -36,8 +37,7 @@ FIELDS = ("name", "description", "schema", "command", "timeoutSec", "envPassthro
 EXAMPLE = '{"tools": [{"name": "get_time", "command": ["./tools/bin/get_time"]}]}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a manifest offers; nothing, when any of its entries is at fault."""
 
     entries: Sequence[ManifestEntry] = ()
@@ -49,8 +49,7 @@ class Manifest:
         return all(problem.severity == "warning" for problem in self.problems)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with an entry, and at which of its values."""
 
     code: ManifestFaultCode

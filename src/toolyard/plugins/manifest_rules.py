@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +20,7 @@ ESCAPED = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 """What stands after a backslash for characters that have a sign of their own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrongPath:
+class WrongPath(msgspec.Struct, frozen=True, kw_only=True):
     """Which rule a program's path breaks."""
 
     reason: str

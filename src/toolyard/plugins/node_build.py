@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.errors import ProcessError
@@ -65,7 +66,7 @@ def is_ready_as_it_is(facts: PackageFacts, policy: NodePolicy) -> bool:
 
 def ready_folder(reading: Reading, policy: NodePolicy, shop: NodeWorkshop) -> Path:
     """Where the package is, or will be, ready: another place for another content, policy or Node."""
-    decided = json.dumps({**dataclasses.asdict(policy), "cache": "", "allow_remote": None}, sort_keys=True)
+    decided = json.dumps({**msgspec.structs.asdict(policy), "cache": "", "allow_remote": None}, sort_keys=True)
     parts = (reading.fingerprint, decided, shop.node.identity)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", reading.facts.name).strip("-.")[:60] or "package"
@@ -87,8 +88,7 @@ async def make_ready(
     return problems or target
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Build:
+class Build(msgspec.Struct, frozen=True):
     """One package on its way to be ready."""
 
     reading: Reading
@@ -120,7 +120,7 @@ class Build:
             outcome = await self.builders.run(request, folder)
         except ProcessError:
             return manager
-        return dataclasses.replace(manager, version=outcome.stdout.text.strip())
+        return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: Step, folder: Path) -> ConfigProblem | None:
         """Run one command in the copy."""

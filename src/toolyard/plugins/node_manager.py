@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.builders import downloads
@@ -31,8 +32,7 @@ LOCK_FILES = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"))
 NPM_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePolicy:
+class NodePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What may be done to make a package ready, and where."""
 
     cache: str
@@ -51,8 +51,7 @@ class NodePolicy:
         return downloads(self.cache)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manager:
+class Manager(msgspec.Struct, frozen=True, kw_only=True):
     """A package manager, and how it is started."""
 
     name: str
@@ -61,8 +60,7 @@ class Manager:
     """Of yarn, whose first version takes other words than all later ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One command of the way to a package that is ready."""
 
     code: Literal["node_install", "node_build"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.document import Document, read_document
 from toolyard.config.problems import ConfigProblem, Position
@@ -26,8 +27,7 @@ TOOLS: Pointer = ("agent", "tools")
 EXAMPLE = '"agent": {"tools": [{"id": "my_tool", "entry": "index.js"}]}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageFacts:
+class PackageFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a package says of itself."""
 
     document: Document

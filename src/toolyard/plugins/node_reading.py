@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.plugins.folder_content import fingerprint, look_at, too_large
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "located", "look_now", "main_file", "nothing_there", "read"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """A package as it was seen."""
 
     spec: NodeFile | NodeFolder

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.kinds.node_hosts import NodeHosts
@@ -37,8 +38,7 @@ MANY_FILES = 500
 LOOK_AGAIN = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeShop:
+class NodeShop(msgspec.Struct, frozen=True, kw_only=True):
     """Where packages are made ready and run; equal shops do it alike."""
 
     workshop: NodeWorkshop

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.config.document import Document, read_document
+import msgspec
+
+from toolyard.config.document import Document, Place, read_document
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.plugins.descriptors import DESCRIPTOR
 
@@ -22,11 +23,10 @@ __all__ = ["PythonDescriptor", "read_python_descriptor"]
 KINDS = frozenset({"tool", "provider", "feature", "application"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonDescriptor:
+class PythonDescriptor(msgspec.Struct, frozen=True, kw_only=True):
     """A descriptor that was read and fits."""
 
-    entries: Sequence[tuple[str, Position]]
+    entries: Sequence[tuple[str, Place]]
     """The plugins, each with where it is named."""
     subdirectory: str | None = None
     kinds: Sequence[str] = ()
@@ -46,7 +46,7 @@ def read_python_descriptor(folder: str | Path) -> PythonDescriptor | list[Config
     if problems:
         return problems
     return PythonDescriptor(
-        entries=[(entry, document.position(("entries", index))) for index, entry in enumerate(value["entries"])],
+        entries=[(entry, Place(document, ("entries", index))) for index, entry in enumerate(value["entries"])],
         subdirectory=value.get("subdirectory"),
         kinds=value.get("kinds") or (),
         beside=[each["path"] for each in value.get("local_workspace_dependencies") or ()],

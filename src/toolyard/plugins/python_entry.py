@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.kinds.python_running import Returned
@@ -15,6 +16,7 @@ from toolyard.kinds.python_running import Returned
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from toolyard.config.document import Place
     from toolyard.config.problems import Position
     from toolyard.plugins.authored import Author
     from toolyard.plugins.import_space import ImportSpace
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["import_entries", "module_file"]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """A name that a module does not have."""
 
     module: str
@@ -38,7 +39,7 @@ class Missing:
 
 
 async def import_entries(
-    entries: Sequence[tuple[str, Position]], space: ImportSpace | None, author: Author
+    entries: Sequence[tuple[str, Place]], space: ImportSpace | None, author: Author
 ) -> tuple[list[tuple[str, Any]], list[ConfigProblem]]:
     """Import each entry by itself: one that exits, raises or hangs is a problem and does not stop the others."""
     targets: list[tuple[str, Any]] = []
@@ -48,7 +49,7 @@ async def import_entries(
         if not isinstance(outcome, Returned):
             problems.append(author.problem(outcome, f"importing '{entry}'", code="plugin_import"))
         elif isinstance(outcome.value, Missing):
-            problems.append(outcome.value.at(entry, where))
+            problems.append(outcome.value.at(entry, where.position()))
         else:
             targets.append((entry, outcome.value))
     return targets, problems

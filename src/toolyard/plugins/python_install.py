@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from toolyard.plugins.refusal import Refusal
 from toolyard.process.child import ChildRequest
@@ -29,8 +30,7 @@ REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 RUN_FROM = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('pip', run_name='__main__')"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installer:
+class Installer(msgspec.Struct, frozen=True, kw_only=True):
     """A program that installs."""
 
     name: Literal["uv", "pip"]
@@ -43,8 +43,7 @@ class Installer:
         return Installer(name=self.name, argv=(sys.executable, "-c", RUN_FROM, str(folder), "install"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
+class Installation(msgspec.Struct, frozen=True, kw_only=True):
     """What to install where; the projects are folders of ours, which building may write to."""
 
     projects: Sequence[Path]
@@ -156,10 +155,10 @@ def is_installed(name: str) -> bool:
 
 
 def read_pyproject(folder: str | Path) -> dict[str, Any]:
-    import tomllib
-
     try:
         with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
+            import tomllib
+
             return tomllib.load(file)
     except (OSError, ValueError):
         return {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.plugins.acquire import import_roots
@@ -20,16 +21,16 @@ from toolyard.plugins.repository_spec import PythonClass, PythonRepository
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.config.document import Place
     from toolyard.plugins.python_workshop import PythonWorkshop
 
 __all__ = ["Located", "locate"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
+class Located(msgspec.Struct, frozen=True, kw_only=True):
     """Plugins that can be imported."""
 
-    entries: Sequence[tuple[str, Position]]
+    entries: Sequence[tuple[str, Place]]
     roots: tuple[str, ...] = ()
     """The folders to import from; none for what Python finds by itself."""
     kinds: Sequence[str] = ()
@@ -44,19 +45,18 @@ class Located:
     notes: Sequence[ConfigProblem] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A folder with plugins, as its descriptor describes it."""
 
     folder: str
-    entries: Sequence[tuple[str, Position]]
+    entries: Sequence[tuple[str, Place]]
     kinds: Sequence[str]
     beside: tuple[str, ...]
     descriptor: str
 
 
 async def locate(
-    spec: PythonClass | PythonRepository, shop: PythonWorkshop, config_folder: str, where: Position
+    spec: PythonClass | PythonRepository, shop: PythonWorkshop, config_folder: str, where: Place
 ) -> Located | list[ConfigProblem]:
     """Find what a reference means; whatever is in the way is a problem."""
     match spec:
@@ -70,7 +70,7 @@ async def locate(
             return await locate_folder(spec, str(path), shop, where)
 
 
-def locate_dotted(name: str, config_folder: str, where: Position) -> Located | list[ConfigProblem]:
+def locate_dotted(name: str, config_folder: str, where: Place) -> Located | list[ConfigProblem]:
     """What Python finds by itself, or else beside the configuration."""
     top = name.partition(".")[0]
     try:
@@ -91,10 +91,10 @@ def locate_dotted(name: str, config_folder: str, where: Position) -> Located | l
         )
     message = f"there is no module '{top}' for '{name}'"
     hint = 'install its package beside toolyard, put it beside the configuration, or load its folder with "path:…"'
-    return [ConfigProblem(code="plugin_entry", message=message, hint=hint, where=where)]
+    return [ConfigProblem(code="plugin_entry", message=message, hint=hint, where=where.position())]
 
 
-def locate_file(path: str, entry: str | None, where: Position) -> Located | list[ConfigProblem]:
+def locate_file(path: str, entry: str | None, where: Place) -> Located | list[ConfigProblem]:
     """A single file is used where it is, with the modules beside it."""
     if not os.path.isfile(path):
         return [missing(f"there is no file {path}", where)]
@@ -114,20 +114,20 @@ def locate_file(path: str, entry: str | None, where: Position) -> Located | list
 
 
 async def locate_git(
-    spec: PythonRepository, git: GitReference, shop: PythonWorkshop, where: Position
+    spec: PythonRepository, git: GitReference, shop: PythonWorkshop, where: Place
 ) -> Located | list[ConfigProblem]:
     fetched = await shop.acquirer.fetch(git)
     if isinstance(fetched, Refusal):
-        return [fetched.at(where)]
+        return [fetched.at(where.position())]
     project = read_project(str(fetched.folder), spec, where, inside=True)
     if isinstance(project, list):
         return project
-    notes = [note.at(where) for note in fetched.notes]
+    notes = [note.at(where.position()) for note in fetched.notes]
     return await install(project, shop, where, notes, name=os.path.basename(git.shown).removesuffix(".git"))
 
 
 async def locate_folder(
-    spec: PythonRepository, path: str, shop: PythonWorkshop, where: Position
+    spec: PythonRepository, path: str, shop: PythonWorkshop, where: Place
 ) -> Located | list[ConfigProblem]:
     project = read_project(path, spec, where, inside=False)
     if isinstance(project, list):
@@ -147,12 +147,12 @@ async def locate_folder(
 
 
 async def install(
-    project: Project, shop: PythonWorkshop, where: Position, notes: Sequence[ConfigProblem], *, name: str
+    project: Project, shop: PythonWorkshop, where: Place, notes: Sequence[ConfigProblem], *, name: str
 ) -> Located | list[ConfigProblem]:
     beside = [Path(folder) for folder in project.beside]
     installed = await shop.acquirer.install(Path(project.folder), name=name, beside=beside)
     if isinstance(installed, Refusal):
-        return [installed.at(where)]
+        return [installed.at(where.position())]
     return Located(
         entries=project.entries,
         roots=tuple(str(root) for root in installed.roots),
@@ -160,17 +160,17 @@ async def install(
         originals=(project.folder, os.path.join(project.folder, "src"), *project.beside),
         followed=tuple(dict.fromkeys((project.folder, project.descriptor, *project.beside))),
         file=Path(project.descriptor),
-        notes=[*notes, *(note.at(where) for note in installed.notes)],
+        notes=[*notes, *(note.at(where.position()) for note in installed.notes)],
     )
 
 
-def read_project(top: str, spec: PythonRepository, where: Position, *, inside: bool) -> Project | list[ConfigProblem]:
+def read_project(top: str, spec: PythonRepository, where: Place, *, inside: bool) -> Project | list[ConfigProblem]:
     """The project of a tree and its entries; with `inside` nothing that it names may be elsewhere."""
     if not os.path.isdir(top):
         return [missing(f"there is no folder {top}", where)]
     chosen = inner_folder(top, spec.subdirectory)
     if isinstance(chosen, Refusal):
-        return [chosen.at(where)]
+        return [chosen.at(where.position())]
     place = chosen if os.path.exists(os.path.join(chosen, DESCRIPTOR)) else os.path.realpath(top)
     descriptor = read_python_descriptor(place)
     if isinstance(descriptor, list) and spec.entry is None:
@@ -208,9 +208,9 @@ def wrong_beside(beside: Sequence[str], top: str | None, place: str) -> list[Con
     ]
 
 
-def missing(message: str, where: Position) -> ConfigProblem:
+def missing(message: str, where: Place) -> ConfigProblem:
     hint = "relative paths start at the folder of the configuration file"
-    return ConfigProblem(code="plugin_missing", message=message, hint=hint, where=where)
+    return ConfigProblem(code="plugin_missing", message=message, hint=hint, where=where.position())
 
 
 def file_at(path: str) -> Position:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.python_function import function_tool
@@ -35,8 +36,7 @@ KINDS: dict[PluginKind, Callable[[Any], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
+class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     """What came of an entry."""
 
     plugins: Sequence[Plugin] = ()

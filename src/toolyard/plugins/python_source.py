@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec.structs import replace
+
+from toolyard.config.document import Place
 from toolyard.plugins.authored import Author
 from toolyard.plugins.closing import close_plugin
 from toolyard.plugins.git_reference import GitReference
@@ -29,8 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["PythonSource"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """One version of the author's code."""
 
     version: Hashable
@@ -42,8 +44,7 @@ class Imported:
     problems: Sequence[ConfigProblem]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
     """The plugins of a version for a configuration."""
 
     code: Imported
@@ -111,7 +112,7 @@ class PythonSource:
         async with self._loading:
             if self.is_current():
                 return
-            where = self.shop.document.position(self.key.pointer)
+            where = Place(self.shop.document, self.key.pointer)
             located = await locate(self.key, self.shop, self.shop.document.folder, where)
             if isinstance(located, list):
                 self._followed = self._followed or self._own_path()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Refusal"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """What was not done, and what to do about it; as a warning, what was done otherwise."""
 
     code: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from toolyard.config.document import read_document
 from toolyard.config.problems import ConfigProblem
@@ -17,38 +18,47 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = ["BashRepository", "PythonClass", "PythonRepository", "RepositorySpec", "parse_repository"]
+__all__ = ["BashRepository", "PythonClass", "PythonRepository", "Reference", "RepositorySpec", "parse_repository"]
 
 DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 KEYS = ("path", "git", "ref", "subdirectory", "entry")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonClass:
+class Reference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Something that an entry of `plugins` refers to; equal if it is the same, wherever it is written."""
+
+    pointer: Pointer
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._meant() == other._meant()
+
+    def __hash__(self) -> int:
+        return hash(self._meant())
+
+    def _meant(self) -> tuple[object, ...]:
+        return (type(self), *(getattr(self, name) for name in self.__struct_fields__ if name != "pointer"))
+
+
+class PythonClass(Reference, frozen=True, kw_only=True):
     """A class or function that can be imported, by its dotted name."""
 
     name: str
-    pointer: Pointer = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonRepository:
+class PythonRepository(Reference, frozen=True, kw_only=True):
     """A folder, a file or a git repository with Python plugins."""
 
     origin: str | GitReference
     subdirectory: str | None = None
     entry: str | None = None
     """The one plugin that is meant, instead of those that the descriptor lists."""
-    pointer: Pointer = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashRepository:
+class BashRepository(Reference, frozen=True, kw_only=True):
     """A git repository whose `agent_plugin.json` lists bash tool files."""
 
     git: GitReference
     subdirectory: str | None = None
-    pointer: Pointer = field(compare=False)
 
 
 RepositorySpec: TypeAlias = PythonClass | PythonRepository | BashRepository

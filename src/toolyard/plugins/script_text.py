@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.config.document import Document, parse_document
 from toolyard.config.problems import ConfigProblem, Position
@@ -25,8 +27,7 @@ HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\
 QUOTED_OBJECT = re.compile(r"'(\s*\{[^']*\}\s*)'")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a file, and the line on which it begins."""
 
     line: int

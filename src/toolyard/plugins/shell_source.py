@@ -70,7 +70,7 @@ class ShellSource:
         options, given = spec.options, self.workshop.conditions
         limits = given.limits.replaced_by(Limits(**structs.asdict(options.limits)))
         if isinstance(options, CommandOptions):
-            return [ShellCommandTool(replace(self.workshop, conditions=replace(given, limits=limits)))]
+            return [ShellCommandTool(replace(self.workshop, conditions=structs.replace(given, limits=limits)))]
         conditions = SessionConditions(
             timeout=options.timeout_seconds,
             on_timeout=options.on_timeout,

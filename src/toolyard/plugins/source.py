@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Plugin", "Source"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
+class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     """One plugin as catalogue and enablement see it: the thing with an id that is on or off."""
 
     id: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import ResourceLimits
-from toolyard.plugins.repository_spec import RepositorySpec, parse_repository
+from toolyard.plugins.repository_spec import Reference, RepositorySpec, parse_repository
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
@@ -35,16 +34,14 @@ __all__ = [
 MANIFEST = "tools.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashFile:
+class BashFile(msgspec.Struct, frozen=True, kw_only=True):
     """One bash tool file."""
 
     file: str
     pointer: Pointer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashDirectory:
+class BashDirectory(msgspec.Struct, frozen=True, kw_only=True):
     """A folder whose `agent_plugin.json` lists bash tool files."""
 
     folder: str
@@ -71,44 +68,35 @@ class CommandOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Instead of the general ones, as far as it says something."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShellCommand:
+class ShellCommand(Reference, frozen=True, kw_only=True):
     """The one-shot shell: the tool `shell`."""
 
     word: ClassVar[str] = "shell:command"
-    options: CommandOptions = field(default_factory=CommandOptions)
-    pointer: Pointer = field(compare=False)
+    options: CommandOptions = CommandOptions()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShellSession:
+class ShellSession(Reference, frozen=True, kw_only=True):
     """A live bash session: the tools `bash` and `bash_job`."""
 
     word: ClassVar[str] = "shell:session"
     options: SessionOptions
-    pointer: Pointer = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestFile:
+class ManifestFile(Reference, frozen=True, kw_only=True):
     """A `tools.json` manifest."""
 
     path: str
-    pointer: Pointer = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFile:
+class NodeFile(Reference, frozen=True, kw_only=True):
     """One JavaScript module that stands alone."""
 
     file: str
     id: str | None = None
     export: str | None = None
-    pointer: Pointer = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFolder:
+class NodeFolder(Reference, frozen=True, kw_only=True):
     """A folder with a Node package."""
 
     folder: str
@@ -116,11 +104,9 @@ class NodeFolder:
     """Only this one of its tools, or the name of the one that `entry` is."""
     entry: str | None = None
     export: str | None = None
-    pointer: Pointer = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeGit:
+class NodeGit(Reference, frozen=True, kw_only=True):
     """A repository with a Node package."""
 
     git: str
@@ -129,7 +115,6 @@ class NodeGit:
     id: str | None = None
     entry: str | None = None
     export: str | None = None
-    pointer: Pointer = field(compare=False)
 
 
 PluginSpec: TypeAlias = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.core.tool import TextInput
@@ -32,8 +33,7 @@ ALIASES = {
 """Other names by which authors ask for the same."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(msgspec.Struct, frozen=True, kw_only=True):
     """What `init` and `prepare` made of a configuration."""
 
     config: JsonObject

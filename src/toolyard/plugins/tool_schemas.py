@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolyard.core.arguments import schema_fault
+from toolyard.core.argument_schema import schema_fault
 from toolyard.core.tool import JsonInput, TextInput, ToolSpec
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import structs
 
 from toolyard.kinds.bash_schema_cache import SchemaCache
@@ -32,8 +33,7 @@ __all__ = ["Caches", "Crews", "Workshops"]
 BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crews:
+class Crews(msgspec.Struct, frozen=True, kw_only=True):
     """Who runs processes."""
 
     tools: Children

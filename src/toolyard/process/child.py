@@ -7,11 +7,12 @@ import contextlib
 import errno
 import os
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from toolyard.errors import CannotStart, ProcessError
-from toolyard.process.child_streams import open_streams, start_reading
+from toolyard.process.child_streams import Unheard, open_streams
 from toolyard.process.environment import as_bytes
 from toolyard.process.keeper_link import KeeperLink
 from toolyard.process.limits import NO_LIMITS, Limits
@@ -33,15 +34,14 @@ ANSWER_PATIENCE = 5.0
 """How long the keeper may take beyond the grace; only a stopped or broken keeper takes longer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildRequest:
+class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to run and under which conditions."""
 
     argv: Sequence[str]
     """The first is the absolute path of the program."""
     cwd: str | Path
     env: Mapping[bytes, bytes]
-    extra_env: Mapping[str, str] = field(default_factory=dict)
+    extra_env: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Variables of this child alone, beside `env`, which may be the same object for many."""
     stdin: bytes | None = None
     """All that standard input holds; None means that it is at its end."""
@@ -55,8 +55,7 @@ class ChildRequest:
     """Which streams `on_output` hears."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildOutcome:
+class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended and what it printed."""
 
     exit_code: int
@@ -66,7 +65,7 @@ class ChildOutcome:
     stdout: Captured
     stderr: Captured
     duration: float
-    left: Sequence[int] = field(default=())
+    left: Sequence[int] = ()
     """Processes that could not be killed; empty but for ones the kernel itself holds."""
 
 
@@ -75,6 +74,7 @@ class Children:
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._keeper = KeeperLink(sandbox)
+        self._unheard = Unheard()
 
     @property
     def keeper_pid(self) -> int | None:
@@ -125,15 +125,13 @@ class Children:
         started = time.monotonic()
         argv, cwd, extra_env = encode_words(request.argv, request.cwd, request.extra_env)
         fds, stdout, stderr = open_streams(request)
-        reading = None
         try:
             limits = request.limits.as_rlimits()
             spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
-            reading = start_reading(stdout, stderr)
+            self._unheard.add(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
-            if reading:
-                reading.cancel()
+            self._unheard.leave(stdout, stderr)
             try:
                 captured_stdout = stdout.finish()
             finally:

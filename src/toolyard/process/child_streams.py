@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolyard.process.child import ChildRequest
     from toolyard.process.output import Captured
 
-__all__ = ["Printed", "open_streams", "start_reading"]
+__all__ = ["Printed", "Unheard", "open_streams"]
 
 READ_AFTER = 0.012
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
@@ -82,22 +82,37 @@ class Printed:
         return captured
 
 
-def start_reading(*readers: Printed) -> asyncio.TimerHandle | None:
-    """Read at once where somebody listens, else as soon as the child has lived a little.
+class Unheard:
+    """Pipes that are read at once where somebody listens, else as soon as their children have lived a little.
 
     Most children end within milliseconds and print less than a pipe holds; what those print is read once, at their end,
-    which saves a good part of what a call costs.
+    which saves a good part of what a call costs. One timer serves all that begin before it is due.
     """
-    waiting = [reader for reader in readers if not reader.is_heard]
-    for reader in readers:
-        if reader.is_heard:
-            reader.start()
 
-    def start_waiting() -> None:
-        for reader in waiting:
-            reader.start()
+    def __init__(self) -> None:
+        self._waiting: set[Printed] = set()
+        self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
 
-    return asyncio.get_running_loop().call_later(READ_AFTER, start_waiting) if waiting else None
+    def add(self, *readers: Printed) -> None:
+        """Read these now or soon."""
+        for reader in readers:
+            if reader.is_heard:
+                reader.start()
+            else:
+                self._waiting.add(reader)
+        loop = asyncio.get_running_loop()
+        if self._waiting and (self._timer is None or self._timer[0] is not loop):
+            self._timer = (loop, loop.call_later(READ_AFTER, self._start))
+
+    def leave(self, *readers: Printed) -> None:
+        """These have ended."""
+        self._waiting.difference_update(readers)
+
+    def _start(self) -> None:
+        self._timer = None
+        for reader in self._waiting:
+            reader.start()
+        self._waiting.clear()
 
 
 def open_stdin(data: bytes) -> int:

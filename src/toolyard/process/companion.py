@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from toolyard.errors import CannotStart, ProcessError
 from toolyard.process.child import ANSWER_PATIENCE, encode_words, read_wait_status
@@ -28,16 +29,15 @@ LONGEST_LINE = 64 << 20
 """A line that is longer is no message, and is not waited for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompanionRequest:
+class CompanionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to run and under which conditions."""
 
     argv: Sequence[str]
     """The first is the absolute path of the program."""
     cwd: str | Path
     env: Mapping[bytes, bytes]
-    extra_env: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    extra_env: Mapping[str, str] = msgspec.field(default_factory=dict)
+    limits: Limits = msgspec.field(default_factory=Limits)
     private: bool = False
     """Whether lines travel by the descriptors 3 (in) and 4 (out), so that nothing it or its children print is in them.
 
@@ -45,8 +45,7 @@ class CompanionRequest:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompanionEnd:
+class CompanionEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended, with nothing of its tree left."""
 
     exit_code: int | None = None

@@ -10,8 +10,9 @@ import signal
 import socket
 import subprocess
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.keeper_start import begin_keeper, enter
@@ -29,12 +30,11 @@ __all__ = ["Ended", "Home", "KeeperLink", "Spawned"]
 CLOSE_PATIENCE = 10.0
 TERMINAL = -1
 """For the keeper: the descriptor of this number is the terminal of a shell."""
-MOST_FDS = 16
+ROOM_FOR_FDS = socket.CMSG_SPACE(16 * array.array("i").itemsize)
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class Home(msgspec.Struct, frozen=True, kw_only=True):
     """What makes a child a shell that lasts: what it leaves running goes on until its tree is killed."""
 
     terminal: bytes
@@ -49,8 +49,7 @@ class Home:
     """Hears its wait status; what it left may still run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a child ended, with nothing of its tree left (or the pids of what could not be killed)."""
 
     pid: int
@@ -355,12 +354,13 @@ class Connection:
 
     def _receive(self) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(self._channel, 1 << 16, MOST_FDS)
+            data, ancillary, _, _ = self._channel.recvmsg(1 << 16, ROOM_FOR_FDS)
         except BlockingIOError:
             return
         except OSError:
-            data, fds = b"", []
-        self._fds += fds
+            data, ancillary = b"", []
+        for _, _, rights in ancillary:  # nothing else is ever sent along
+            self._fds += array.array("i", rights)
         if not data:
             self._on_lost(self)
             return
@@ -415,5 +415,7 @@ def cannot_start(errno: int, what: str) -> CannotStart:
 def close_all(fds: Iterable[int]) -> None:
     """Close descriptors that may be closed already."""
     for fd in fds:
-        with contextlib.suppress(OSError):
+        try:  # noqa: SIM105 - done for every call, and a context manager costs more than the closing
             os.close(fd)
+        except OSError:
+            pass

@@ -9,9 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.errors import CannotStart
 from toolyard.process.keeper_wire import pack_message, take_messages
@@ -29,8 +30,7 @@ ENTER_PATIENCE = 30.0
 RECEIVE_SIZE = 1 << 16
 
 
-@dataclass(kw_only=True)
-class StartedKeeper:
+class StartedKeeper(msgspec.Struct, kw_only=True, dict=True):
     """A keeper and the socket to it."""
 
     process: subprocess.Popen[bytes]
@@ -43,7 +43,7 @@ class StartedKeeper:
     """Its first word, if it was waited for."""
     port: socket.socket | None = None
     """Where children that may reach some hosts ask for them."""
-    inbox: bytearray = field(default_factory=bytearray)
+    inbox: bytearray = msgspec.field(default_factory=bytearray)
     complaints: int | None = None
     """A file with what was said on the way into a sandbox, until it is in there."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import resource
-from dataclasses import dataclass, fields, replace
+
+import msgspec
+from msgspec.structs import fields, replace
 
 __all__ = ["NO_LIMITS", "Limits"]
 
@@ -13,8 +15,7 @@ MOST = 1 << 62
 """No machine has more of anything else, and the kernel's own numbers end not far above."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Resource limits of one child; None means the application's own."""
 
     cpu_seconds: int | None = None

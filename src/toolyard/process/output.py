@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.core.tool import Truncation
 
@@ -19,8 +20,7 @@ PIECE_SIZE = 4096
 """Smaller pieces are joined, so that a child that prints byte by byte does not cost an object for each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
+class Captured(msgspec.Struct, frozen=True, kw_only=True):
     """One stream of a child after its end."""
 
     text: str

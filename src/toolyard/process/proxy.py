@@ -13,8 +13,9 @@ import ipaddress
 import logging
 import re
 import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.process.proxy_hosts import Hosts, is_public, normal_name
 
@@ -35,8 +36,7 @@ AUTHORITY = re.compile(r"(\[[^\]]+\]|[^:\s]+):(\d{1,5})")
 NOT_PASSED_ON = (b"connection:", b"host:", b"keep-alive:", b"proxy-", b"upgrade:", b"te:", b"trailer:")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a wish to connect."""
 
     host: str
@@ -130,6 +130,7 @@ class Proxy:
         try:
             found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         except OSError as error:
+            self._tell(wish, allowed=False, reason=f"it cannot be found: {error.strerror}")
             raise Refused("502 Bad Gateway", f"{wish.host} cannot be found: {error.strerror}") from error
         addresses = list(dict.fromkeys(str(place[4][0]) for place in found))
         allowed = [
@@ -150,8 +151,7 @@ class Proxy:
             self._on_decision(decision)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """Where somebody wants to go."""
 
     host: str

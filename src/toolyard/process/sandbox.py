@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from toolyard.errors import NoSandbox
 from toolyard.process.placeholders import Placeholders, move_unwanted
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Sandbox", "SandboxPolicy", "SandboxReport"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxPolicy:
+class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration wants of a sandbox."""
 
     mode: Literal["auto", "require"] = "auto"
@@ -48,8 +48,7 @@ class SandboxPolicy:
     backends: tuple[Backend, ...] = BACKENDS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxReport:
+class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
     """What children run in, and why."""
 
     mode: Literal["auto", "require"]
@@ -67,8 +66,7 @@ class SandboxReport:
     """Why nothing is run, when what is required does not hold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """A backend, what it keeps in, and why those before it were not taken."""
 
     backend: Backend | None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from toolyard.process.sandbox_bubblewrap import find_bubblewrap
 from toolyard.process.sandbox_filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
@@ -16,18 +17,19 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox_bubblewrap import Bubblewrap
     from toolyard.process.sandbox_layout import Layout
 
-__all__ = ["BACKENDS", "Backend", "Confinement", "Openings", "available"]
+__all__ = ["BACKENDS", "HIDING", "Backend", "Confinement", "Openings", "available"]
 
 Backend = Literal["bubblewrap", "bubblewrap-pids", "landlock"]
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "bubblewrap-pids", "landlock")
 """In the order of preference. With process numbers of its own a sandbox hides other processes, but what is told of its
 processes by number means nothing outside; where Landlock keeps signals in, that is not needed."""
+HIDING: tuple[Backend, ...] = ("bubblewrap-pids", "bubblewrap", "landlock")
+"""The same for who wants the others hidden."""
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Openings:
+class Openings(msgspec.Struct, frozen=True, kw_only=True):
     """What a sandbox lets through on purpose."""
 
     network: bool = False
@@ -36,14 +38,13 @@ class Openings:
     unix_sockets: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confinement:
+class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """How a keeper is started in a sandbox."""
 
     backend: Backend
     words: tuple[str, ...] = ()
     """What comes before the keeper's own command line."""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the keeper gives up by itself."""
     own_pids: bool = False
     proxy: bool = False
@@ -58,8 +59,7 @@ class Confinement:
         return self.options | paths
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Means(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine has to build sandboxes of."""
 
     bubblewrap: Bubblewrap | None

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.process.sandbox_secrets import HOME_SECRETS, SYSTEM_FOLDERS, startup_files, system_secrets
 
@@ -30,8 +32,7 @@ RULE_FILES = ("toolyard.json",)
 """What a later start of ours would obey, beside the file that is in use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(msgspec.Struct, frozen=True, kw_only=True):
     """Where things are, as the application knows it; all absolute."""
 
     home: str
@@ -48,8 +49,7 @@ class Places:
     """Folders to write, which are made when they are missing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The rules by path, parents first, and what they need."""
 
     rules: dict[str, Access]
@@ -82,14 +82,13 @@ class Layout:
         return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(msgspec.Struct):
     """Rules in the making: a later one about the same path replaces an earlier one."""
 
-    rules: dict[str, Access] = field(default_factory=lambda: {"/": "read"})
-    placeholders: list[Placeholder] = field(default_factory=list)
-    unwanted: list[str] = field(default_factory=list)
-    unguarded: list[str] = field(default_factory=list)
+    rules: dict[str, Access] = msgspec.field(default_factory=lambda: {"/": "read"})
+    placeholders: list[Placeholder] = msgspec.field(default_factory=list)
+    unwanted: list[str] = msgspec.field(default_factory=list)
+    unguarded: list[str] = msgspec.field(default_factory=list)
 
     def add(self, access: Access, paths: Iterable[str]) -> None:
         """A rule for each path that exists."""

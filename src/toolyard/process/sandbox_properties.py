@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +25,7 @@ MEANINGS: dict[Property, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class Tested(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend keeps in."""
 
     open: Mapping[Property, list[str]]

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from datetime import UTC, datetime
+import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
 
 from toolyard.config.settings import AuditPolicy
 from toolyard.runtime.audit_chain import NO_HEAD, Head, day_files, head_path, read_link, seal, take_lock
@@ -26,7 +28,7 @@ __all__ = ["AuditLog", "AuditUnavailable", "NdjsonAudit"]
 CLOSED = -1
 APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """A link or a pipe in the place of a file is a failure, not a way to write elsewhere or to wait for ever."""
-HEAD_SIZE = len(NO_HEAD._replace(day="2000-01-01").as_bytes())
+HEAD_SIZE = len(Head("2000-01-01", 0, 0, NO_HEAD.hash).as_bytes())
 
 
 class AuditUnavailable(Exception):
@@ -52,7 +54,7 @@ class NdjsonAudit:
         *,
         policy: AuditPolicy | None = None,
         on_failure: Callable[[str], None],
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self._folder = folder
         self.policy = policy or AuditPolicy()
@@ -63,15 +65,24 @@ class NdjsonAudit:
         self._path = ""
         self._fd = self._head_fd = CLOSED
         self._inode = 0
-        self._head: tuple[bytes, Head] = (b"", NO_HEAD)
-        """The head as it was last seen, with its bytes."""
+        self._head = NO_HEAD
+        self._head_bytes = b""
+        """The head as we left it, which it still is unless somebody else wrote a line."""
+        self._second = (0, "")
+        """The second of the last line, in numbers and in words."""
         self._failed = False
 
     def write(self, record: dict[str, Any]) -> None:
         """Append a record with its time; a failure is said once and by policy stops calls."""
-        now = self._clock().isoformat(timespec="microseconds")
+        now = self._now()
         try:
-            self._append(now, record)
+            if self._head_fd == CLOSED:
+                self._open_head()
+            take_lock(self._head_fd)
+            try:
+                self._add(now, record, self._last(now))
+            finally:
+                fcntl.flock(self._head_fd, fcntl.LOCK_UN)
             self._failed = False
         except OSError as error:
             self._report(error)
@@ -83,32 +94,40 @@ class NdjsonAudit:
                 os.close(fd)
         self._fd = self._head_fd = CLOSED
 
-    def _append(self, now: str, record: dict[str, Any]) -> None:
-        self._lock()
-        try:
-            head = self._settled(now)
-            # A clock that was set back over midnight must not write into a day that is over.
-            self._add(now, record, head, max(now[:10], head.day))
-        finally:
-            fcntl.flock(self._head_fd, fcntl.LOCK_UN)
+    def _now(self) -> str:
+        """The time; only its fraction is put into words for each line of the same second."""
+        second, nanos = divmod(self._clock(), 1_000_000_000)
+        if second != self._second[0]:
+            self._second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
+        return f"{self._second[1]}.{nanos // 1000:06}+00:00"
 
-    def _settled(self, now: str) -> Head:
-        """The head, after a line on whatever in the log is not as the head says."""
-        data = os.pread(self._head_fd, HEAD_SIZE, 0)
-        head = self._head[1] if data and data == self._head[0] else Head.read(data)
-        if head is None:
-            return self._begin(now)
+    def _last(self, now: str) -> Head:
+        """The line to follow: our own, if nobody wrote since and nothing was taken away, which is quick to see."""
+        head, fd = self._head, self._fd
+        if fd != CLOSED and now.startswith(head.day) and os.pread(self._head_fd, HEAD_SIZE, 0) == self._head_bytes:
+            file = os.fstat(fd)
+            if file.st_size == head.size and file.st_nlink:
+                return head
+        return self._look(now)
+
+    def _look(self, now: str) -> Head:
+        """The line to follow, after one on whatever in the log is not as the head says."""
+        head = Head.read(os.pread(self._head_fd, HEAD_SIZE, 0))
+        head = self._without_head(now) if head is None else self._settled(head, now)
+        if now[:10] <= head.day:
+            return head  # a clock that was set back over midnight must not write into a day that is over
+        return self._settled(Head(now[:10], 0, 0, head.hash), now)
+
+    def _settled(self, head: Head, now: str) -> Head:
+        """The head, after a line on what in its day is not as it says."""
         size = self._size_of(head.day)
+        if size > head.size:
+            head = last_link(self._day_file(head.day), head)  # somebody was killed between a line and its head
         if size == head.size:
             return head
-        if size < head.size:
-            return self._repair(head, now, "missing lines")
-        head = last_link(self._day_file(head.day), head)
-        if size == head.size:
-            return head  # somebody was killed between a line and its head
-        return self._repair(head, now, "torn or foreign lines")
+        return self._repair(head, now, "missing lines" if size < head.size else "torn or foreign lines")
 
-    def _begin(self, now: str) -> Head:
+    def _without_head(self, now: str) -> Head:
         """There is no head: there is no log either, or somebody took the head away, which then is recorded."""
         days = day_files(self._folder)
         if not days:
@@ -118,30 +137,26 @@ class NdjsonAudit:
 
     def _repair(self, head: Head, now: str, found: str) -> Head:
         """End a line that a crash tore, and add one that says what was found."""
-        head = head._replace(size=self._size_of(head.day))
+        head = replace(head, size=self._size_of(head.day))
         record: dict[str, Any] = {"event": "repair", "found": found}
         if torn := read_from(self._day_file(head.day), 0).rpartition(b"\n")[2]:
             record["torn"] = sha256(torn).hexdigest()
-        return self._add(now, record, head, head.day, before=b"\n" if torn else b"")
+        return self._add(now, record, head, before=b"\n" if torn else b"")
 
-    def _add(self, now: str, record: dict[str, Any], head: Head, day: str, *, before: bytes = b"") -> Head:
-        """Write the line that follows the head, and then the new head."""
-        line, seq, hash = seal(now, record, head, day)
-        data = before + line
-        size = head.size if day == head.day else self._size_of(day)
-        if os.write(self._fd, data) != len(data):
+    def _add(self, now: str, record: dict[str, Any], head: Head, *, before: bytes = b"") -> Head:
+        """Write the line that follows the head into the file that is open, and then the new head."""
+        line, after = seal(now, record, head)
+        if before:
+            line, after = before + line, replace(after, size=after.size + len(before))
+        if os.write(self._fd, line) != len(line):
             raise OSError("the disk is full")
-        after = Head(day, size + len(data), seq, hash)
-        self._head = (after.as_bytes(), after)
-        os.pwrite(self._head_fd, self._head[0], 0)
+        self._head, self._head_bytes = after, after.as_bytes()
+        os.pwrite(self._head_fd, self._head_bytes, 0)
         return after
 
-    def _lock(self) -> None:
-        """Be the only writer."""
-        if self._head_fd == CLOSED:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._head_fd = os.open(head_path(self._folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        take_lock(self._head_fd)
+    def _open_head(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._head_fd = os.open(head_path(self._folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def _size_of(self, day: str) -> int:
         """The size of a day's file, which is open from now on."""
@@ -186,7 +201,7 @@ def last_link(file: Path, head: Head, *, trusting: bool = False) -> Head:
         offset += len(line)
         link = read_link(line)
         if link and link.holds and (trusting or link.prev == head.hash):
-            head = head._replace(size=offset, seq=link.seq, hash=link.hash)
+            head = replace(head, size=offset, seq=link.seq, hash=link.hash)
     return head
 
 

@@ -11,7 +11,9 @@ import fcntl
 import json
 import re
 import time
+from contextlib import suppress
 from hashlib import sha256
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -32,7 +34,7 @@ LOCK_AGAIN_AFTER = 0.002
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """The last line that was written: where it ends, its number in its day, and its hash."""
 
     day: str
@@ -42,7 +44,7 @@ class Head(NamedTuple):
 
     def as_bytes(self) -> bytes:
         """As the head file holds it, always of the same length."""
-        return f"{self.day} {self.size:020} {self.seq:012} {self.hash}\n".encode()
+        return b"%b %020d %012d %b\n" % (self.day.encode(), self.size, self.seq, self.hash.encode())
 
     @classmethod
     def read(cls, data: bytes) -> Head | None:
@@ -69,25 +71,33 @@ class Link(NamedTuple):
     """Whether the hash is that of the line."""
 
 
-def seal(time: str, record: dict[str, Any], head: Head, day: str) -> tuple[bytes, int, str]:
-    """A record as the line that follows the head, with its number and its hash."""
-    seq = head.seq + 1 if day == head.day else 1
-    # Put together as bytes: this is done twice for each call, and copies of the record would cost more than the hash.
-    inner = encoded(record)[1:-1]
-    body = b'{"time":"%b",%b%b"seq":%d,"prev":"%b"' % (
-        *(time.encode(), inner, b"," if inner else b""),
-        *(seq, head.hash.encode()),
-    )
-    hash = sha256(body).hexdigest()
-    return b'%b%b%b"}\n' % (body, SEAL, hash.encode()), seq, hash
+def seal(time: str, record: dict[str, Any], head: Head) -> tuple[bytes, Head]:
+    """A record as the line that follows the head, and the head after it.
 
-
-def encoded(record: dict[str, Any]) -> bytes:
-    """A record as JSON; half a UTF-16 character, which a model may well write, fits into it only as an escape."""
+    Done twice for each call, when nothing of it is in the processor's caches any more: one plain function costs less
+    than several small ones.
+    """
+    seq = head.seq + 1
     try:
-        return ENCODER.encode(record)
-    except UnicodeEncodeError:
-        return json.dumps(record, default=str).encode("ascii")
+        inner = ENCODER.encode(record)[1:-1]
+    except UnicodeEncodeError:  # half a UTF-16 character, which a model may well write, fits only as an escape
+        inner = json.dumps(record, default=str).encode("ascii")[1:-1]
+    numbers = f'{"," if inner else ""}"seq":{seq},"prev":"{head.hash}"'
+    body = b"".join((b'{"time":"', time.encode(), b'",', inner, numbers.encode()))
+    hash: str = quick_sha256(body).hexdigest()
+    line = b"".join((body, SEAL, hash.encode(), b'"}\n'))
+    return line, Head(head.day, head.size + len(line), seq, hash)
+
+
+def light_sha256() -> Any:
+    """Python's own: OpenSSL's hashes faster, but takes longer to begin than a line takes to be hashed."""
+    for module in ("_sha2", "_sha256"):
+        with suppress(ImportError):
+            return import_module(module).sha256
+    return sha256
+
+
+quick_sha256 = light_sha256()
 
 
 def read_link(line: bytes) -> Link | None:

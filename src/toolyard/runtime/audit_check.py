@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,7 @@ CUT_SHORT = "it was cut short by a crash or a full disk, and nothing was written
 NO_HEAD = "it is missing or unreadable, and only it says which line is the last"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
     """The first place where a log is not what was written."""
 
     file: Path
@@ -40,8 +38,7 @@ class Broken:
         return f"{place}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the check."""
 
     lines: int

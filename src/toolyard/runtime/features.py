@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.python_running import Returned
@@ -20,14 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Contribution", "Features"]
 
 
-@dataclass(slots=True, kw_only=True)
-class Contribution:
+class Contribution(msgspec.Struct, kw_only=True):
     """What came of asking every plugin, and what was wrong."""
 
     text: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
-    elements: list[Any] = field(default_factory=list)
-    problems: list[ConfigProblem] = field(default_factory=list)
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    elements: list[Any] = msgspec.field(default_factory=list)
+    problems: list[ConfigProblem] = msgspec.field(default_factory=list)
 
 
 class Features:

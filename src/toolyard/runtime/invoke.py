@@ -12,7 +12,6 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
-from toolyard.core.arguments import ArgumentDecoder
 from toolyard.core.tool import JsonInput
 from toolyard.permissions.verdict import AllowAll, answer_always
 from toolyard.runtime.checkpoints import NoCheckpoints
@@ -21,6 +20,7 @@ from toolyard.runtime.passage import CallSettings, Passage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from toolyard.core.arguments import ArgumentDecoder
     from toolyard.core.events import Observer
     from toolyard.core.tool import JsonObject, Tool, ToolCall, ToolResult
     from toolyard.permissions.verdict import Approver, PermissionPolicy
@@ -106,6 +106,8 @@ class Invoker:
         """The tool's decoder, made once for each version of the tool."""
         decoder = self._decoders.get(tool)
         if decoder is None:
+            from toolyard.core.arguments import ArgumentDecoder
+
             shape = tool.spec.input
             if isinstance(shape, JsonInput):
                 decoder = ArgumentDecoder(shape.schema, defaults=shape.defaults)

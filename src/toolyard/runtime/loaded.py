@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolyard.errors import UnknownAgent
 from toolyard.plugins.bash_source import stamp_of

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import logging
 import time
 import traceback
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from toolyard.core.arguments import BadArguments
+import msgspec
+from msgspec.structs import replace
+
 from toolyard.core.events import (
     CallFinished,
     CallStarted,
@@ -20,7 +20,6 @@ from toolyard.core.events import (
     PreviewReady,
 )
 from toolyard.core.tool import CallContext, ToolResult
-from toolyard.permissions.approval import ask
 from toolyard.permissions.verdict import PermissionRequest, RemembersAnswers, Verdict
 from toolyard.process.output import limit_text
 from toolyard.runtime.audit import AuditUnavailable
@@ -39,8 +38,7 @@ log = logging.getLogger("toolyard.calls")
 ROOM_FOR_A_NOTE = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSettings:
+class CallSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions of a call that do not depend on the tool."""
 
     session: str
@@ -53,8 +51,7 @@ class CallSettings:
     """The folder that calls should not leave; the working directory when it is not given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """What a call that was found and fits is about to do."""
 
     tool: Tool
@@ -141,7 +138,7 @@ class Passage:
 
     async def _decode(self, tool: Tool) -> Ready:
         arguments = self._path.decoder_for(tool).decode(self.call.arguments)
-        if isinstance(arguments, BadArguments):
+        if not isinstance(arguments, dict):
             raise Refused(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
         context = self._context()
         plan = tool.plan(arguments, context)
@@ -219,6 +216,8 @@ class Passage:
 
     async def _ask(self, request: PermissionRequest, verdict: Verdict) -> Verdict:
         """What a person, or whoever stands in for one, makes of what the rules leave open."""
+        from toolyard.permissions.approval import ask
+
         policy = self._path.permissions
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
         answer = await ask(self._path.approver, request, verdict, timeout)
@@ -297,7 +296,7 @@ class Passage:
         plan, redactor = ready.plan, self._path.redactor
         record: dict[str, Any] = {
             "kind": ready.tool.kind,
-            "cwd": plan.cwd or self._settings.cwd,
+            "cwd": str(plan.cwd or self._settings.cwd),
             "envKeys": plan.env_keys,
             "sandbox": self._sandbox_of(ready.tool),
         }
@@ -346,6 +345,8 @@ def is_confined(tool: Tool) -> bool:
 
 def unknown_tool(name: str, known: Any) -> ToolResult:
     """Name the nearest, or all when they are few."""
+    import difflib
+
     close = difflib.get_close_matches(name, known, n=3)
     if close:
         help_text = f"Did you mean {' or '.join(repr(other) for other in close)}?"

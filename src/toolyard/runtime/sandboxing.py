@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.builders import Builders, downloads
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
-from toolyard.process.sandbox_backends import BACKENDS
+from toolyard.process.sandbox_backends import BACKENDS, HIDING
 from toolyard.process.sandbox_layout import Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.config.configuration import Configuration
+    from toolyard.config.settings import SandboxSettings
     from toolyard.core.tool import Json
+    from toolyard.process.sandbox_backends import Backend
 
 __all__ = ["Surroundings", "builders_for", "sandbox_problems", "tools_sandbox"]
 
@@ -29,8 +33,7 @@ REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
 OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What a sandbox is built for."""
 
     configuration: Configuration
@@ -72,9 +75,16 @@ def tools_sandbox(around: Surroundings) -> Sandbox | None:
         hosts=tuple(settings.hosts),
         unix_sockets=settings.unix_sockets,
         processes=settings.processes,
-        backends=BACKENDS if sys.platform == "linux" else (),
+        backends=backends(settings),
     )
     return None if settings.mode == "off" else Sandbox(policy, places_for(around))
+
+
+def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
+    """What may be tried, best first."""
+    if sys.platform != "linux":
+        return ()
+    return HIDING if settings.hide_processes else BACKENDS
 
 
 def builders_for(around: Surroundings) -> Builders:
@@ -86,7 +96,7 @@ def builders_for(around: Surroundings) -> Builders:
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=around.configuration.policy.allow_remote,
-        backends=BACKENDS if sys.platform == "linux" else (),
+        backends=backends(settings),
     )
     plugins, pip = around.installed()
     shared = (pip, downloads(plugins))

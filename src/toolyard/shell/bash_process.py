@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import os
 import signal
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolyard.errors import ProcessError, ShellError
 from toolyard.process.child import read_wait_status
@@ -27,8 +28,7 @@ START_PATIENCE = 20.0
 OPTIONS = (b"--noprofile", b"--norc", b"--noediting", b"+o", b"history", b"-i")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BashSetup:
+class BashSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What every shell of a session starts with."""
 
     program: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import resource
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.limits import NO_LIMITS, Limits

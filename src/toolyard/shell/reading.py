@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 if TYPE_CHECKING:
     from toolyard.shell.words import Word
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["Assignment", "Condition", "Doubt", "Loop", "Part", "Reading", "Redirection", "SimpleCommand"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     """Something that could not be proven, in words for a person."""
 
     code: str
@@ -21,8 +21,7 @@ class Doubt:
     """The piece of the line it is about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """`NAME=value`, before a command or on its own."""
 
     name: str | None
@@ -35,8 +34,7 @@ class Assignment:
     """Whether it stands for itself, and so changes the shell."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redirection:
+class Redirection(msgspec.Struct, frozen=True, kw_only=True):
     """`>file`, `2>&1`, `<<EOF`, `<<<word`."""
 
     operator: str
@@ -52,8 +50,7 @@ class Redirection:
     body_span: tuple[int, int] = (0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimpleCommand:
+class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A program or builtin with its arguments, less what is wrapped around it."""
 
     words: tuple[Word, ...]
@@ -77,8 +74,7 @@ class SimpleCommand:
         return self.wrapped[0] if self.wrapped else self.words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True, kw_only=True):
     """`[[ … ]]`, flattened to its words and operators."""
 
     words: tuple[Word, ...]
@@ -86,8 +82,7 @@ class Condition:
     start: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
+class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """`for name in words`, which sets a variable; `case word in` likewise looks at words, and has no name."""
 
     name: str | None
@@ -99,13 +94,12 @@ class Loop:
 Part: TypeAlias = SimpleCommand | Redirection | Assignment | Condition | Loop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """A line taken apart. Nothing in it is certain while there are doubts; the parts found even so may be refused."""
 
     text: str
     parts: tuple[Part, ...] = ()
-    doubts: tuple[Doubt, ...] = field(default=())
+    doubts: tuple[Doubt, ...] = ()
     plain: bool = False
     """Whether it is one command of plain words, which cannot be misread."""
 

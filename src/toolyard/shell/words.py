@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 __all__ = ["Misread", "Word", "WordBuilder", "decode_ansi_c", "literal_word"]
 
@@ -24,8 +25,7 @@ class Misread(Exception):
     """The text of a node is not what its kind says: the two cannot both be right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class Word(msgspec.Struct, frozen=True, kw_only=True):
     """One word as it is written."""
 
     text: str
