@@ -13,8 +13,8 @@ from toolyard.app import AgentApplication
 from toolyard.core.events import OutputChunk
 from toolyard.kinds.bash_schema_cache import SchemaCache
 from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
-from toolyard.process.bash_program import find_bash
 from toolyard.process.child import Children
+from toolyard.process.interpreter import find_interpreter
 
 
 class Yard:
@@ -130,6 +130,6 @@ def inhabit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def bash_shop(children: Children, **conditions: Any) -> BashWorkshop:
     """Where bash runs with no cache, for tests of one kind of tool alone."""
-    bash = find_bash()
+    bash = find_interpreter("bash")
     assert bash
     return BashWorkshop(bash=bash, children=children, conditions=BashConditions(**conditions), cache=SchemaCache(None))

@@ -22,9 +22,9 @@ from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
 from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.spec import MANIFEST, ManifestFile
-from toolyard.process.bash_program import find_bash
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
+from toolyard.process.interpreter import find_interpreter
 from toolyard.runtime.invoke import Invoker
 from toolyard.runtime.redaction import Redactor
 
@@ -92,7 +92,7 @@ async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Wo
 
 def make_workshop(children: Children, timeout: float) -> BashWorkshop | None:
     """What the sources share; None without a bash."""
-    bash = find_bash()
+    bash = find_interpreter("bash")
     if bash is None:
         return None
     conditions = BashConditions(timeout=timeout)

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.errors import ProcessError
-from toolyard.process.bash_program import find_bash
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment
+from toolyard.process.interpreter import find_interpreter
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,7 +31,7 @@ class Grammar:
 
     def __init__(self) -> None:
         self._children = Children()
-        self._bash = find_bash()
+        self._bash = find_interpreter("bash")
         self._parent = ParentEnvironment()
 
     async def __aenter__(self) -> Grammar:

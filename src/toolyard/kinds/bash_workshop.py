@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.kinds.bash_schema_cache import SchemaCache
-    from toolyard.process.bash_program import BashProgram
     from toolyard.process.child import Children
+    from toolyard.process.interpreter import Interpreter
     from toolyard.process.limits import Limits
 
 __all__ = ["BashConditions", "BashWorkshop"]
@@ -35,7 +35,7 @@ class BashConditions(msgspec.Struct, frozen=True, kw_only=True):
 class BashWorkshop:
     """Where bash tools are read and run; equal workshops do it alike."""
 
-    bash: BashProgram
+    bash: Interpreter
     children: Children
     conditions: BashConditions
     cache: SchemaCache

@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.errors import ShellError
-from toolyard.process.bash_program import find_bash
 from toolyard.process.child import read_wait_status
 from toolyard.process.environment import NON_INTERACTIVE, ParentEnvironment, as_bytes
+from toolyard.process.interpreter import find_interpreter
 from toolyard.shell.bash import Bash
 from toolyard.shell.bash_process import BashSetup
 from toolyard.shell.ending import bring_back
@@ -167,7 +167,7 @@ class Succession:
             await return_keeper(children)
 
     async def _start(self, state: bytes | None) -> Bash:
-        program = find_bash()
+        program = find_interpreter("bash")
         if program is None:
             raise ShellError("there is no bash on the PATH; a session needs bash 4.4 or later")
         children = self._children or self._borrowed
