@@ -12,7 +12,10 @@ from pathlib import Path
 
 from benchmarks.measure import HEADER, Note, Row
 
-NAMES = ("start", "config", "calls", "audit", "sandbox", "loading", "output", "many", "shell", "node", "plugins")
+NAMES = (
+    *("start", "config", "calls", "audit", "permissions", "sandbox", "loading", "output", "many", "shell", "node"),
+    "plugins",
+)
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 

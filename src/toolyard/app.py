@@ -16,7 +16,7 @@ from toolyard.config.configuration import Configuration, builtin_names, read_con
 from toolyard.config.placeholders import Names
 from toolyard.config.problems import ConfigProblem, Position, sort_problems
 from toolyard.core.tool import ToolCall, ToolResult
-from toolyard.errors import ApplicationClosed
+from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import Sections
@@ -30,13 +30,14 @@ from toolyard.runtime.quarters import Quarters
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.catalog import Catalog
+    from toolyard.plugins.refetch import RepositoryNow
     from toolyard.plugins.standing import Standing
     from toolyard.process.sandbox import Sandbox, SandboxReport
     from toolyard.runtime.features import Contribution, Features
@@ -104,9 +105,17 @@ class AgentApplication:
         loaded = self._known()
         rules = self._rules
         permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
+        told = loaded.problems()
+        places = {problem.where for problem in told if problem.code == "permissions_rule"}
+        untold = [problem for problem in permitting if problem.where not in places]
         redact = loaded.redactor.redact
-        found = sort_problems([*loaded.problems(), *self._said, *permitting])
+        found = sort_problems([*told, *self._said, *untold])
         return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
+
+    @property
+    def config_path(self) -> Path:
+        """The file of the configuration."""
+        return self._config_path
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -211,6 +220,22 @@ class AgentApplication:
         async with self._reloading:
             await self._reload()
 
+    async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
+        """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
+        from toolyard.plugins.refetch import fetch_again, repositories_of
+
+        loaded = await self._current()
+        document = loaded.configuration.document
+        repositories = repositories_of(loaded.sources(), document)
+        known = {name for repository in repositories for name in repository.names}
+        if unknown := [name for name in names if name not in known]:
+            raise UnknownPlugin(f"no repository is called or has '{unknown[0]}'; known: {', '.join(sorted(known))}")
+        wanted = [one for one in repositories if not names or set(names).intersection(one.names)]
+        workshops = Workshops(loaded.configuration, loaded.crews, self._caches)
+        found = await fetch_again(wanted, workshops.python.acquirer, document)
+        await self.reload()
+        return found
+
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""
         return self._watch(self._known().state(), seconds)
@@ -228,7 +253,7 @@ class AgentApplication:
             raise ApplicationClosed("the application is not open")
         before = self._loaded
         after = await self._load(before)
-        if not after.configuration.readable and before.configuration.readable:
+        if self._stays_despite(after.configuration):
             before.keep_despite(after)
         else:
             self._loaded = after
@@ -307,8 +332,9 @@ class AgentApplication:
         self, configuration: Configuration, redactor: Redactor, sandbox: Sandbox | None
     ) -> Callable[[Catalog], Invoker]:
         """What makes the invoker of each agent, with all that they share."""
-        self._audit.policy = configuration.audit
         permissions = self._permissions or self._policy(configuration)
+        if not self._stays_despite(configuration):
+            self._audit.policy = configuration.audit
 
         def make(catalog: Catalog) -> Invoker:
             return Invoker(
@@ -324,11 +350,17 @@ class AgentApplication:
 
     def _policy(self, configuration: Configuration) -> RulePolicy:
         """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""
-        sections = Sections(configuration.value, configuration.document)
+        damage = () if configuration.readable else configuration.problems
+        sections = Sections(configuration.value, configuration.document, damage)
         if self._rules is None:
             self._rules = RulePolicy(sections, self._grants, protected=(str(self._config_path),))
-        self._rules.sections = sections
+        if not self._stays_despite(configuration):
+            self._rules.sections = sections
         return self._rules
+
+    def _stays_despite(self, configuration: Configuration) -> bool:
+        """Whether what is in use stays in use, with its rules, since what was read is nothing to go by."""
+        return self._loaded is not None and self._loaded.configuration.readable and not configuration.readable
 
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"

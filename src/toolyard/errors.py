@@ -6,6 +6,7 @@ configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `
     ToolyardError
     ├── ApplicationClosed       a call on an application that is not open
     ├── UnknownAgent            an agent that the configuration does not have
+    ├── UnknownPlugin           a plugin or repository that the configuration does not have
     ├── ShellError              a bash session was asked for what it cannot do
     ├── ToolError               raised by a Python tool: it could not do what it was asked
     └── ProcessError            a child process could not be run at all
@@ -31,6 +32,7 @@ __all__ = [
     "ToolStopped",
     "ToolyardError",
     "UnknownAgent",
+    "UnknownPlugin",
 ]
 
 
@@ -44,6 +46,10 @@ class ApplicationClosed(ToolyardError):
 
 class UnknownAgent(ToolyardError):
     """An agent was named that the configuration does not have; the message names those it has."""
+
+
+class UnknownPlugin(ToolyardError):
+    """A plugin or repository was named that the configuration does not have; the message names those it has."""
 
 
 class ShellError(ToolyardError):

@@ -102,7 +102,7 @@ def test_each_case_has_a_folder_of_its_own_with_its_files_and_configuration(tool
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("[{]", "1:3", "expecting property name"),
+        ("[{]", "1:3", "expected a key in double quotes"),
         ("{}", "1:1", "a file of cases is a list"),
         ('[\n{"arguments": {}},\n{"argument": {}}]', "3:1", "unknown field 'argument'"),
         ('[{"arguments": []}]', "1:2", "Expected 'object', got 'array'"),

@@ -122,7 +122,7 @@ BROKEN = {
         '"version"',
         '  "version": "1.0"',
         "bash_schema_not_json",
-        "expecting ',' delimiter",
+        "expected ',' or '}'",
         at='"args_mode"',
     ),
     "not an object": Change(

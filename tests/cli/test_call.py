@@ -236,3 +236,35 @@ def test_a_place_that_cannot_be_is_wrong_usage(toolyard: CommandLine, place, wor
     ran = toolyard(place, word, "call", ECHO)
     assert (ran.code, ran.out) == (2, "")
     assert f"Invalid value for '{place}': {message}" in ran.err
+
+
+NOISY = """
+import os
+os.write(1, b"at import")
+os.system("echo from a process")
+from toolyard.plugins.contract import tool
+
+@tool(freeform=True)
+def shout(text: str) -> str:
+    "Say it loudly."
+    os.system("echo while it runs")
+    return text.upper()
+"""
+
+
+def test_only_answers_come_on_standard_output_whatever_a_plugin_writes_there(toolyard: CommandLine):
+    toolyard.file("noisy.py", NOISY)
+    toolyard.config("path:noisy.py")
+    ran = toolyard("call", "shout", '{"input": "hi"}')
+    assert (ran.code, ran.out) == (0, "HI")
+    for words in ("at import", "from a process", "while it runs"):
+        assert words in ran.err
+    assert [row["name"] for row in toolyard("tools", "--format", "json").json] == ["shout"]
+
+
+@pytest.mark.parametrize("text", ["hello", '"hello"', "{not json", '{"other": "x"}', ""])
+def test_free_text_is_typed_as_it_is(toolyard: CommandLine, text):
+    toolyard.file("noisy.py", NOISY)
+    toolyard.config("path:noisy.py")
+    assert toolyard("call", "shout", text).out == text.upper()
+    assert toolyard("call", "shout", "-", stdin=text).out == text.upper()

@@ -67,11 +67,11 @@ def test_check_fails_on_warnings_only_if_it_is_strict_and_names_the_way_of_a_val
     ("text", "message"),
     [
         ('{"a": 1,}', "toolyard.json:1:8: trailing comma before '}'"),
-        ('{"a" 1}', "toolyard.json:1:6: expecting ':' delimiter; found '1'"),
-        ('{"a": [1, 2}', "toolyard.json:1:12: expecting ',' delimiter; found '}'"),
-        ('{"a": "x', "toolyard.json:1:7: unterminated string"),
-        ("{a: 1}", "toolyard.json:1:2: expecting property name enclosed in double quotes; found 'a'"),
-        ('{"a": 1} x', "toolyard.json:1:10: extra data; found 'x'"),
+        ('{"a" 1}', "toolyard.json:1:6: expected ':' after the key; found '1'"),
+        ('{"a": [1, 2}', "toolyard.json:1:12: expected ',' or ']'; found '}'"),
+        ('{"a": "x', "toolyard.json:1:7: expected '\"' at the end of this string"),
+        ("{a: 1}", "toolyard.json:1:2: expected a key in double quotes; found 'a'"),
+        ('{"a": 1} x', "toolyard.json:1:10: expected the end of the file; found 'x'"),
     ],
 )
 def test_a_syntax_error_says_where_and_what_was_expected(toolyard: CommandLine, text, message):
@@ -158,6 +158,7 @@ def test_explain_tells_merged_objects_and_lists_that_add_up(toolyard: CommandLin
         ("plugin_policy.allow_remote", False, "default"),
         ("mixin_policy.max_depth", 16, "default"),
         ("output.limit_bytes", 262144, "default"),
+        ("permissions.ask_timeout_seconds", 300, "default"),
         ("plugins[0]", "shell:session", "top level"),
         ("agents.default.pin.password", "[redacted password]", "agent 'default'"),
     ],
@@ -168,11 +169,32 @@ def test_any_key_can_be_explained(toolyard: CommandLine, key, value, layer):
     assert (found["value"], found["layers"][0]["layer"]) == (value, layer)
 
 
+def test_permissions_are_shown_and_explained_as_they_hold(toolyard: CommandLine):
+    toolyard.config(
+        permissions={"preset": "read-only", "deny": ["rm **"]},
+        providers={"p": {"permissions": {"deny": [{"tool": "x"}]}}},
+        agents={"default": {"provider": "p", "permissions": {"preset": "trusted", "deny": ["dd **"]}}},
+    )
+    holds = {"preset": "trusted", "deny": ["rm **", {"tool": "x"}, "dd **"]}
+    assert toolyard("config", "show").json["permissions"] == holds
+    deny = explained(toolyard, "permissions.deny")
+    assert deny["value"] == holds["deny"]
+    assert [row["verdict"] for row in deny["layers"]] == ["added"] * 3
+    preset = explained(toolyard, "agents.default.permissions.preset")
+    assert [(row["verdict"], row["value"]) for row in preset["layers"]] == [
+        ("won", "trusted"),
+        ("overridden", "read-only"),
+    ]
+
+
 def test_a_key_that_nothing_sets_is_said_to_be_so(toolyard: CommandLine):
     toolyard.config()
     ran = toolyard("config", "explain", "agents.default.nothing")
     assert (ran.code, ran.out) == (2, "")
     assert "nothing sets 'agents.default.nothing'" in ran.err
+    assert "did you mean" not in ran.err
+    for key, near in (("outptu", "agents.default.output"), ("plugin_policy.pas_env", "plugin_policy.pass_env")):
+        assert f"did you mean '{near}'?" in toolyard("config", "explain", key).err
     assert toolyard("config", "explain", "nothing", "--json").json["set"] is False
 
 

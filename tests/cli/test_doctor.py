@@ -55,7 +55,7 @@ def test_a_version_that_is_too_old_or_unknown_is_said(toolyard: CommandLine, tmp
     found = rows(toolyard, env={"PATH": f"{tmp_path / 'bin'}:{toolyard.env['PATH']}"})
     assert (found["node"]["status"], found["git"]["status"], found["npm"]["status"]) == ("warning", "warning", "ok")
     assert "16.20.2" in found["node"]["detail"]
-    assert "at least 18" in found["node"]["detail"]
+    assert "at least 20" in found["node"]["detail"]
     assert found["npm"]["detail"] == f"11.4.2 ({tmp_path / 'bin' / 'npm'})"
 
 

@@ -9,6 +9,7 @@ import pytest
 from support import Terminal
 
 RULES = {"allow": ["ls **"], "deny": ["rm **"]}
+TRUSTED = {"permissions": {"preset": "trusted"}}
 PERMISSIONS = {"preset": "ask-everything", **RULES}
 
 
@@ -46,11 +47,19 @@ def test_check_tells_a_person_the_same(toolyard, rules):
 
 
 def test_check_judges_by_the_configuration_and_the_grants(toolyard):
-    toolyard.config("shell:command", permissions=PERMISSIONS, agents={"b": {"permissions": {"preset": "trusted"}}})
+    toolyard.config("shell:command", permissions=PERMISSIONS, agents={"b": TRUSTED, "default": {}})
     assert toolyard("permissions", "check", "touch x", "--json").json["verdict"] == "ask"
     assert toolyard("permissions", "check", "touch x", "--agent", "b", "--json").json["verdict"] == "allow"
     assert toolyard("permissions", "allow", "touch **").code == 0
     assert toolyard("permissions", "check", "touch x", "--json").json["verdict"] == "allow"
+
+
+def test_rules_are_those_of_the_agent_that_a_call_would_be_made_for(toolyard):
+    toolyard.config("shell:command", permissions=PERMISSIONS, agents={"only": TRUSTED})
+    assert toolyard("permissions", "check", "touch x", "--json").json["verdict"] == "allow"
+    assert toolyard("call", "shell", '{"command": "touch x"}').code == 0
+    ran = toolyard("permissions", "list", "--agent", "onyl")
+    assert (ran.code, "there is no agent 'onyl'; known: only" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"allow": "ls"}', '{"deny": ["rm ** x"]}'])
@@ -109,6 +118,48 @@ def test_a_line_that_is_no_case_is_named(toolyard, line):
     ran = toolyard("permissions", "test", toolyard.file("cases.jsonl", line))
     assert ran.code == 2
     assert "cases.jsonl:" in ran.err
+
+
+def test_every_bad_line_is_named_and_the_others_are_judged(toolyard):
+    lines = ["{", '{"command": "ls", "must": "deny", "id": "mine"}', "", '{"command": "ls"}', "[]"]
+    ran = toolyard("permissions", "test", toolyard.file("cases.jsonl", "\n".join(lines)))
+    assert ran.code == 2
+    assert [line for line in ("cases.jsonl:1:", "cases.jsonl:4:", "cases.jsonl:5:") if line not in ran.err] == []
+    assert "mine: must be deny" in ran.out
+    assert "3 that are no case" in ran.err
+
+
+def test_a_rule_about_a_whole_tool_is_in_the_check(toolyard):
+    toolyard.config("shell:command", permissions={"preset": "trusted", "deny": [{"tool": "bash", "reason": "ask me"}]})
+    denied = toolyard("permissions", "check", "ls", "--json").json
+    assert (denied["verdict"], denied["reason"]) == ("deny", "ask me")
+    assert toolyard("permissions", "check", "ls", "--tool", "shell", "--json").json["verdict"] == "allow"
+
+
+def test_a_file_that_may_be_written_names_its_rule_and_that_of_the_rules_is_none(toolyard):
+    toolyard.config("shell:command", permissions={"preset": "ask-everything", "allow": ["ls", {"write": "**"}]})
+    parts = toolyard("permissions", "check", "ls > out", "--json").json["parts"]
+    assert [part["rule"] for part in parts] == ["ls", "write=**"]
+    assert "toolyard.json:1:" in parts[1]["where"]
+    assert toolyard("permissions", "check", "ls > toolyard.json", "--json").json["verdict"] == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("python3 **", "spell the command out"),
+        ("sudo **", "whatever the rules say"),
+        ("sudo ls", "whatever the rules say"),
+        ("python3 -c pass", ""),
+        ("python3 -m pytest **", ""),
+        ("ls **", ""),
+    ],
+)
+def test_a_grant_that_allows_nothing_says_so(toolyard, rule, says):
+    ran = toolyard("permissions", "allow", rule)
+    assert ran.code == 0
+    assert says in ran.err
+    assert ("allows nothing" in ran.err) is bool(says)
 
 
 def test_grants_are_given_listed_and_revoked(toolyard):

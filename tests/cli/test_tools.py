@@ -142,8 +142,10 @@ def test_all_also_lists_what_did_not_load_and_why(toolyard: CommandLine):
     assert [(row["name"], row["state"], row["reason"].split(":")[0]) for row in ran.json] == [
         ("good", "on", "on by default"),
         ("good", "off", f"a plugin with this id comes from {toolyard.folder}/good.bash already"),
-        ("missing.bash", "off", "bash_file_missing"),
+        ("", "off", "bash_file_missing"),
     ]
+    assert f"{toolyard.folder}/missing.bash: no such file" in ran.json[-1]["reason"]
+    assert ran.json[-1]["where"].startswith(f"{toolyard.folder}/toolyard.json:1:")
     table = toolyard("tools", "--all").out.splitlines()
     assert [line.split()[2] for line in table] == ["on", "off", "off"]
 
@@ -226,3 +228,11 @@ def test_watching_lists_the_tools_again_when_they_change_and_ctrl_c_ends_it(tool
         terminal.read_until("the last good configuration stays in use")
         terminal.type("\x03")
         assert terminal.finish() == 130
+
+
+def test_all_lists_a_plugin_whose_descriptor_is_no_json_and_names_the_agent_it_is_about(toolyard: CommandLine):
+    toolyard.file("mine/agent_plugin.json", '{"entries": ["a.b"],}')
+    toolyard.config("path:mine", agents={"one": {}, "two": {}})
+    ran = toolyard("tools", "--all", "--format", "json")
+    assert [(row["name"], row["state"]) for row in ran.json] == [("mine/agent_plugin.json", "off")]
+    assert "agent 'one'; others with --agent: two" in toolyard("tools", "--all").err

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolyard.config.configuration import resolve
 from toolyard.config.document import Document, parse_document, read_document
-from toolyard.config.problems import ConfigProblem
+from toolyard.config.placeholders import Names
+from toolyard.config.problems import ConfigProblem, sort_problems
 
 TEXT = """{
   "plugins": [
@@ -50,14 +52,19 @@ def test_every_value_has_its_place_and_a_missing_one_that_of_what_is_around_it(t
         ("[1, 2,]", 1, 6, "trailing comma before ']'"),
         ('{"a": 1 // no\n}', 1, 9, "comments"),
         ("{'a': 1}", 1, 2, "double quotes"),
-        ('{"a": }', 1, 7, "expecting value"),
+        ('{"a": }', 1, 7, "expected a value; found '}'"),
         ('{"a": 1', 1, 8, "the file ends here"),
         ("", 1, 1, "the file ends here"),
         ('{"a": NaN}', 1, 7, "NaN"),
         ('{"NaN":\n [-Infinity]}', 2, 3, "-Infinity is not a JSON value"),
         ("[" * 101 + "]" * 101, 1, 101, "nested more than 100 levels deep"),
         ('{"[[":\n' + '{"a":' * 100_000, 2, 496, "nested more than 100 levels deep"),
-        ('{"a" 1}', 1, 6, "expecting ':'"),
+        ('{"a" 1}', 1, 6, "expected ':' after the key; found '1'"),
+        ('{"a": [1,\n 2', 2, 3, "expected ',' or ']'; the file ends here"),
+        ('{"a": 1 "b"}', 1, 9, "expected ',' or '}'"),
+        ('{"a": True}', 1, 7, "'True' is not a JSON value"),
+        ('{"a": "C:\\dir"}', 1, 10, "'\\d' means nothing in a string"),
+        ('{"a": "x\n"}', 1, 9, "a line end or tab inside a string"),
     ],
 )
 def test_a_syntax_error_says_where_and_what(tmp_path, text, line, column, words):
@@ -111,3 +118,15 @@ def test_the_text_at_a_position_begins_the_value(value):
             check(child, (*pointer, key))
 
     check(value, ())
+
+
+def test_a_key_that_stands_twice_is_a_warning_at_the_one_that_does_not_count(tmp_path):
+    text = '{"a": {"x": 1,\n "y": 2,\n "x": 3}, "agents": {}, "plugins": [],\n "plugins": [{"path": "x", "path": "y"}]}'
+    names = Names(config_env={}, overrides={}, builtin={}, process={})
+    found = resolve(parse_document(tmp_path / "c.json", text), names)
+    assert found.value["a"]["x"] == 3
+    problems = sort_problems(found.problems)
+    places = [(problem.where.line, problem.where.column) for problem in problems]
+    assert places == [(1, 8), (3, 25), (4, 15)]
+    assert {(problem.code, problem.severity) for problem in problems} == {("config_repeated_key", "warning")}
+    assert "again, at line 3" in problems[0].message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,27 @@ def test_a_file_is_read_only_as_the_whole_string_relative_to_the_configuration(t
     text = '{"a": "${file:${env:NAME}.md}", "b": "x ${file:note.md}", "c": "${file:none.md}"}'
     value, problems = expand(tmp_path, text, NAME="note", A="1")
     assert value == {"a": "text ${env:A}", "b": "x ${file:note.md}", "c": ""}
-    assert [problem.code for problem in problems] == ["file_missing"]
+    assert [problem.code for problem in problems] == ["file_not_whole", "file_missing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${env:SLY}", "${file:note.md}"),
+        ("${env:HALF}note.md}", "${file:note.md}"),
+        ("${file:${env:NAME}.md}", "secret"),
+        ("${file:note.md}${file:note.md}", "${file:note.md}${file:note.md}"),
+    ],
+)
+def test_the_value_of_a_variable_is_never_taken_for_a_placeholder(tmp_path, text, value):
+    (tmp_path / "note.md").write_text("secret")
+    names = {"SLY": "${file:note.md}", "HALF": "${file:", "NAME": "note"}
+    assert expand(tmp_path, json.dumps({"a": text}), **names)[0] == {"a": value}
+
+
+def test_a_variable_without_a_name_is_told_how_to_name_one(tmp_path):
+    _, (problem,) = expand(tmp_path, '{"a": "${env:}"}')
+    assert problem.hint == "name a variable: ${env:NAME}"
 
 
 def test_the_first_source_that_has_a_name_wins():

@@ -15,12 +15,12 @@ from toolyard.config.configuration import resolve
 from toolyard.config.document import parse_document
 from toolyard.config.placeholders import Names
 from toolyard.config.schema import config_schema
-from toolyard.config.settings import SECTIONS, FileSettings, NodeSettings
+from toolyard.config.settings import SECTIONS, FileSettings, NodeSettings, PermissionRule, PermissionSettings
 from toolyard.config.shape import faults
 
 SCHEMA = config_schema()
 CHECKER = jsonschema.Draft202012Validator(SCHEMA)
-NAMES = Names(config_env={}, overrides={}, builtin={}, process={})
+NAMES = Names(config_env={"P": "${env:P}"}, overrides={}, builtin={}, process={})
 
 SCALARS = (
     st.none()
@@ -39,10 +39,22 @@ def section(name: str):
     return st.dictionaries(keys, SCALARS | st.lists(st.just("x") | SCALARS, max_size=2), max_size=3) | ANY
 
 
-NODES = st.dictionaries(
-    st.sampled_from(NodeSettings.__struct_encode_fields__),
-    st.lists(st.just("x") | SCALARS, max_size=2) | ANY,
-    max_size=4,
+RULES = st.dictionaries(
+    st.sampled_from([*PermissionRule.__struct_encode_fields__, "tol"]),
+    st.just("x") | st.dictionaries(st.just("x"), st.just("x") | ANY, max_size=1) | SCALARS,
+    max_size=3,
+)
+PERMISSIONS = st.dictionaries(
+    st.sampled_from([*PermissionSettings.__struct_encode_fields__, "dney"]),
+    st.lists(st.just("x") | RULES | SCALARS, max_size=2) | st.sampled_from(["trusted", "${env:P}", "no"]) | SCALARS,
+    max_size=3,
+)
+NODES = st.fixed_dictionaries(
+    {},
+    optional={
+        key: PERMISSIONS | ANY if key == "permissions" else st.lists(st.just("x") | SCALARS, max_size=2) | ANY
+        for key in NodeSettings.__struct_encode_fields__
+    },
 )
 SETTINGS = {name: section(name) for name in SECTIONS}
 NAMED = {
@@ -54,6 +66,7 @@ OTHERS = {
     for key in (*FileSettings.__struct_encode_fields__, "a_key_for_tools")
     if key not in SETTINGS and key not in NAMED
 }
+OTHERS["permissions"] |= PERMISSIONS
 CONFIGS = st.fixed_dictionaries({}, optional={**OTHERS, **NAMED, **SETTINGS})
 
 
@@ -62,7 +75,8 @@ def check(config) -> list[str]:
     document = parse_document(Path("c.json"), json.dumps(config))
     found = resolve(document, NAMES)
     unknown = [one.problem.message for one in found.unknown if not one.key]
-    return [problem.message for problem in found.problems if problem.code in ("config_type", "plugin_spec")] + unknown
+    codes = ("config_type", "plugin_spec", "permissions_rule")
+    return [problem.message for problem in found.problems if problem.code in codes] + unknown
 
 
 @settings(max_examples=500, deadline=None)
@@ -122,6 +136,14 @@ def test_the_schema_is_one_and_knows_every_key_with_its_default():
         ({"mixin_policy": {"max_depth": 101}}, "'mixin_policy.max_depth' must be a whole number from 1 to 100"),
         ({"agents": {"a": {"system_message": 3}}}, "'agents.a.system_message' must be a string or an object, not 3"),
         ({"agents": ["a"]}, "'agents' must be an object"),
+        ({"permissions": {"dney": []}}, "'permissions.dney' is not known here; did you mean 'deny'?"),
+        (
+            {"agents": {"a": {"permissions": {"preset": "trust"}}}},
+            "'agents.a.permissions.preset' must be",
+        ),
+        ({"mixins": {"m": {"permissions": {"deny": "rm"}}}}, "'mixins.m.permissions.deny' must be a list, not \"rm\""),
+        ({"permissions": {"ask": [{"tol": "x"}]}}, "'permissions.ask[0].tol' is not known here; did you mean 'tool'?"),
+        ({"permissions": {"ask": [{"tool": 5}]}}, "'permissions.ask[0].tool' must be a string, not 5"),
         ({"disabled_plugins": "a"}, "'disabled_plugins' must be a list, not \"a\""),
     ],
 )

@@ -188,3 +188,19 @@ async def test_a_call_that_is_not_allowed_runs_nothing(bench: Bench):
     assert bench.yard.log() == []
     (line,) = bench.yard.audit()
     assert (line["event"], line["decision"], line["rule"]) == ("end", "deny", "never")
+
+
+@pytest.mark.parametrize("level", ["top", "agent", "provider"])
+async def test_a_rule_against_a_tool_holds_wherever_it_is_written(bench: Bench, level: str):
+    rule = {"tool": bench.kind.tool, "reason": "not this one"}
+    section = {"permissions": {"preset": "trusted", "deny": [rule]}}
+    settings = {
+        "top": section,
+        "agent": {"agents": {"default": section}},
+        "provider": {"agents": {"default": {"provider": "p"}}, "providers": {"p": section}},
+    }[level]
+    async with bench.tool("log", **settings) as tool:
+        result = await tool()
+    assert result.failure == "denied"
+    assert "not this one" in result.text
+    assert bench.yard.log() == []

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from toolyard.app import AgentApplication
 from toolyard.core.events import OutputChunk
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.plugins.contract import ToolContext, ToolError, tool
@@ -178,6 +179,19 @@ async def test_a_tool_cannot_hand_our_streams_to_a_process():
         result = await plugin.call("hand_on", {})
     assert result.failure == "crash"
     assert "pipes" in result.text
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_whoever_hears_of_output_may_print_it(tmp_path, capsys, is_async):
+    (tmp_path / "say.py").write_text(
+        "from toolyard.plugins.contract import tool\n\n@tool\n"
+        f"{'async ' if is_async else ''}def say() -> None:\n    'Say it.'\n    print('heard')\n"
+    )
+    (tmp_path / "c.json").write_text('{"plugins": ["path:say.py"]}')
+    async with AgentApplication(tmp_path / "c.json", tmp_path / "sessions") as app:
+        result = await app.call_tool("say", {}, on_event=lambda event: print(f"<{type(event).__name__}>"))
+    assert result.text == "heard\n"
+    assert capsys.readouterr().out.count("<OutputChunk>") in (1, 2), "of the text and of its line end"
 
 
 async def test_two_tools_that_print_at_once_keep_their_output_apart():

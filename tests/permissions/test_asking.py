@@ -185,3 +185,133 @@ async def test_a_broken_section_is_a_problem_and_allows_nothing(yard):
         refused = await run(app, "echo x")
     assert refused.failure == "denied"
     assert "damaged" in refused.text
+
+
+BROKEN = [
+    None,
+    [],
+    "trusted",
+    {"preset": "trusted", "dney": ["rm **"]},
+    {"preset": "trust"},
+    {"preset": "trusted", "deny": "rm **"},
+    {"preset": "trusted", "deny": [{"tool": 5}]},
+    {"preset": "trusted", "deny": [{"command": "rm **", "write": "x"}]},
+    {"preset": "trusted", "ask_timeout_seconds": 0},
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+@pytest.mark.parametrize("layer", ["top", "provider", "agent", "mixin", "provider of all"])
+async def test_a_section_that_is_broken_anywhere_is_told_once_and_allows_nothing(yard, broken, layer):
+    section = {"permissions": broken}
+    config = {
+        "top": section,
+        "provider": {"providers": {"p": section}, "agents": {"default": {"provider": "p"}}},
+        "agent": {"agents": {"default": section}},
+        "mixin": {"mixins": {"m": section}, "agents": {"default": {"mixin_refs": ["m"]}}},
+        "provider of all": {"providers": {"p": section}, "provider": "p"},
+    }[layer]
+    async with yard.app("shell:command", **config) as app:
+        problems = [problem for problem in app.get_config_errors() if problem["type"] == "permissions_rule"]
+        assert len(problems) == 1, problems
+        assert problems[0]["line"] > 1
+        assert (await app.call_tool("shell", {"command": "touch made"})).failure == "denied"
+
+
+async def test_the_rules_of_a_provider_that_the_file_names_for_all_agents_hold(yard):
+    deny = {"permissions": {"preset": "trusted", "deny": ["rm **"]}}
+    async with yard.app("shell:command", providers={"p": deny}, provider="p", agents={"a": {}}) as app:
+        assert (await app.call_tool("shell", {"command": "rm x"}, agent="a")).failure == "denied"
+
+
+async def test_a_preset_may_come_from_a_placeholder(yard, monkeypatch):
+    monkeypatch.setenv("PRESET_OF_MINE", "read-only")
+    agents = {"default": {"permissions": {"preset": "${env:PRESET_OF_MINE}"}}}
+    yard.config("shell:command", agents=agents)
+    async with yard.app("shell:command", agents=agents) as app:
+        assert app.get_config_errors() == []
+        assert (await app.call_tool("shell", {"command": "touch made"})).failure == "denied"
+        monkeypatch.setenv("PRESET_OF_MINE", "no-such-preset")
+        await app.reload()
+        (problem,) = app.get_config_errors()
+        assert "'preset' must be one of" in problem["detail"]
+
+
+async def test_a_broken_edit_of_the_configuration_leaves_every_rule_in_force(yard):
+    path = yard.config("shell:command", permissions={"preset": "trusted", "deny": ["touch **"]})
+    async with yard.open(path) as app:
+        for text in ("{", "[]", "", None):
+            path.unlink() if text is None else path.write_text(text)
+            refused = await run(app, "touch made")
+            assert (refused.failure, "touch **" in refused.text) == ("denied", True)
+            assert any("last good configuration" in problem["detail"] for problem in app.get_config_errors())
+        yard.config("shell:command", permissions={"preset": "trusted"})
+        assert (await run(app, "echo fine")).failure is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "3"])
+async def test_without_a_configuration_that_can_be_read_nothing_is_allowed(yard, text):
+    async with yard.open(yard.file("toolyard.json", text), only="shell:command") as app:
+        assert (await run(app, "touch made")).failure == "denied"
+        assert len(app.get_config_errors()) == 1
+
+
+async def in_session(app, command):
+    return await asyncio.wait_for(app.call_tool("bash", {"command": command}), PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("definition", "later", "taken_back"),
+    [
+        ("ls() { echo other; }", "ls", "unset -f ls"),
+        ("function pwd { echo other; }", "pwd | cat", "unset -f pwd"),
+        ("shopt -s expand_aliases; alias wc='echo other'", "echo a && timeout 5 wc x", "unalias wc"),
+        ("enable -n echo", "echo x", "unalias -a"),
+    ],
+)
+async def test_a_word_with_another_meaning_in_a_session_is_asked_about(yard, definition, later, taken_back):
+    person = Person()
+    config = yard.config("shell:session", "shell:command", permissions={"preset": "workspace"})
+    async with yard.open(config, approver=person) as app:
+        await in_session(app, later)
+        assert person.asked == [], "no rule has anything against it"
+        await in_session(app, definition)
+        assert len(person.asked) == 1
+        await in_session(app, later)
+        assert len(person.asked) == 2
+        assert "another meaning" in person.asked[-1][1].reason
+        await run(app, later)
+        assert len(person.asked) == 2, "another shell has its own words"
+        await in_session(app, taken_back)
+        asked = len(person.asked)
+        await in_session(app, later)
+        assert len(person.asked) == asked
+
+
+async def test_what_was_refused_gives_no_word_another_meaning(yard):
+    person = Person(allowed=False)
+    async with yard.open(yard.config("shell:session", permissions={"preset": "workspace"}), approver=person) as app:
+        assert (await in_session(app, "ls() { echo other; }")).failure == "denied"
+        assert (await in_session(app, "ls")).ok
+
+
+async def test_a_session_that_begins_anew_has_its_words_back(yard):
+    person = Person()
+    async with yard.open(yard.config("shell:session", permissions={"preset": "workspace"}), approver=person) as app:
+        await in_session(app, "ls() { echo other; }")
+        await asyncio.wait_for(app.call_tool("bash", {"restart": True}), PATIENCE)
+        await in_session(app, "ls")
+    assert len(person.asked) == 1
+
+
+async def test_reasons_hide_nothing_either(yard):
+    desk = ApprovalDesk()
+    async with yard.open(yard.config("shell:command", permissions=ASK | {"allow": ["tee **"]}), approver=desk) as app:
+        call = asyncio.ensure_future(run(app, "tee '\x1b[2K\u202e'"))
+        question = await asyncio.wait_for(anext(desk.questions()), PATIENCE)
+        shown = json.dumps(question.as_mapping(), ensure_ascii=False)
+        assert desk.refuse(question, reason="no")
+        await call
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert all(part.reason.isprintable() for part in question.parts)

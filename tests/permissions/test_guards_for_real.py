@@ -58,6 +58,12 @@ WORDS = {
         -ni -en
     """,
     "awk": "-F : -F: -v x=1 -f s.awk -fs.awk -W exec -- {print} 1 x y -e -i -E --exec -Wexec=s.awk",
+    "openssl": """
+        version dgst -sha256 x -out marker -out=marker --out marker rand 4 -hex -writerand marker enc -base64 -in genrsa
+        -engine ./p x509 -noout -text list -commands prime 7 -provider ./p pkey -keyout marker s_client req -config x
+    """,
+    "patch": "-p0 -i x -o marker -e --ed -r marker --dry-run --output=marker -omarker --rej=marker -R x y",
+    "dd": "if=x of=marker bs=1 count=1 status=none of=/dev/null conv=notrunc",
     "shuf": "-n 1 -e -i 1-3 -o marker --output=marker -z x -omarker -eo -no",
     "split": "-n 2 -b 1 x marker --filter=./p --filter ./p",
     "printf": "-v x %s %d %n a -- %% -vx a[$(touch${IFS}marker)]",

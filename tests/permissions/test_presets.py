@@ -94,7 +94,13 @@ async def test_in_trust_a_rule_against_something_makes_doubts_count(tmp_path):
             "rm x",
             "$x",
             "bash y.sh",
-            "echo x > /tmp/y",
+            "./y.sh",
+            "echo x > y",
+            "name=value",
+            "PATH=.",
+            "fakeroot rm x",
+            "git -c alias.x='!rm x' x",
+            "git push --force",
             "find . -exec ls {} +",
             "ls | xargs wc",
         )
@@ -104,7 +110,84 @@ async def test_in_trust_a_rule_against_something_makes_doubts_count(tmp_path):
         "rm x": "deny",
         "$x": "ask",
         "bash y.sh": "ask",
-        "echo x > /tmp/y": "ask",
+        "./y.sh": "ask",
+        "echo x > y": "allow",
+        "name=value": "allow",
+        "PATH=.": "ask",
+        "fakeroot rm x": "ask",
+        "git -c alias.x='!rm x' x": "ask",
+        "git push --force": "allow",
         "find . -exec ls {} +": "allow",
         "ls | xargs wc": "allow",
     }
+
+
+INSIDE = [
+    *('for f in src/*.py; do wc -l "$f"; done', "for f in a b; do cat $f; done", 'for f in *.md; do head "${f}"; done'),
+    *("diff <(ls a) <(ls b)", "find src -name '*.ts' -exec grep -l foo {} +", "find -name x -exec wc -l {} +"),
+    *("python3 --version", 'while IFS= read -r line; do echo "$line"; done < src/a'),
+]
+PERHAPS_OUTSIDE = [
+    *('for f in /etc/*; do cat "$f"; done', "for f in ../*; do cat $f; done", 'for f in $x; do cat "$f"; done'),
+    *(
+        'for f in a; do cat "$f/../../x"; done',
+        'for f in a; do read f; cat "$f"; done',
+        "for f in ~/x; do cat $f; done",
+    ),
+    *(
+        "for f in {/etc/passwd,a}; do cat $f; done",
+        'for f in a; do cat "$g"; done',
+        'for f in a; do cd /; cat "$f"; done',
+    ),
+    *(
+        'for f in way/x; do cat "$f"; done',
+        'for f in a; do :; done; f=/etc/x; cat "$f"',
+        "for f in a/../../x; do cat $f; done",
+    ),
+    *('for f in a; do cat "$f"; done; for f in /etc/x; do :; done', "diff <(cat /etc/passwd) x", "cat <(ls)/../x"),
+    *(
+        "find /etc -exec cat {} +",
+        "find src /etc -exec cat {} +",
+        "find -L src -exec cat {} +",
+        "find $x -exec cat {} +",
+    ),
+    *("find src -exec cat ../{} \\;", "find way/ -exec cat {} +", "find src -follow -exec cat {} +", "ls | xargs cat"),
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"), [*((line, "allow") for line in INSIDE), *((line, "ask") for line in PERHAPS_OUTSIDE)]
+)
+async def test_a_preset_knows_what_stays_inside_the_workspace(line, decision, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "way").symlink_to("/etc")
+    book = make_book(Section(is_configured=True, preset="workspace"), [])
+    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    assert (await decide_line(line, book, where)).decision == decision
+
+
+@pytest.mark.parametrize(
+    ("line", "is_allowed"),
+    [
+        *((line, True) for line in ("cat src/*.py", "wc -l *.py", "cat b.py")),
+        *(
+            (line, False)
+            for line in ("cat s*/key", "cat */key", "cat .e*", "cat .[a-z]*", "cat {secrets/key,x}", "cat */*")
+        ),
+        *((line, False) for line in ("find . -exec cat {} +", "cat [s]ecrets/key", "cat secrets/*", "cat src/**")),
+    ],
+)
+async def test_a_pattern_of_files_does_not_lead_around_a_rule_against_one(line, is_allowed, tmp_path):
+    from toolyard.permissions.rules import Origin, parse_rule
+
+    for name in ("secrets/key", "src/a.py", "b.py", ".env"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    section = Section(is_configured=True, preset="ask-everything")
+    for value, decision in (("cat **", "allow"), ("wc **", "allow"), ("find **", "allow")):
+        section.rules.append(parse_rule(value, decision, Origin(label="test")))
+    for path in ("secrets/**", ".env"):
+        section.rules.append(parse_rule({"read": path}, "deny", Origin(label="test")))
+    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    verdict = await decide_line(line, make_book(section, []), where)
+    assert (verdict.decision == "allow") is is_allowed, verdict.reason

@@ -11,6 +11,7 @@ import pytest
 from repositories import Redirect, commit, git, git_server, repository, serving, static_server, write
 from toolyard.plugins.acquire import Fetched
 from toolyard.plugins.refusal import Refusal
+from yard import Yard
 
 pytestmark = pytest.mark.anyio
 
@@ -202,3 +203,28 @@ async def test_without_git_that_is_said(origin, fetch, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     refusal = await fetch(str(origin))
     assert refusal.code == "plugin_git_missing"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("git+origin", "below/agent_plugin.json"),
+        ("bash+git:origin", "none.bash"),
+        ("node+git:origin", "package.json"),
+    ],
+)
+async def test_a_fault_of_what_was_fetched_is_told_where_the_repository_is_named(tmp_path, spec, words):
+    yard = Yard(tmp_path)
+    files = {
+        "agent_plugin.json": '{"bash_tools": [{"file": "none.bash"}], "subdirectory": "below"}',
+        "package.json": '{"name": "x", "agent": {"tools": 3}}',
+        "below/agent_plugin.json": '{"entries": 3}',
+    }
+    repository(yard.folder / "origin", files)
+    if spec.startswith("git+"):
+        spec = {"git": "origin", "subdirectory": "below"}
+    async with yard.app(spec, plugin_cache_dir="cache") as app:
+        (problem,) = app.get_config_errors()
+    assert (problem["file"], problem["line"] > 1) == (str(yard.folder / "toolyard.json"), True)
+    assert problem["detail"].startswith(words)
+    assert f" of {yard.folder}/origin: " in problem["detail"]

@@ -99,7 +99,10 @@ async def test_what_is_printed_at_import_is_not_ours(yard, capsys):
 async def test_one_bad_entry_does_not_stop_its_neighbours(yard):
     plain(yard.folder / "mine", greeting("greet", "hi"), "plugin.greet", "plugin.nothing", "absent.Class")
     async with yard.app("path:mine", plugin_cache_dir="cache") as app:
-        assert {problem["type"] for problem in app.get_config_errors()} == {"plugin_entry", "plugin_import"}
+        found = app.get_config_errors()
+        assert [problem["type"] for problem in found] == ["plugin_entry", "plugin_entry"]
+        assert {Path(problem["file"]).name for problem in found} == {"agent_plugin.json"}
+        assert "'absent.Class': there is no module 'absent'" in {problem["detail"] for problem in found}
         assert await text(app) == "hi"
 
 
@@ -169,6 +172,62 @@ async def test_each_agent_has_a_state_of_its_own(yard):
     async with yard.app("path:mine", plugin_cache_dir="cache", agents=agents) as app:
         for agent, count in (("low", "1"), ("high", "101"), ("low", "2")):
             assert (await app.call_tool("count", {}, agent=agent)).text == count
+
+
+COUNTED = """
+import os
+with open(os.environ["LOG_OF_IMPORTS"], "a") as log:
+    log.write("imported\\n")
+
+class Counter:
+    id = "counter"
+
+    def init(self, config):
+        return {"count": config["start"]}
+
+    def get_tool_schemas(self, state):
+        return [{"type": "function", "function": {"name": "count", "parameters": {"type": "object"}}}]
+
+    def execute_tool(self, tool_name, payload, state):
+        state["count"] += 1
+        return state["count"]
+
+    def close(self):
+        with open(os.environ["LOG_OF_IMPORTS"], "a") as log:
+            log.write("closed\\n")
+
+shared = Counter()
+"""
+
+
+@pytest.mark.parametrize(("entry", "closings"), [("plugin.Counter", 3), ("plugin.shared", 1)])
+async def test_code_is_imported_once_and_each_configuration_has_its_own_state(yard, monkeypatch, entry, closings):
+    monkeypatch.setenv("LOG_OF_IMPORTS", str(yard.folder / "log"))
+    plain(yard.folder / "counter", COUNTED, entry)
+    agents = {name: {"start": start} for name, start in (("a", 10), ("b", 20), ("c", 30))}
+    before = {name for name in sys.modules if name.startswith("toolyard_space")}
+    async with yard.app("path:counter", plugin_cache_dir="cache", agents=agents) as app:
+        assert app.get_config_errors() == []
+        for number in (1, 2):
+            counts = [(await app.call_tool("count", {}, agent=name)).text for name in "abc"]
+            assert counts == [str(10 + number), str(20 + number), str(30 + number)]
+        yard.config("path:counter", plugin_cache_dir="cache", agents=agents | {"c": {"start": 40}})
+        assert [(await app.call_tool("count", {}, agent=name)).text for name in "abc"] == ["13", "23", "41"]
+        assert yard.log().count("imported") == 1
+    assert yard.log().count("closed") == closings + (entry == "plugin.Counter")
+    assert {name for name in sys.modules if name.startswith("toolyard_space")} == before
+
+
+async def test_an_edit_is_imported_once_for_all_agents(yard, monkeypatch):
+    monkeypatch.setenv("LOG_OF_IMPORTS", str(yard.folder / "log"))
+    yard.file("plugin.py", COUNTED)
+    agents = {name: {"start": ord(name)} for name in "abc"}
+    async with yard.app({"path": "plugin.py", "entry": "plugin.Counter"}, agents=agents) as app:
+        assert app.get_config_errors() == []
+        yard.file("plugin.py", COUNTED.replace("+= 1", "+= 1000"))
+        results = [await app.call_tool("count", {}, agent=name) for name in "abc"]
+        assert [result.text for result in results] == [str(ord(name) + 1000) for name in "abc"]
+        assert yard.log().count("imported") == 2
 
 
 async def test_a_local_repository_that_moved_on_is_noticed_on_reload(yard):

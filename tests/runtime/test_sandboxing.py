@@ -189,13 +189,19 @@ async def test_in_the_same_place_auto_goes_on_with_what_there_is_and_says_so(yar
         ({"properties": ["everything"]}, "config_type"),
         ({"hosts": ["https://example.com"]}, "sandbox_host"),
         ({"writable": "all"}, "config_type"),
+        ({"mode": "off", "hiden": ["x"]}, "config_type"),
     ],
 )
-async def test_a_setting_that_does_not_fit_is_a_problem(yard, sandbox, problem):
+async def test_a_setting_that_does_not_fit_is_a_problem_and_no_reason_to_run_with_less(yard, sandbox, problem):
     yard.config("shell:command", sandbox=sandbox)
     async with yard.open(yard.folder / "toolyard.json") as app:
         (found,) = app.get_config_errors()
+        result = await app.call_tool("shell", {"command": f"echo x > {yard.folder}/made"})
     assert (found["type"], found["line"] is not None) == (problem, True)
+    if problem == "config_type":
+        assert result.failure == "denied"
+        assert f"the configuration of the sandbox is damaged ({yard.folder}/toolyard.json:" in result.text
+        assert not (yard.folder / "made").exists()
 
 
 async def test_a_wish_to_reach_a_host_is_on_record(yard):

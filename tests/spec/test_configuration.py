@@ -47,7 +47,7 @@ async def test_C01_problems_are_mappings_with_a_place_and_a_hint_and_stop_nothin
         assert all({"type", "detail", "file", "line", "column", "hint"} <= problem.keys() for problem in found)
         places = {(problem["type"], problem["line"], problem["column"]) for problem in found}
         assert places == {
-            ("bash_file_missing", None, None),
+            ("bash_file_missing", 3, 5),
             ("plugin_unsupported", 3, 26),
             ("plugin_spec", 3, 40),
             ("config_type", 5, 29),
@@ -124,7 +124,8 @@ async def test_C03_a_file_is_read_as_a_whole_string_only_and_not_expanded_again(
     async with app:
         text = "text ${env:C03_NAME}"
         assert (await app.call_tool("probe", {})).text == f"{text}\nx ${{file:note.md}}\n{text}\n"
-        assert app.get_config_errors() == []
+        (problem,) = app.get_config_errors()
+        assert (problem["type"], problem["severity"]) == ("file_not_whole", "warning")
 
 
 async def test_C03_a_missing_file_is_a_problem_at_its_place(yard):
@@ -273,6 +274,14 @@ def test_C06_providers_have_mixins_too_and_layers_come_after(yard):
             "mixin_depth",
             "more than 2 mixins in a chain: agents.a → m → n → o",
         ),
+        (
+            {
+                "mixins": {"m": {"mixin_refs": ["n"]}, "n": {"mixin_merge": "deeply"}},
+                "agents": {"a": {"mixin_refs": ["m"]}},
+            },
+            "config_type",
+            '\'mixins.n.mixin_merge\' must be "deep" or "shallow", not "deeply": agents.a → m → n',
+        ),
         ({"agents": {"a": {"mixin_merge": "deeply"}}}, "config_type", "'agents.a.mixin_merge' must be"),
         ({"mixin_policy": {"default_merge": 1}}, "config_type", "'mixin_policy.default_merge' must be"),
         ({"mixin_policy": {"max_depth": 0}}, "config_type", "'mixin_policy.max_depth' must be"),
@@ -389,6 +398,21 @@ async def test_C08_one_reference_of_many_agents_is_loaded_once_and_a_change_reac
         yard.tool("renamed", file="shared.bash", run="echo again")
         assert (await app.call_tool("renamed", {}, agent="c")).text == "again\n"
         assert [[spec.name for spec in app.tool_specs(name)] for name in "abc"] == [["renamed"]] * 3
+
+
+async def test_C08_every_agent_has_a_live_shell_of_its_own_that_lasts_through_a_reload(yard):
+    agents = {name: {"permissions": {"preset": "trusted"}} for name in ("one", "two")}
+    async with yard.app("shell:session", agents=agents) as app:
+
+        async def bash(agent: str, command: str) -> str:
+            return (await app.call_tool("bash", {"command": command}, agent=agent)).text.strip()
+
+        await bash("one", f"secret=mine; cd {yard.file('below/x', '').parent}; sleep 600 & disown")
+        assert await bash("two", 'echo "<${secret-}>"; pwd; jobs') == f"<>\n{os.getcwd()}"
+        yard.config("shell:session", agents=agents, something="else")
+        assert await bash("one", "echo $secret; basename $PWD") == "mine\nbelow"
+        await app.call_tool("bash", {"restart": True}, agent="two")
+        assert await bash("one", "echo $secret") == "mine"
 
 
 async def test_C08_an_unknown_agent_is_an_error_that_names_the_known_ones(yard):
@@ -549,3 +573,45 @@ async def test_C09_an_id_that_no_plugin_has_is_a_warning_unless_it_may_belong_to
     assert "did you mean 'search_text'?" in first["hint"]
     async with yard.app("bash:search_text.bash", "bash:missing.bash", **lists) as app:
         assert codes(app) == ["bash_file_missing"]
+
+
+@pytest.mark.parametrize(
+    "spec", ["bash:nothing.bash", "path:nothing", "path:nothing.py", "node:nothing", "manifest:nothing.json"]
+)
+async def test_C10_what_is_not_there_is_told_where_it_is_named_and_by_which_way_it_came(yard, spec):
+    text = f"""{{"mixins": {{"m": {{
+  "plugins": ["{spec}"]}}}},
+ "plugin_policy": {{"allow_bash_tools": true}},
+ "agents": {{"a": {{"mixin_refs": ["m"]}}}}}}"""
+    async with yard.open(write(yard, text)) as app:
+        (problem,) = app.get_config_errors()
+    assert (problem["file"], problem["line"], problem["column"]) == (str(yard.folder / "toolyard.json"), 2, 15)
+    assert str(yard.folder / "nothing") in problem["detail"]
+    assert problem["via"] == "agents.a → mixins.m"
+    assert problem["hint"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "hint"),
+    [
+        ("shell:sesion", "plugin_unsupported", "did you mean 'shell:session'?"),
+        ("bsh:./tools", "plugin_unsupported", "did you mean 'bash:./tools'?"),
+        ("./my_tool.bash", "plugin_unsupported", "did you mean 'bash:./my_tool.bash'?"),
+        ("./tools", "plugin_unsupported", "say what it is: 'path:./tools'"),
+        ({"bash_tol": {}}, "plugin_unsupported", "did you mean 'bash_tool'?"),
+        ({"bash_tool": {"fil": "x"}}, "plugin_spec", "did you mean 'file'?"),
+        ({"bash_tool": {"file": "x", "path": "y"}}, "plugin_spec", "only 'path' has"),
+        ({"bash_tool": {"path": "x", "subdirectory": "../y"}}, "plugin_outside", "name a folder below it"),
+        ({"bash_tool": {"path": "x", "subdirectory": 5}}, "plugin_outside", "name a folder below it"),
+        ({"node_tool": {"pth": "x"}}, "plugin_spec", "did you mean 'path'?"),
+        ({"manifest": {"path": "x"}, "node_tool": {"path": "y"}}, "plugin_spec", "another entry"),
+        ({"shell_session": {}, "timeout_seconds": 5}, "plugin_spec", "goes into that object"),
+        ("path:./tolls", "plugin_missing", "did you mean 'tools'?"),
+    ],
+)
+async def test_C10_a_spelling_that_is_none_gets_the_nearest_one(yard, spec, code, hint):
+    yard.file("tools/x", "")
+    async with yard.app(spec) as app:
+        (problem,) = app.get_config_errors()
+    assert (problem["type"], problem["line"] > 1) == (code, True)
+    assert hint in problem["hint"]

@@ -10,6 +10,7 @@ from toolyard.config.document import Document, read_document
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import PluginPolicy
 from toolyard.plugins.builders import Builders
+from toolyard.plugins.code_shelf import CodeShelf
 from toolyard.plugins.descriptors import DESCRIPTOR
 from toolyard.plugins.python_source import PythonSource
 from toolyard.plugins.python_workshop import PythonWorkshop
@@ -35,6 +36,7 @@ def python_source_at(path: Path, children: Children, *, timeout: float) -> Pytho
         bundled=folder,  # what is here is used where it is, and never installed
         document=Document(path / DESCRIPTOR if path.is_dir() else path, "{}", {}),
         config={},
+        code=CodeShelf(),
     )
     return PythonSource(PythonRepository(origin=str(path), pointer=()), shop)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +100,8 @@ async def call_once(
     async with open_application(places, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
         agent = agent_of(app, agent)
-        result = await app.call_tool(tool, arguments, agent=agent, on_event=watcher.see)
+        given = as_meant(app, agent, tool, arguments)
+        result = await app.call_tool(tool, given, agent=agent, on_event=watcher.see)
         if as_json:
             show_json(watcher.record(tool, result))
         elif result.failure in OF_THE_TOOL:
@@ -113,7 +116,7 @@ async def call_once(
 async def preview_once(places: Places, tool: str, arguments: str, agent: str | None) -> int:
     async with open_application(places) as app:
         agent = agent_of(app, agent)
-        shown = await app.preview_tool(tool, arguments, agent=agent)
+        shown = await app.preview_tool(tool, as_meant(app, agent, tool, arguments), agent=agent)
         if isinstance(shown, str):
             show_preview(tool, shown)
             explain(app, None)
@@ -122,6 +125,20 @@ async def preview_once(places: Places, tool: str, arguments: str, agent: str | N
         explain_absence(app, agent, tool, shown)
         explain(app, shown)
         return exit_code_of(shown)
+
+
+def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> str:
+    """The arguments; what is typed for a tool that takes free text is that text, unless it is its object already."""
+    from toolyard.core.tool import TextInput
+
+    spec = next((spec for spec in app.tool_specs(agent) if spec.name == tool), None)
+    if spec is None or not isinstance(spec.input, TextInput):
+        return arguments
+    with contextlib.suppress(ValueError):
+        value = json.loads(arguments)
+        if isinstance(value, dict) and isinstance(value.get("input"), str) and len(value) == 1:
+            return arguments
+    return json.dumps({"input": arguments})
 
 
 def show_preview(tool: str, line: str) -> None:

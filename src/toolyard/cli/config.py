@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -81,6 +81,8 @@ def explain(places: Places, key: str, agent: str | None, as_json: bool) -> int:
             show_text(contribution_line(row), "" if row["verdict"] != "overridden" else "faint")
     else:
         show_note(f"nothing sets '{found.key}'", "warning")
+        if near := nearest_key(configuration, found.key, agent):
+            show_note(f"  hint: did you mean '{near}'?", "faint")
     return 0 if rows else 2
 
 
@@ -150,3 +152,17 @@ def compact(value: object) -> str:
 
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else text[:199] + "…"
+
+
+def nearest_key(configuration: Configuration, key: str, agent: str | None) -> str | None:
+    """The key beside one that nothing sets which it was probably meant to be."""
+    import difflib
+
+    from toolyard.config.effective import whole_config
+
+    *owner, name = key.split(".")
+    beside: Any = whole_config(configuration, known_agent(configuration.agents(), agent))
+    for step in owner[2:] if owner[:1] == ["agents"] else owner:
+        beside = beside.get(step) if isinstance(beside, dict) else None
+    close = difflib.get_close_matches(name, beside, n=1) if isinstance(beside, dict) else []
+    return ".".join((*owner, close[0])) if close else None

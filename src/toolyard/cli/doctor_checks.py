@@ -81,7 +81,7 @@ PROGRAMS = (
         without="failure",
     ),
     Program(check="git", program="git", purpose="plugins from git", package="git"),
-    Program(check="node", program="node", purpose="Node tools", package="nodejs", least=(18,)),
+    Program(check="node", program="node", purpose="Node tools", package="nodejs", least=(20,)),
     Program(check="npm", program="npm", purpose="installing Node tools", package="npm"),
     Program(check="uv", program="uv", purpose="installing Python plugins fast; pip does it too", package="uv"),
     Program(check="bubblewrap", program="bwrap", purpose="the strongest sandbox", package="bubblewrap"),

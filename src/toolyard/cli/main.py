@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-import msgspec
 
 from toolyard import __version__
 
@@ -24,6 +23,7 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
+    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
     "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
     "doctor": ("toolyard.cli.doctor:doctor", "Look whether everything is there that tools need."),
     "permissions": (
@@ -36,7 +36,7 @@ COMMANDS = {
 }
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class Places(NamedTuple):
     """Where the global options point."""
 
     config: str | None

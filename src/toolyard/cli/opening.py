@@ -30,7 +30,10 @@ def open_application(
 ) -> AgentApplication:
     """An application, not yet entered. Paths that were typed are meant from where they were typed."""
     from toolyard.app import AgentApplication
+    from toolyard.cli.render import reserve_stdout
 
+    if only is None:
+        reserve_stdout()
     settled = settle(places)
     return AgentApplication(str(settled.config), str(settled.sessions), approver=approver, only=only)
 

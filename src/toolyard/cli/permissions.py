@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import CaseOutcome
     from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rules import Rule
     from toolyard.permissions.verdict import Verdict
 
 __all__ = ["permissions"]
 
 STYLES = {"allow": "good", "ask": "warning", "deny": "error"}
 json_option = click.option("--json", "as_json", is_flag=True, help="Print records for programs.")
-agent_option = click.option("--agent", metavar="A", default="default", help="Whose rules; default the agent 'default'.")
+agent_option = click.option("--agent", metavar="A", help="Whose rules; default 'default', or else the first agent.")
 rules_option = click.option(
     "--rules",
     metavar="FILE",
@@ -50,7 +51,7 @@ def permissions() -> None:
 @click.option("--tool", metavar="T", default="bash", show_default=True, help="The tool that would run it.")
 @json_option
 @click.pass_obj
-def check(places: Places, command: str, rules: Path | None, agent: str, tool: str, as_json: bool) -> int:
+def check(places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool) -> int:
     """Say of each part of COMMAND which rule or which doubt decides it. Nothing runs.
 
     Exit status: 0, whatever the verdict is, or 2 when the rules cannot be read.
@@ -64,11 +65,12 @@ def check(places: Places, command: str, rules: Path | None, agent: str, tool: st
 @agent_option
 @json_option
 @click.pass_obj
-def test(places: Places, file: Path, rules: Path | None, agent: str, as_json: bool) -> int:
+def test(places: Places, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
     """Judge the cases of FILE, a JSON object a line: `command`, `rules`, and `must`, which is auto_allow,
     not_auto_allow or deny. A case without rules is judged by those in force.
 
-    Prints the cases that differ. Exit status: 0 none does, 1 some do, 2 a line is no case.
+    Prints the cases that differ, and the lines that are no case. Exit status: 0 none does, 1 some do, 2 a line is no
+    case.
     """
     return run_to_end(test_once(places, file, rules, agent, as_json))
 
@@ -77,9 +79,9 @@ def test(places: Places, file: Path, rules: Path | None, agent: str, as_json: bo
 @agent_option
 @json_option
 @click.pass_obj
-def list_rules(places: Places, agent: str, as_json: bool) -> int:
+def list_rules(places: Places, agent: str | None, as_json: bool) -> int:
     """List the rules in force here, with where each is written, and the grants with their ids."""
-    policy = policy_in_force(places)
+    policy, agent = policy_in_force(places, agent)
     book = policy.book(agent, os.getcwd())
     show_problems([*policy.sections.of(agent).problems, *policy.problems()])
     grants = {f"{policy.grants.file}, grant {grant.id}": grant for grant in policy.grants.load().grants}
@@ -127,7 +129,7 @@ def deny(places: Places, rule: str, here: bool) -> int:
 @click.pass_obj
 def revoke(places: Places, what: str) -> int:
     """Take back what was granted or forbidden, by its id or its rule."""
-    store = policy_in_force(places).grants
+    store = policy_in_force(places)[0].grants
     gone = store.revoke(what)
     for grant in gone:
         show_text(f"{grant.id} {grant.decision} {what if grant.id != what else grant.rule}\n")
@@ -146,10 +148,29 @@ def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspa
     if not isinstance(rule, Rule):
         show_note(f"'{text}' is no rule: {rule.message}", "error")
         return 2
-    store = policy_in_force(places).grants
+    store = policy_in_force(places)[0].grants
     kept = store.add(decision, value, workspace=workspace, source=text, by=f"toolyard permissions {decision}")
     show_text(f"{kept.id} {decision} {rule.text}{f' in {workspace}' if workspace else ''}\n")
+    if decision == "allow" and (why := without_effect(rule)):
+        show_note(f"this rule alone allows nothing: {why}", "warning")
     return 0
+
+
+def without_effect(rule: Rule) -> str | None:
+    """Why a rule that was typed does not allow what it seems to."""
+    from toolyard.permissions.guards import is_never_covered
+    from toolyard.permissions.programs import PRIVILEGED
+    from toolyard.shell.words import literal_word
+
+    if rule.command is None or not rule.command.words:
+        return None
+    words = [literal_word(word) for word in rule.command.words[: rule.command.named] if isinstance(word, str)]
+    if words[0].value in PRIVILEGED:
+        return f"'{words[0].value}' is refused whatever the rules say"
+    if rule.command.is_exact:
+        return None
+    why = is_never_covered(words, len(words))
+    return f"{why}, which '**' and '*' never cover; spell the command out" if why else None
 
 
 def rule_value(text: str) -> Any:
@@ -164,18 +185,29 @@ def rule_value(text: str) -> Any:
         raise click.UsageError(f"RULE is no JSON object: {error}") from error
 
 
+def files_of_rules(places: Places) -> tuple[str, ...]:
+    """The files that hold the rules themselves, which no command may write by a rule for a folder."""
+    from toolyard.cli.opening import config_path
+    from toolyard.permissions.grants import GrantStore, default_grants_file
+
+    return (str(config_path(places).absolute()), *map(str, GrantStore(default_grants_file()).files))
+
+
 def workspace_of(places: Places) -> str:
     return os.path.abspath(places.workspace or ".")
 
 
-async def check_once(places: Places, command: str, rules: Path | None, agent: str, tool: str, as_json: bool) -> int:
+async def check_once(
+    places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool
+) -> int:
     from toolyard.permissions.deciding import Circumstances, decide_line
 
     book = book_of(places, rules, agent)
     if book is None:
         return 2
     here = os.getcwd()
-    verdict = await decide_line(command, book, Circumstances(tool=tool, cwd=here, workspace=here))
+    where = Circumstances(tool=tool, cwd=here, workspace=here, protected=files_of_rules(places))
+    verdict = await decide_line(command, book, where)
     if as_json:
         show_json(verdict.as_mapping())
     else:
@@ -183,29 +215,30 @@ async def check_once(places: Places, command: str, rules: Path | None, agent: st
     return 0
 
 
-async def test_once(places: Places, file: Path, rules: Path | None, agent: str, as_json: bool) -> int:
+async def test_once(places: Places, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
     from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
 
     book = book_of(places, rules, agent, says_so=False)
     outcomes: list[CaseOutcome] = []
+    bad = 0
     for case in read_cases(file):
         outcome = case.message if isinstance(case, BadCase) else await run_case(case, book)
         if isinstance(outcome, str):
-            where = case.line if isinstance(case, BadCase) else case.id
-            show_note(f"{relative(str(file))}:{where}: {outcome}", "error")
-            return 2
-        outcomes.append(outcome)
+            bad += 1
+            show_note(f"{relative(str(file))}:{case.line}: {outcome}", "error")
+        else:
+            outcomes.append(outcome)
     if as_json:
         show_json([outcome.as_mapping() for outcome in outcomes])
     else:
-        show_differences(outcomes)
-    return 1 if any(not outcome.passed for outcome in outcomes) else 0
+        show_differences(outcomes, bad)
+    return 2 if bad else 1 if any(not outcome.passed for outcome in outcomes) else 0
 
 
-def book_of(places: Places, rules: Path | None, agent: str, *, says_so: bool = True) -> RuleBook | None:
+def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
     """The rules of a file, or those in force; None when they cannot be read, which is said."""
     if rules is None:
-        policy = policy_in_force(places)
+        policy, agent = policy_in_force(places, agent)
         section = policy.sections.of(agent)
         show_problems([*section.problems, *policy.problems()])
         if not section.is_configured:
@@ -232,9 +265,9 @@ def book_of(places: Places, rules: Path | None, agent: str, *, says_so: bool = T
     return RuleBook([rule for found, _ in read for rule in found])
 
 
-def policy_in_force(places: Places) -> RulePolicy:
-    """The rules of the configuration in use and the user's grants, without loading any tool."""
-    from toolyard.cli.opening import config_path, enter_workspace
+def policy_in_force(places: Places, agent: str | None = None) -> tuple[RulePolicy, str]:
+    """The rules of the configuration in use and the user's grants, without loading any tool; and the agent meant."""
+    from toolyard.cli.opening import config_path, enter_workspace, known_agent
     from toolyard.config.configuration import builtin_names, read_configuration
     from toolyard.config.placeholders import Names
     from toolyard.permissions.grants import GrantStore, default_grants_file
@@ -247,7 +280,11 @@ def policy_in_force(places: Places) -> RulePolicy:
     configuration = read_configuration(path, names)
     if not configuration.readable:
         show_problems(configuration.problems)
-    return RulePolicy(Sections(configuration.value, configuration.document), GrantStore(default_grants_file()))
+    sections = Sections(
+        configuration.value, configuration.document, () if configuration.readable else configuration.problems
+    )
+    policy = RulePolicy(sections, GrantStore(default_grants_file()))
+    return policy, known_agent(configuration.agents(), agent)
 
 
 def show_verdict(verdict: Verdict) -> None:
@@ -260,7 +297,7 @@ def show_verdict(verdict: Verdict) -> None:
         show_text(f"  always would save: {offer.text}\n", "faint")
 
 
-def show_differences(outcomes: list[CaseOutcome]) -> None:
+def show_differences(outcomes: list[CaseOutcome], bad: int) -> None:
     failed = [outcome for outcome in outcomes if not outcome.passed]
     for outcome in failed:
         case = outcome.case
@@ -270,4 +307,6 @@ def show_differences(outcomes: list[CaseOutcome]) -> None:
         show_text(f"  {outcome.verdict.reason}\n")
         if case.why:
             show_text(f"  {case.why}\n", "faint")
-    show_note(f"{len(outcomes) - len(failed)} as they must be, {len(failed)} not", "error" if failed else "good")
+    unread = f", {bad} that {'is' if bad == 1 else 'are'} no case" if bad else ""
+    style = "error" if failed or bad else "good"
+    show_note(f"{len(outcomes) - len(failed)} as they must be, {len(failed)} not{unread}", style)

@@ -23,6 +23,7 @@ __all__ = [
     "count",
     "is_terminal",
     "relative",
+    "reserve_stdout",
     "show_bug",
     "show_json",
     "show_note",
@@ -33,6 +34,33 @@ __all__ = [
 ]
 
 STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": "1"}
+
+
+def reserve_stdout() -> None:
+    """Keep standard output for answers: what plugins and their processes write there goes to standard error."""
+    stream = sys.__stdout__
+    if stream is None or sys.stdout is not stream:
+        return
+    with contextlib.suppress(OSError, ValueError):  # closed
+        if stream.fileno() != 1:
+            return
+        stream.flush()
+        answers = os.dup(1)
+        others = os.dup(2) if is_open(2) else os.open(os.devnull, os.O_WRONLY)
+        os.dup2(others, 1)
+        os.close(others)
+        buffering = 1 if os.isatty(answers) else -1
+        sys.stdout = open(  # noqa: SIM115 - for the rest of the process
+            answers, "w", encoding=stream.encoding, errors=stream.errors, buffering=buffering
+        )
+
+
+def is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def show_text(text: str, style: str = "") -> None:

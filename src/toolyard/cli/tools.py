@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["tools"]
 
 NOT_ABOUT_LOADING = (
-    *("audit_", "config_", "env_", "file_", "mixin_", "provider_"),
+    *("audit_", "config_", "env_", "file_", "grants_", "mixin_", "permissions_", "provider_"),
     *("plugin_id_", "plugin_enablement", "plugins_are_ids", "tool_name_taken"),
 )
 """Beginnings of the codes of problems other than that something did not load."""
@@ -66,6 +66,9 @@ def show_tools(app: AgentApplication, agent: str, form: str, everything: bool) -
 
 def show_table(app: AgentApplication, agent: str, everything: bool) -> None:
     rows = all_rows(app, agent) if everything else tool_rows(app, agent)
+    if everything and len(app.agents()) > 1:
+        others = ", ".join(name for name in app.agents() if name != agent)
+        show_note(f"agent '{agent}'; others with --agent: {others}", "faint")
     if everything and rows:
         show_rows([[row["name"] or "-", row["kind"], row["state"], row["plugin"], why(row)] for row in rows])
     elif rows:
@@ -110,10 +113,11 @@ def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
 def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
     """What did not load, by the problems that say so."""
     for problem in app.problems():
-        if not problem.code.startswith(NOT_ABOUT_LOADING):
-            name = relative(str(problem.where.file)) if problem.where else "-"
+        named = problem.where and problem.where.file != app.config_path
+        # The syntax of a descriptor has the codes of a configuration's.
+        if not problem.code.startswith(NOT_ABOUT_LOADING) or (named and problem.code.startswith("config_")):
             yield {
-                "name": name,
+                "name": relative(str(problem.where.file)) if problem.where and named else "",
                 "plugin": "-",
                 "kind": "-",
                 "state": "off",

@@ -15,6 +15,7 @@ from toolyard.config.mixins import expand_mixins
 from toolyard.config.placeholders import Names, expand_placeholders
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import (
+    MISFITS,
     SECTIONS,
     AuditPolicy,
     FileSettings,
@@ -113,6 +114,7 @@ def resolve(document: Document, names: Names) -> Configuration:
     merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
     value, problems = expand_placeholders(merged, names)
     settings, shape = read_settings(document, value)
+    told = {problem.where for problem in mixin_problems}
     return Configuration(
         document=merged,
         value=value,
@@ -122,7 +124,13 @@ def resolve(document: Document, names: Names) -> Configuration:
         limits=settings.limits or ResourceLimits(),
         audit=settings.audit or AuditPolicy(),
         sandbox=settings.sandbox or SandboxSettings(),
-        problems=(*mixin_problems, *problems, *shape, *unknown_providers(value, merged)),
+        problems=(
+            *mixin_problems,
+            *problems,
+            *(problem for problem in shape if problem.where not in told),
+            *repeated_keys(document),
+            *unknown_providers(value, merged),
+        ),
         unknown=tuple(unknown_keys(document)),
     )
 
@@ -133,7 +141,7 @@ def read_settings(document: Document, value: JsonObject) -> tuple[FileSettings, 
     whole = {**value, **written}
     try:
         return msgspec.convert(whole, FileSettings), []
-    except msgspec.ValidationError:
+    except MISFITS:
         from toolyard.config.shape import shape_problems
 
     fitting: dict[str, Any] = {name: read_section(kind, value.get(name)) for name, kind in SECTIONS.items()}
@@ -144,7 +152,7 @@ def read_section(kind: type[Section], value: Json) -> Section:
     """One section; a field that does not fit keeps its default, which is said elsewhere."""
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+    except MISFITS:
         return kind(**dict(fitting_fields(kind, mapping(value))))
 
 
@@ -157,8 +165,20 @@ def fitting_fields(kind: type[Section], value: JsonObject) -> Iterator[tuple[str
                 try:
                     yield item.name, msgspec.convert(candidate, item.type)
                     break
-                except msgspec.ValidationError:
+                except MISFITS:
                     continue
+
+
+def repeated_keys(document: Document) -> Iterator[ConfigProblem]:
+    """Keys that stand twice in one object: JSON takes the last without a word."""
+    for key, lost, kept in document.repeated_keys():
+        yield ConfigProblem(
+            code="config_repeated_key",
+            message=f"'{key}' stands in this object again, at line {kept.line}; what is written here does not count",
+            hint="keep one of them",
+            where=lost,
+            severity="warning",
+        )
 
 
 def unknown_providers(value: JsonObject, document: Document) -> Iterator[ConfigProblem]:

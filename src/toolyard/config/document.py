@@ -12,6 +12,7 @@ import msgspec
 from toolyard.config.problems import ConfigProblem, Position
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tree_sitter import Node
@@ -27,7 +28,6 @@ Pointer: TypeAlias = "tuple[str | int, ...]"
 DEEPEST = 100
 """How far values may be nested: what walks over them does so by calling itself."""
 CONSTANTS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)')
-BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])')
 
 
 class Document(msgspec.Struct):
@@ -38,6 +38,8 @@ class Document(msgspec.Struct):
     value: Json
     origins: Origins | None = None
     """Where values were written that do not stand in the text where they stand in `value`."""
+    repeats: bool = False
+    """Whether an object has a key twice, of which only the last counts."""
     folder: str = ""
     """The folder that relative paths start at."""
     _tree: Node | None = None
@@ -45,6 +47,24 @@ class Document(msgspec.Struct):
 
     def __post_init__(self) -> None:
         self.folder = os.path.dirname(os.path.abspath(self.path))
+
+    def at(self, pointer: Pointer) -> Json:
+        """The value at a place; None where there is none."""
+        value = self.value
+        for step in pointer:
+            inside = isinstance(value, dict) and step in value
+            inside = inside or (isinstance(value, list) and isinstance(step, int) and step < len(value))
+            value = value[step] if inside else None
+        return value
+
+    def repeated_keys(self) -> Iterator[tuple[str, Position, Position]]:
+        """Keys that an object has more than once: where one that does not count stands, and the one that does."""
+        for node in objects_in(self._root()) if self.repeats else ():
+            last: dict[str, Node] = {}
+            for pair in reversed(node.named_children):
+                if (key := key_of(pair)) in last:
+                    yield key, self._place(pair), self._place(last[key])
+                last.setdefault(key, pair)
 
     def position(self, pointer: Pointer = (), *, of_key: bool = False) -> Position:
         """Where a value or its key is written, or the nearest thing around it that exists."""
@@ -60,6 +80,9 @@ class Document(msgspec.Struct):
             node = child
         if of_key and node.parent and node.parent.type == "pair":
             node = node.parent
+        return self._place(node, via)
+
+    def _place(self, node: Node, via: tuple[str, ...] = ()) -> Position:
         row, column = node.start_point
         line_start = self._lines[row].encode("utf-8")[:column]
         return Position(file=self.path, line=row + 1, column=len(line_start.decode("utf-8", "replace")) + 1, via=via)
@@ -110,9 +133,19 @@ def read_document(path: Path) -> Document | ConfigProblem:
 
 def parse_document(path: Path, text: str) -> Document | ConfigProblem:
     """Parse the text of a JSON file."""
+    repeats = False
+
+    def to_object(pairs: list[tuple[str, Json]]) -> Json:
+        nonlocal repeats
+        made = dict(pairs)
+        repeats = repeats or len(made) != len(pairs)
+        return made
+
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=to_object)
     except json.JSONDecodeError as error:
+        from toolyard.config.json_syntax import syntax_problem
+
         return syntax_problem(path, text, error)
     except RecursionError:
         return nested_problem(path, text)
@@ -121,7 +154,7 @@ def parse_document(path: Path, text: str) -> Document | ConfigProblem:
         return problem_at(path, text, found.start() if found else 0, f"not strict JSON: {error}")
     if is_nested_too_deeply(text, value):
         return nested_problem(path, text)
-    return Document(path, text, value)
+    return Document(path, text, value, repeats=repeats)
 
 
 def refuse_constant(name: str) -> NoReturn:
@@ -143,6 +176,8 @@ def is_nested_too_deeply(text: str, value: Json) -> bool:
 
 def nested_problem(path: Path, text: str) -> ConfigProblem:
     """The bracket that is one too many."""
+    from toolyard.config.json_syntax import BRACKETS
+
     depth = 0
     for found in BRACKETS.finditer(text):
         depth += bool(found[1]) - bool(found[2])
@@ -156,30 +191,6 @@ def problem_at(path: Path, text: str, offset: int, message: str) -> ConfigProble
     return ConfigProblem(code="config_syntax", message=message, where=Position(file=path, line=line, column=column))
 
 
-def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> ConfigProblem:
-    """A syntax error, with the usual causes named instead of the parser's surprise."""
-    before, after = text[: error.pos].rstrip(), text[error.pos :]
-    if error.msg.startswith("Illegal trailing comma"):  # since Python 3.13 the parser stops at the comma itself
-        before, after = before + ",", after[1:].lstrip()
-    after = after[:2]
-    where = Position(file=path, line=error.lineno, column=error.colno)
-    if before.endswith(",") and after[:1] in ("}", "]"):
-        comma = Position(file=path, line=before.count("\n") + 1, column=len(before) - before.rfind("\n") - 1)
-        return ConfigProblem(
-            code="config_syntax", message=f"trailing comma before '{after[0]}'", hint="remove the comma", where=comma
-        )
-    if after[:2] in ("//", "/*") or after[:1] == "#":
-        return ConfigProblem(
-            code="config_syntax", message="comments are not part of JSON", hint="remove the comment", where=where
-        )
-    if after[:1] == "'":
-        return ConfigProblem(
-            code="config_syntax", message="strings take double quotes", hint="write \"…\" instead of '…'", where=where
-        )
-    found = f"found {after[0]!r}" if after else "the file ends here"
-    return ConfigProblem(code="config_syntax", message=f"{error.msg.lower()}; {found}", hint="", where=where)
-
-
 def child_at(node: Node, step: str | int) -> Node | None:
     """The value below a node for a key or an index."""
     if isinstance(step, int):
@@ -188,7 +199,19 @@ def child_at(node: Node, step: str | int) -> Node | None:
         return None
     # The last of several equal keys is the one that counts.
     for pair in reversed(node.named_children):
-        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
-        if key is not None and value is not None and key.text is not None and json.loads(key.text) == step:
-            return value
+        if key_of(pair) == step:
+            return pair.child_by_field_name("value")
     return None
+
+
+def key_of(pair: Node) -> str:
+    key = pair.child_by_field_name("key")
+    return str(json.loads(key.text)) if key is not None and key.text is not None else ""
+
+
+def objects_in(node: Node) -> Iterator[Node]:
+    """Every object of a tree, in the order of the text."""
+    if node.type == "object":
+        yield node
+    for child in node.named_children:
+        yield from objects_in(child)

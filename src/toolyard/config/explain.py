@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from toolyard.config.effective import ADDING, added_up
+from toolyard.config.effective import ADDING, added_up, permissions_of
 from toolyard.config.layers import STRUCTURE, Layer, mapping
 from toolyard.config.origins import MISSING, Origin, below, dotted
-from toolyard.config.settings import SECTIONS
+from toolyard.config.settings import SECTIONS, PermissionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Contribution", "Explanation", "explain", "pointer_of"]
 
-WHOLE_FILE = STRUCTURE | set(SECTIONS) - {"output"}
+WHOLE_FILE = (STRUCTURE | set(SECTIONS)) - {"output", "permissions"}
 """Keys that only the top level has, for all agents."""
+WITH_DEFAULTS: dict[str, type[msgspec.Struct]] = {**SECTIONS, "permissions": PermissionSettings}
+ADDING_PLACES = {*((key,) for key in ADDING), *(("permissions", key) for key in ("allow", "ask", "deny"))}
+"""Lists to which each layer adds."""
 
 
 class Contribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,11 +65,13 @@ def explain(configuration: Configuration, key: str, agent: str) -> Explanation:
 def explain_layers(configuration: Configuration, rest: Pointer, agent: str, key: str) -> Explanation:
     """A value that an agent's layers set one over the other, or a list to which each adds."""
     layers = configuration.layers(agent)
-    if len(rest) == 1 and rest[0] in ADDING:
+    whole = {**configuration.for_agent(agent), "permissions": permissions_of(configuration, agent)}
+    if rest in ADDING_PLACES:
         added = tuple(part for layer in layers for part in judged(configuration, [layer], rest, winner="added"))
-        return Explanation(key=key, value=added_up(configuration, agent, str(rest[0])), contributions=added)
+        value = added_up(configuration, agent, str(rest[0])) if len(rest) == 1 else value_of(below(whole, rest), added)
+        return Explanation(key=key, value=value, contributions=added)
     found = tuple(judged(configuration, layers[::-1], rest)) or with_default(rest)
-    return Explanation(key=key, value=value_of(below(configuration.for_agent(agent), rest), found), contributions=found)
+    return Explanation(key=key, value=value_of(below(whole, rest), found), contributions=found)
 
 
 def explain_whole_file(configuration: Configuration, pointer: Pointer) -> Explanation:
@@ -108,8 +113,8 @@ def said(configuration: Configuration, layers: Sequence[Layer], rest: Pointer) -
 def with_default(pointer: Pointer) -> tuple[Contribution, ...]:
     """What holds when nobody says anything."""
     match pointer:
-        case (str(section), str(name)) if section in SECTIONS:
-            default = below(msgspec.to_builtins(SECTIONS[section]()), (name,))
+        case (str(section), str(name)) if section in WITH_DEFAULTS:
+            default = below(msgspec.to_builtins(WITH_DEFAULTS[section]()), (name,))
             if default is not MISSING:
                 return (Contribution(layer="default", value=default, origin=None, verdict="won"),)
     return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -119,6 +120,9 @@ class Expansion:
         """A node over its mixins, later ones over earlier ones."""
         own = {key: value for key, value in node.items() if key not in (REFS, MERGE)}
         mode = node.get(MERGE)
+        if mode not in (None, "shallow", "deep") and pointer[0] == "mixins":
+            chain = way(self._chains[str(pointer[1])])
+            self._say("config_type", f"{must_be_a_merge((*pointer, MERGE), mode)}: {chain}", "", (*pointer, MERGE))
         deep = (mode if mode in ("shallow", "deep") else self._policy.default_merge) == "deep"
         self._merged[pointer] = Merged(own=own, refs=tuple(refs), deep=deep)
         merged: dict[str, Json] = {}
@@ -161,6 +165,10 @@ class Expansion:
     def _say(self, code: str, message: str, hint: str, pointer: Pointer) -> None:
         where = self._document.position(pointer)
         self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=where))
+
+
+def must_be_a_merge(pointer: Pointer, mode: Json) -> str:
+    return f'\'{dotted(pointer)}\' must be "deep" or "shallow", not {json.dumps(mode, ensure_ascii=False)[:40]}'
 
 
 def way(chain: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Names", "expand_placeholders"]
 
 ENV = re.compile(r"\$\{env:([^{}]*)\}")
-FILE = re.compile(r"\$\{file:(.*)\}", re.DOTALL)
+FILE = re.compile(r"\$\{file:((?:(?!\$\{file:).)*)\}", re.DOTALL)
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,15 +79,23 @@ class Replacing:
         return dict(expanded) if isinstance(value, dict) else [part for _, part in expanded]
 
     def _expand_string(self, text: str) -> str:
-        text = ENV.sub(lambda match: self._value_of(match[1]), text)
-        whole = FILE.fullmatch(text)
-        return self._read_file(whole[1]) if whole else text
+        # What is written decides: a variable's value is never itself taken for a placeholder.
+        if whole := FILE.fullmatch(text):
+            return self._read_file(self._with_variables(whole[1]))
+        if "${file:" in text:
+            hint = "make it the whole string, or put the rest of the string into the file"
+            self._say("file_not_whole", "'${file:…}' is not replaced inside a longer string", hint, "warning")
+        return self._with_variables(text)
+
+    def _with_variables(self, text: str) -> str:
+        return ENV.sub(lambda match: self._value_of(match[1]), text)
 
     def _value_of(self, name: str) -> str:
         value = self._names.get(name)
         if value is None:
             message = f"environment variable '{name}' is not set; it is replaced by nothing"
-            self._say("env_missing", message, f"set it: export {name}=…", "warning")
+            hint = f"set it: export {name}=…" if name.strip() else "name a variable: ${env:NAME}"
+            self._say("env_missing", message, hint, "warning")
         return value or ""
 
     def _read_file(self, name: str) -> str:

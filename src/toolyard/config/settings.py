@@ -11,6 +11,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 __all__ = [
+    "MISFITS",
+    "PLACEHOLDER_PATTERN",
     "SECTIONS",
     "AuditPolicy",
     "FileSettings",
@@ -18,6 +20,7 @@ __all__ = [
     "MixinPolicy",
     "NodeSettings",
     "OutputSettings",
+    "PermissionRule",
     "PermissionSettings",
     "PluginPolicy",
     "Preset",
@@ -25,6 +28,10 @@ __all__ = [
     "SandboxSettings",
 ]
 
+MISFITS = (msgspec.ValidationError, UnicodeEncodeError)
+"""What converting raises for a value of a wrong shape; the second for half a character, which JSON can spell."""
+PLACEHOLDER_PATTERN = r"\$\{(env|file):"
+"""What a text has in it that may become any other."""
 Seconds = Annotated[float, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=1)]
 
@@ -115,7 +122,7 @@ SandboxProperty = Literal[
 ]
 
 
-class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`sandbox`: what keeps the processes of tools in."""
 
     mode: Annotated[
@@ -138,17 +145,37 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True):
 Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
 
 
-class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True):
+class PermissionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule of `permissions` that says more than a pattern of commands."""
+
+    tool: Annotated[str | UnsetType, Meta(description="The tool it is about; else all that run shell commands.")] = (
+        UNSET
+    )
+    command: Annotated[str | UnsetType, Meta(description="A pattern of commands, such as 'git status **'.")] = UNSET
+    write: Annotated[str | UnsetType, Meta(description="Files that a command writes to.")] = UNSET
+    read: Annotated[str | UnsetType, Meta(description="Files that a command reads.")] = UNSET
+    path: Annotated[str | UnsetType, Meta(description="Paths among a tool's arguments.")] = UNSET
+    arguments: Annotated[
+        dict[str, str | dict[str, str]] | UnsetType,
+        Meta(description="For each argument by name a text with '*', or {'path': a pattern of paths}."),
+    ] = UNSET
+    reason: Annotated[str | UnsetType, Meta(description="What a model is told that runs into the rule.")] = UNSET
+
+
+Rules = list[str | PermissionRule]
+
+
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`permissions`: which calls may happen. A rule is a pattern of commands, or an object that says more."""
 
-    preset: Preset = "workspace"
-    allow: list[str | dict[str, Any]] = []
-    ask: list[str | dict[str, Any]] = []
-    deny: list[str | dict[str, Any]] = []
-    allowed_commands: list[str] | None = None
-    """The programs of the preset `allowlist`."""
-    ask_timeout_seconds: Seconds = 300
-    """How long a question waits for its answer, which is no after that."""
+    preset: Annotated[Preset, Meta(description="What holds where no rule says otherwise.")] = "workspace"
+    allow: Annotated[Rules, Meta(description="Calls that may happen.")] = []
+    ask: Annotated[Rules, Meta(description="Calls that a person is asked about.")] = []
+    deny: Annotated[Rules, Meta(description="Calls that may not happen, whatever else is said.")] = []
+    allowed_commands: Annotated[list[str] | None, Meta(description="The programs of the preset 'allowlist'.")] = None
+    ask_timeout_seconds: Annotated[
+        Seconds, Meta(description="How long a question waits for its answer, which is no after that.")
+    ] = 300
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {
@@ -187,7 +214,7 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
     working_directory: Annotated[str | UnsetType, Meta(description="The folder that bash tools run in.")] = UNSET
     output: OutputSettings | UnsetType = UNSET
     permissions: Annotated[
-        dict[str, Any] | UnsetType, Meta(description="Which calls may happen: preset, allow, ask and deny add up.")
+        PermissionSettings | UnsetType, Meta(description="Which calls may happen; the rules of all layers add up.")
     ] = UNSET
 
 

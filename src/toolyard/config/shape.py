@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 from typing import TYPE_CHECKING
 
 from msgspec import inspect
 
 from toolyard.config.origins import dotted
-from toolyard.config.problems import ConfigProblem
+from toolyard.config.problems import ConfigProblem, Position
+from toolyard.config.settings import PLACEHOLDER_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +19,13 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = ["faults", "shape_problems"]
+__all__ = ["faults", "first_fault", "shape_problems"]
+
+
+PLACEHOLDER = re.compile(PLACEHOLDER_PATTERN)
+UNKNOWN = "is not known here"
+UNSAFE = "until this is mended, nothing is allowed without asking"
+UNRUN = "until this is mended, nothing is run that needs the sandbox"
 
 
 def shape_problems(value: Json, kind: type, document: Document) -> list[ConfigProblem]:
@@ -24,14 +33,30 @@ def shape_problems(value: Json, kind: type, document: Document) -> list[ConfigPr
     return [problem(pointer, message, document) for pointer, message in faults(value, inspect.type_info(kind), ())]
 
 
+def first_fault(value: Json, kind: type, pointer: Pointer, document: Document) -> Position | None:
+    """Where the first of them stands, if there is any."""
+    for place, message in faults(value, inspect.type_info(kind), pointer):
+        return position(place, message, document)
+    return None
+
+
+def position(pointer: Pointer, message: str, document: Document) -> Position:
+    return document.position(pointer, of_key=message.startswith(UNKNOWN))
+
+
 def problem(pointer: Pointer, message: str, document: Document) -> ConfigProblem:
-    is_plugin = "plugins" in pointer[-2:]
-    return ConfigProblem(
-        code="plugin_spec" if is_plugin else "config_type",
-        message=f"'{dotted(pointer)}' {message}",
-        hint='for example "plugins": ["bash:./tools"]' if is_plugin else "",
-        where=document.position(pointer),
-    )
+    code, hint = "config_type", ""
+    written = document.at(pointer)
+    if "permissions" in (pointer[:1] + pointer[2:3]):
+        code, hint = "permissions_rule", UNSAFE
+    elif pointer[:1] == ("sandbox",):
+        hint = UNRUN
+    elif "plugins" in pointer[-2:]:
+        code, hint = "plugin_spec", 'for example "plugins": ["bash:./tools"]'
+    if isinstance(written, str) and "${" in written:
+        hint = "a placeholder always gives text; write the value itself"
+    where = position(pointer, message, document)
+    return ConfigProblem(code=code, message=f"'{dotted(pointer)}' {message}", hint=hint, where=where)
 
 
 def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
@@ -39,10 +64,14 @@ def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[
     match info, value:
         case inspect.Metadata(type=inner), _:
             yield from faults(value, inner, pointer)
-        case inspect.StructType(fields=fields), dict():
+        case inspect.StructType(fields=fields, forbid_unknown_fields=is_closed), dict():
             for field in fields:
                 if field.encode_name in value:
                     yield from faults(value[field.encode_name], field.type, (*pointer, field.encode_name))
+            known = [field.encode_name for field in fields]
+            for key in value if is_closed else ():
+                if key not in known:
+                    yield (*pointer, key), f"{UNKNOWN}; {nearest_of(key, known)}"
         case inspect.DictType(value_type=inner), dict():
             for key, part in value.items():
                 yield from faults(part, inner, (*pointer, key))
@@ -52,12 +81,26 @@ def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[
         case inspect.UnionType(types=kinds), _:
             if all(any(True for _ in faults(value, one, pointer)) for one in kinds):
                 named = [one for one in kinds if not isinstance(one, inspect.NoneType)]
+                if isinstance(value, dict):  # say what is wrong in it, where an object may be
+                    named = [one for one in named if isinstance(one, inspect.StructType | inspect.DictType)] or named
                 if len(named) == 1:
                     yield from faults(value, named[0], pointer)
                 else:
                     yield pointer, f"must be {' or '.join(map(expected, named))}, not {short(value)}"
+        case inspect.LiteralType(), str() if PLACEHOLDER.search(value) and not is_read_early(pointer):
+            return  # known when it is replaced; whoever uses it looks again
         case _ if not fits(value, info):
             yield pointer, f"must be {expected(info)}, not {short(value)}"
+
+
+def is_read_early(pointer: Pointer) -> bool:
+    """Whether a setting is about mixins, which come before placeholders."""
+    return pointer[-1] == "mixin_merge" or pointer[0] == "mixin_policy"
+
+
+def nearest_of(key: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
 
 
 def fits(value: Json, info: inspect.Type) -> bool:

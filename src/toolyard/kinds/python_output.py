@@ -90,9 +90,13 @@ class Outlet:
     def _flush(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
-        for stream, text in waiting:
-            if self._emit:
-                self._emit(stream, text)
+        token = CURRENT.set(None)  # whoever listens may print, and that is not the tool's output
+        try:
+            for stream, text in waiting:
+                if self._emit:
+                    self._emit(stream, text)
+        finally:
+            CURRENT.reset(token)
 
 
 class Routed:

@@ -14,7 +14,7 @@ from toolyard.shell.words import Word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Carried", "carried_by", "only_looks_up"]
+__all__ = ["Carried", "carried_by", "only_looks_up", "suspects_in"]
 
 XARGS_FLAG = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
 XARGS_VALUE = re.compile(r"-[0rtx]*[nPLsdIEa]|--max-args|--max-procs|--max-chars|--delimiter|--arg-file")
@@ -152,4 +152,5 @@ def carried_by_any(name: str, words: Sequence[Word]) -> Carried:
 
 
 def suspects_in(words: Sequence[Word]) -> list[tuple[Word, ...]]:
+    """Every word that is no option may be where a command begins."""
     return [tuple(words[at:]) for at, word in enumerate(words) if at and word.value and not word.may_be_option]

@@ -58,9 +58,6 @@ async def decide_request(request: PermissionRequest, book: RuleBook, where: Circ
     """The verdict on a call, as it may be shown and kept."""
     if request.plan.command is None:
         return decide_tool(request, book, where)
-    if rule := book.whole_tool("deny", where.tool) or book.whole_tool("ask", where.tool):
-        part = judged(where.tool, rule.decision, rule.why(), rule)
-        return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,))
     return without_secrets(await decide_line(request.plan.command, book, where), request.redact)
 
 
@@ -83,15 +80,18 @@ def decide_tool(request: PermissionRequest, book: RuleBook, where: Circumstances
 
 async def decide_line(text: str, book: RuleBook, where: Circumstances) -> Verdict:
     """The verdict on a command line; beyond plain words, only if a second reader sees the same commands."""
+    if rule := book.whole_tool("deny", where.tool) or book.whole_tool("ask", where.tool):
+        part = judged(where.tool, rule.decision, rule.why(), rule)
+        return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=escaped(text))
     found = judge_line(text, book, tool=where.tool, cwd=where.cwd, workspace=where.workspace, protected=where.protected)
     shown = escaped(text)
     if found.needs_second_reading and not await agrees(text):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
-    rule = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)
+    decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)
     offers = offers_of(found, book, where) if found.decision == "ask" else ()
     return Verdict(
-        decision=found.decision, reason=found.reason, rule=rule, parts=found.parts, offers=offers, shown=shown
+        decision=found.decision, reason=found.reason, rule=decided_by, parts=found.parts, offers=offers, shown=shown
     )
 
 

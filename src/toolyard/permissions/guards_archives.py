@@ -27,9 +27,10 @@ TAR = options(
         to-stdout
     """,
     values="""
-        -fCXKNbHVLg file directory exclude exclude-from strip-components starting-file newer after-date newer-mtime
+        -fCXKNbHVL file directory exclude exclude-from strip-components starting-file newer after-date newer-mtime
         blocking-factor record-size format label quoting-style sort transform xform warning
     """,
+    writes="-g",
     optional="occurrence checkpoint totals one-top-level",
     harms={
         "-I use-compress-program": RUNS,
@@ -59,7 +60,7 @@ def guard_tar(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
     if rest and rest[0].value and not rest[0].value.startswith("-"):
         given = TAR.scan([dashed(rest[0])])
         yield from given.concerns
-        rest = rest[1 + sum(letter in TAR.values for letter in rest[0].value) :]
+        rest = rest[1 + sum(letter in TAR.values | TAR.writes for letter in rest[0].value) :]
     given = TAR.scan(rest)
     yield from given.concerns
     for value in (*given.values("f", "file"), *(word.value for word in words[1:])):
@@ -79,7 +80,7 @@ def guard_unzip(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # no
     given = UNZIP.scan(words[1:])
     yield from given.concerns
     if not given.has(*"lvtpZz"):
-        yield Concern(message="unzip writes the files of the archive")
+        yield Concern(message="unzip writes the files of the archive", runs=False)
 
 
 def guard_pieces(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards

@@ -26,6 +26,7 @@ AWK = options(
         "-e source": "is a further program",
     },
     complete=True,
+    stops=True,
 )
 
 
@@ -67,6 +68,7 @@ AWK_FORBIDDEN = {
     "load": "@load loads code",
     "extension": "extension loads code",
     "ARGV": "ARGV names other files",
+    "ENVIRON": "ENVIRON holds the environment",
 }
 
 

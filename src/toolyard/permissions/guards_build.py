@@ -46,8 +46,9 @@ PYTEST = options(
     values="""
         -kmnWr maxfail tb durations durations-min timeout ignore ignore-glob deselect color capture dist numprocesses
         randomly-seed cov-fail-under seed last-failed-no-failures show-capture assert junit-prefix junitprefix lfnf
+        cov-report
     """,
-    optional="cov cov-report cov-branch reruns",
+    optional="cov cov-branch reruns",
     writes="junitxml junit-xml log-file report-log resultlog html json-report-file",
     harms={
         "-c config-file rootdir confcutdir cov-config inifile": OTHER,
@@ -67,6 +68,7 @@ CARGO = options(
     values="-pjF package features jobs profile target bin test bench example exclude message-format color edition",
     harms={
         "config -ZC": OTHER,
+        "open": RUNS,
         "manifest-path target-dir out-dir artifact-dir lockfile-path": OTHER,
         "fix allow-dirty allow-staged": WRITES,
     },
@@ -78,7 +80,7 @@ GO = options(
     values="run count timeout tags mod p parallel cpu bench benchtime skip shuffle covermode coverpkg f",
     writes="o coverprofile cpuprofile memprofile blockprofile mutexprofile trace outputdir",
     harms={
-        "exec toolexec vettool": RUNS,
+        "exec toolexec vettool http": RUNS,
         "overlay modfile C pkgdir modcacherw pgo installsuffix": OTHER,
         "ldflags gcflags asmflags gccgoflags compiler": "may run another program",
         "w": "changes the settings of go",
@@ -96,16 +98,6 @@ MAKE = options(
     harms={"-f file makefile": OTHER, "-C directory": OTHER, "-I include-dir": OTHER, "-E eval": RUNS},
     complete=True,
 )
-CONFIGURED = options(
-    harms={
-        "-c config config-file rcfile settings-file rulesdir resolve-plugins-relative-to ignore-path": OTHER,
-        "-r require plugin plugins load-plugins init-hook import-plugin parser": "loads other code",
-        "-o output output-file out-file outfile outdir report-file cache-dir cache-location": WRITES,
-        "-p project root rootdir globalsetup setup-file resolver transform env runner reporter reporters": OTHER,
-        "python-executable python custom-typeshed-dir install-types": OTHER,
-    }
-)
-FORMATTER = options(harms={"config plugin config-file stdin-filename": OTHER})
 PIP = options(
     harms={
         "-t target root prefix log cache-dir build src": WRITES,
@@ -113,7 +105,36 @@ PIP = options(
         "-i index-url extra-index-url find-links -f trusted-host proxy cert client-cert": OTHER,
     }
 )
-BUILD_FOLDER = options(harms={"-CfP": OTHER, "-E": RUNS, "D": OTHER})
+CMAKE = options(
+    values="-GABT target parallel config preset",
+    harms={"-CPE": RUNS, "-D": "may name another program", "-S": OTHER, "install open": "writes files"},
+)
+NINJA = options(values="-jkldw", harms={"-f": OTHER, "-C": OTHER, "-t": "does more than to build"})
+MESON = options(harms={"-C": OTHER, "-D": OTHER, "native-file cross-file wrap-mode prefix": OTHER})
+JUST = options(
+    flags="-lnqv list dry-run quiet verbose summary evaluate dump show unsorted fmt check",
+    harms={
+        "-fd justfile working-directory": OTHER,
+        "-ce command edit choose chooser shell shell-arg shell-command dotenv-path dotenv-filename set": RUNS,
+    },
+)
+TASK = options(
+    flags="-alnsvp list list-all dry silent verbose parallel status summary force",
+    harms={"-tdg taskfile dir global entrypoint init": OTHER},
+)
+RAKE = options(harms={"-frRILeEpCg rakefile require rakelibdir libdir execute execute-print system require": OTHER})
+MAVEN = options(harms={"-fsgtlD file settings global-settings toolchains log-file define": OTHER})
+GRADLE = options(
+    harms={
+        "-bIpgcPD build-file init-script project-dir gradle-user-home settings-file include-build": OTHER,
+        "project-prop system-prop project-cache-dir scan": OTHER,
+    }
+)
+ANT = options(
+    harms={"f file buildfile lib logger listener logfile l D main propertyfile find s inputhandler": OTHER},
+    single_dash=True,
+)
+SCONS = options(harms={"-fCYI file directory makefile sconstruct include-dir site-dir repository": OTHER})
 
 
 def guard_by(table: Options) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
@@ -134,9 +155,8 @@ def guard_pytest(words: Sequence[Word], place: Place) -> Iterator[Concern]:
         if text is None or not re.fullmatch(r"\w+(?:::\w*)?", text):
             yield Concern(message="-W may load a module")
     for value in given.values("cov-report"):
-        if value is not None and (
-            not isinstance(value, str) or not re.fullmatch(r"term(?:-missing)?(?::skip-covered)?|", value)
-        ):
+        text = value if isinstance(value, str) else value.value if value else None
+        if text is None or not re.fullmatch(r"term(?:-missing)?(?::skip-covered)?|", text):
             yield Concern(message="a report is written")
     for operand in given.operands:
         path = (operand.value or operand.prefix).partition("::")[0]
@@ -164,10 +184,27 @@ def guard_make(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
             yield Concern(message=f"'{operand.text}' sets a variable of make")
 
 
+def guard_cmake(words: Sequence[Word], place: Place) -> Iterator[Concern]:
+    """What is built belongs to the workspace."""
+    yield from CMAKE.scan(words[1:]).concerns
+    for word in words[1:]:
+        if re.match(r"/|~|\.\.", word.value or word.prefix) and not place.contains(word.value or "/"):
+            yield Concern(message=f"'{word.text}' is outside of the workspace")
+
+
+def guard_ant(words: Sequence[Word], place: Place) -> Iterator[Concern]:
+    """A definition is glued to its letter."""
+    yield from guard_by(ANT)(words, place)
+    if any(word.prefix.startswith("-D") for word in words):
+        yield Concern(message="-D changes what is built")
+
+
 def guard_go(words: Sequence[Word], place: Place) -> Iterator[Concern]:
     """What is built or run belongs to the workspace."""
     given = GO.scan(words[2:])
     yield from given.concerns
+    if len(words) > 1 and words[1].value == "env" and given.has("u", "w"):
+        yield Concern(message="go env changes the settings of go")
     if len(words) > 1 and words[1].value in ("run", "install", "get"):
         for operand in given.operands[:1]:
             if not (operand.value or "").startswith(".") or not place.contains(
@@ -181,7 +218,12 @@ def guard_cargo(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # no
     if len(words) > 1 and words[1].prefix.startswith("+"):
         yield Concern(message="another toolchain is named")
     ended = next((at for at, word in enumerate(words) if word.value == "--"), len(words))
-    yield from CARGO.scan(words[1:ended]).concerns
+    given = CARGO.scan(words[1:ended])
+    yield from given.concerns
+    for value in given.values("target"):
+        text = value if isinstance(value, str) else value.value if value else None
+        if text is None or not re.fullmatch(r"[\w-]+", text):
+            yield Concern(message="a target in a file names its own linker")
     if any(word.value is None for word in words[ended:]):
         yield Concern(message="what the tests are given is not certain")
 
@@ -192,14 +234,15 @@ BUILD_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = 
     "cargo": guard_cargo,
     "go": guard_go,
     **dict.fromkeys(names("make gmake"), guard_make),
-    **dict.fromkeys(
-        names("""
-            eslint jest vitest mocha tsc stylelint webpack vite rollup mypy pyright flake8 pylint tox nox rspec rubocop
-            phpunit golangci-lint playwright cypress ava tap
-        """),
-        guard_by(CONFIGURED),
-    ),
-    **dict.fromkeys(names("prettier black ruff isort gofmt rustfmt biome shfmt shellcheck"), guard_by(FORMATTER)),
     **dict.fromkeys(names("pip pip3 uv"), guard_by(PIP)),
-    **dict.fromkeys(names("ninja cmake meson just task rake mvn gradle ant sbt"), guard_by(BUILD_FOLDER)),
+    "cmake": guard_cmake,
+    "ninja": guard_by(NINJA),
+    "meson": guard_by(MESON),
+    "just": guard_by(JUST),
+    "task": guard_by(TASK),
+    "rake": guard_by(RAKE),
+    "mvn": guard_by(MAVEN),
+    "gradle": guard_by(GRADLE),
+    "ant": guard_ant,
+    **dict.fromkeys(names("scons waf"), guard_by(SCONS)),
 }

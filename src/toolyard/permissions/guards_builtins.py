@@ -24,6 +24,7 @@ FILE_OPERATORS = frozenset({"-nt", "-ot", "-ef"})
 NUMBER_OPERATORS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 JOINING = frozenset({"&&", "||", "(", ")", "!", "[[", "]]", "-a", "-o"})
 NUMBER = re.compile(r"-?\d{1,18}")
+EVALUATED = re.compile(r"\[.*(?:\$|`)", re.DOTALL)
 
 
 def is_safe_variable(name: str | None) -> bool:
@@ -44,6 +45,10 @@ def guard_printf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # n
         yield Concern(message="the format of printf is not certain")
     elif STORES_A_COUNT.search(rest[0].value.replace("%%", "")):
         yield Concern(message="%n stores into a variable")
+    elif any(EVALUATED.search(word.value or "") for word in rest[1:]) and re.search(
+        r"%[^sbq%]*[diouxX]", rest[0].value
+    ):
+        yield Concern(message="a subscript with a command in it, which some shells evaluate")
 
 
 def guard_test(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
@@ -52,6 +57,8 @@ def guard_test(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
     if any(word.value in ("-v", "-R") for word in operands):
         yield Concern(message="-v evaluates what it is given")
     uncertain = [word for word in operands if word.value is None]
+    if any(EVALUATED.search(word.value or "") for word in operands):
+        yield Concern(message="a subscript with a command in it, which some shells evaluate")
     if any(word.splits for word in uncertain):
         yield Concern(message="a word that may become several, and an operator among them")
     elif uncertain and not is_understood([word.value for word in operands]):
@@ -92,7 +99,11 @@ def guard_read(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
         if not re.fullmatch(r"[rs]*(?:[nNtpdu].*)?", letters, re.DOTALL):
             yield Concern(message=f"'{words[at].text}' of read is more than reading a line")
             return
-        at += 2 if re.fullmatch(r"[rs]*[nNtpdu]", letters) else 1
+        takes_next = bool(re.fullmatch(r"[rs]*[nNtpdu]", letters))
+        given = words[at + 1].value if takes_next and at + 1 < len(words) else letters
+        if given is None or EVALUATED.search(given):
+            yield Concern(message=f"'{words[at].text}' of read may evaluate what it is given")
+        at += 2 if takes_next else 1
     for word in words[at:]:
         if not is_safe_variable(word.value):
             yield Concern(message=f"read sets '{word.text}'")

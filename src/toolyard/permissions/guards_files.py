@@ -125,13 +125,23 @@ FILE = options(
     harms={"-C compile": WRITES},
     complete=True,
 )
-ONLY_PAGERS = options(harms={"pager": RUNS, "output": WRITES})
+ONLY_PAGERS = options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"})
 BAT = options(harms={"pager": RUNS, "config-file generate-config-file diagnostic": "reads other settings"})
 XMLLINT = options(writes="-o output", harms={"shell": "runs what it reads", "push catalogs": "loads other files"})
 SS = options(harms={"-K kill": "ends connections", "-D diag": WRITES})
-DMESG = options(harms={"-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log"})
+DMESG = options(
+    harms={
+        "-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log",
+        "-wW follow follow-new": "does not end by itself",
+    }
+)
 JOURNALCTL = options(
-    harms={"vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var setup-keys": "changes the log"}
+    values="-nuptSUDcgo lines unit priority identifier since until directory cursor grep output boot",
+    optional="-b",
+    harms={
+        "vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var setup-keys": "changes the log",
+        "-f follow": "does not end by itself",
+    },
 )
 TAIL = options(
     flags="-qvz quiet silent verbose zero-terminated retry help version -0123456789",
@@ -139,12 +149,8 @@ TAIL = options(
     harms={"-fF follow": "does not end by itself"},
 )
 INSTALL = options(harms={"-s strip strip-program": RUNS})
-OPENSSL = options(
-    writes="out writerand sess_out keylogfile",
-    harms={"engine provider provider-path config proxy": "loads other code or goes elsewhere"},
-    single_dash=True,
-)
 SDIFF = options(writes="-o output", harms={"diff-program": RUNS})
+DIFF3 = options(harms={"diff-program": RUNS})
 SYSTEMD_READS = frozenset({
     "status", "show", "cat", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies",
     "list-jobs", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "help", "show-environment",
@@ -208,6 +214,14 @@ def guard_man(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
             yield Concern(message=f"'{operand.text}' is not the name of a page")
 
 
+def guard_tree(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Letters of one row each take a word of their own: the `o` of `-Lo 2 file` names the file."""
+    yield from TREE.scan(words[1:]).concerns
+    for word in words[1:]:
+        if re.match(r"-[A-Za-z0-9]+[oR]", word.value or ""):
+            yield Concern(message=f"'{word.text}' may write a file")
+
+
 def guard_tail(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """Following a file has no end; that a file has the name of an option is no harm here."""
     yield from TAIL.scan([word for word in words[1:] if word.value is not None]).concerns
@@ -264,7 +278,7 @@ FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
     "fdfind": guard_by(FD),
     "rg": guard_by(RG),
     "ripgrep": guard_by(RG),
-    "tree": guard_by(TREE),
+    "tree": guard_tree,
     "file": guard_by(FILE),
     "ag": guard_by(ONLY_PAGERS),
     "ack": guard_by(ONLY_PAGERS),
@@ -278,6 +292,6 @@ FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
     "tail": guard_tail,
     "install": guard_by(INSTALL),
     "ginstall": guard_by(INSTALL),
-    "openssl": guard_by(OPENSSL),
     "sdiff": guard_by(SDIFF),
+    "diff3": guard_by(DIFF3),
 }

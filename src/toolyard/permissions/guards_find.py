@@ -51,7 +51,7 @@ def guard_find(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
             inside = True
         elif value in FIND_HARMFUL:
             what = WHAT.get(value, "runs another program")
-            yield Concern(message=f"'{value}' {what}")
+            yield Concern(message=f"'{value}' {what}", runs=value in FIND_RUNS)
         elif value.startswith("-") and not takes_mode and value not in FIND_SAFE and not FIND_NEWER.fullmatch(value):
             yield Concern(message=f"'{value}' of find is not known")
         takes_mode = value in ("-perm", "-name", "-iname", "-path", "-regex", "-printf", "-size")
@@ -62,11 +62,12 @@ def guard_find(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
 def find_commands(words: Sequence[Word]) -> list[tuple[Word, ...]]:
     """The commands behind the actions of find that run some, with what find puts in as words that are not certain."""
     found: list[tuple[Word, ...]] = []
+    start = start_of(words)
     at = 1
     while at < len(words):
         if words[at].value in FIND_RUNS:
             end = next((i for i in range(at + 1, len(words)) if ends_command(words, i)), len(words))
-            found.append(tuple(uncertain(word) if "{}" in (word.value or "") else word for word in words[at + 1 : end]))
+            found.append(tuple(filled(word, start) for word in words[at + 1 : end]))
             at = end
         at += 1
     return found
@@ -77,8 +78,29 @@ def ends_command(words: Sequence[Word], at: int) -> bool:
     return words[at].value == ";" or (words[at].value == "+" and words[at - 1].value == "{}")
 
 
-def uncertain(word: Word) -> Word:
+def filled(word: Word, start: str | None) -> Word:
+    """A word with what find puts into it; a lone `{}` is a file below where find starts."""
+    if "{}" not in (word.value or ""):
+        return word
+    if word.value == "{}" and start is not None:
+        below = start.rstrip("/") + "/"
+        return replace(word, value=None, kind="glob", prefix=below, text=f"{below}**")
     return replace(word, value=None, kind="dynamic", prefix=(word.value or "").partition("{}")[0])
+
+
+def start_of(words: Sequence[Word]) -> str | None:
+    """Where find starts, of several the one that leads away; None when that is not certain, or links are followed."""
+    starts: list[str] = []
+    for word in words[1:]:
+        if word.value is None or word.value in ("-L", "-follow"):
+            return None
+        if word.value.startswith("-") or word.value in ("(", "!", ")"):
+            break
+        starts.append(word.value)
+    if any(word.value in ("-L", "-follow", "-files0-from") for word in words):
+        return None
+    away = [start for start in starts if start.startswith("/") or ".." in start]
+    return (away or starts or ["."])[0]
 
 
 def could_be(word: Word, values: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from toolyard.permissions.guards_git_losses import git_losses
 from toolyard.permissions.options import Concern, options
 from toolyard.permissions.programs import names
 
@@ -150,6 +151,7 @@ def git_concerns(words: Sequence[Word], place: Place, named: int) -> Iterator[Co
         yield Concern(message=f"'git {name}' may be anything: an alias, or a program of that name")
         return
     yield from subcommand_concerns(name, inner[2:])
+    yield from git_losses(inner, named)
 
 
 def global_concerns(words: Sequence[Word], place: Place) -> Iterator[Concern]:
@@ -171,7 +173,7 @@ def global_concerns(words: Sequence[Word], place: Place) -> Iterator[Concern]:
 def table_of(name: str) -> Options:
     """The options of one command of git, as far as they matter."""
     return options(
-        flags="oneline",
+        flags="oneline stat name-only name-status cached staged patch numstat shortstat summary graph all follow quiet",
         values=VALUES.get(name, ""),
         harms=HARMS.get(name, {}),
         optional="output-indicator-new output-indicator-old output-indicator-context",
@@ -179,11 +181,9 @@ def table_of(name: str) -> Options:
 
 
 def subcommand_concerns(name: str, words: Sequence[Word]) -> Iterator[Concern]:
-    table = table_of(name)
-    given = table.scan(words)
-    if not table.harms:
-        given.concerns.clear()
-    yield from (concern for concern in given.concerns if not is_known_strategy(concern, given.options))
+    if (table := table_of(name)).harms:
+        given = table.scan(words)
+        yield from (concern for concern in given.concerns if not is_known_strategy(concern, given.options))
     if name in NETWORK:
         yield from address_concerns(words)
     if name == "config":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.permissions.options import Concern, options
 from toolyard.permissions.programs import names
+from toolyard.shell.words import literal_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -79,6 +80,7 @@ DIG = options(
 
 def guard_curl(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
     """Fetches pages: what it sends is spelled out, and nothing of it comes from a file."""
+    words = [as_address(word) for word in words]
     yield from all_certain(words)
     given = CURL.scan(words[1:])
     yield from given.concerns
@@ -133,6 +135,15 @@ def guard_certain(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # 
     yield from all_certain(words)
 
 
+def as_address(word: Word) -> Word:
+    """An address with a question mark is a pattern to bash, of names that nobody has; all would be on that server."""
+    is_address = word.kind == "glob" and PLAIN_ADDRESS.fullmatch(word.text)
+    return literal_word(word.text, word.start, word.end) if is_address else word
+
+
+PLAIN_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?/[\w./?=%,+-]*", re.ASCII)
+
+
 def all_certain(words: Sequence[Word]) -> Iterator[Concern]:
     for word in words[1:]:
         if word.value is None:
@@ -148,8 +159,5 @@ NETWORK_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] 
     "delv": guard_dig,
     **dict.fromkeys(
         ("nslookup", "host", "whois", "traceroute", "tracepath", "mtr", "drill", "getent", "resolvectl"), guard_certain
-    ),
-    **dict.fromkeys(
-        ("http", "https", "xh", "httpie", "aria2c", "axel", "lynx", "w3m", "links", "elinks"), guard_certain
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.options import Concern, options
+from toolyard.permissions.options import IN_PLACE, Concern, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ SED = options(
         version follow-symlinks
     """,
     values="-el expression line-length",
-    harms={"-i in-place": "changes files in place", "-f file": "takes its script from a file"},
+    harms={"-i in-place": IN_PLACE, "-f file": "takes its script from a file"},
     complete=True,
 )
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.permissions.carriers import carried_by
-from toolyard.permissions.file_access import NETWORK_FILE, FileAccess
+from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess
 from toolyard.permissions.guards import concerns_about, is_never_covered, place_concern
 from toolyard.permissions.guards_builtins import check_condition, is_safe_variable
 from toolyard.permissions.guards_git import git_subcommand
 from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
 from toolyard.permissions.places import Place
+from toolyard.permissions.programs import is_shell
 from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
 from toolyard.permissions.variables import is_harmless_assignment
 from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
@@ -34,8 +35,10 @@ __all__ = ["Judge", "judge_line"]
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 DEEPEST = 4
-FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
-DUPLICATE = re.compile(r"\d{1,3}-?|-")
+DUPLICATE = re.compile(r"\d-?|-")
+"""Descriptors of a line have one digit; those with more are bash's own, and a session's."""
+PUTS_FILES = frozenset({"cp", "mv", "ln", "install", "touch", "mkdir"})
+"""Programs whose arguments are files that come to be; a rule for them is not meant for what later commands run."""
 TRUSTED = "everything is trusted that no rule is against"
 
 
@@ -77,9 +80,10 @@ class Judge(msgspec.Struct):
         """The verdicts on a part and on what belongs to it."""
         match part:
             case SimpleCommand():
-                yield from map(self._assignment, part.assignments)
+                reads = part.name == "read"
+                yield from (self._assignment(each, before_read=reads) for each in part.assignments)
                 if part.words:
-                    yield self.command(part.words, part.wrapped, part.text)
+                    yield self._denied_input(part) or self.command(part.words, part.wrapped, part.text)
                 yield from map(self._redirection, part.redirections)
             case Redirection():
                 yield self._redirection(part)
@@ -92,6 +96,26 @@ class Judge(msgspec.Struct):
             case Loop():
                 sets = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
                 yield self._unless(sets, part.text, "loop", "a loop runs nothing itself")
+
+    def _denied_input(self, part: SimpleCommand) -> Judged | None:
+        """What a shell is given to read in the line itself, and a rule denies."""
+        if not is_shell((part.name or "").rpartition("/")[2]) or self.depth >= DEEPEST:
+            return None
+        for redirection in part.redirections:
+            here = (
+                redirection.target.value if redirection.operator == "<<<" and redirection.target else redirection.body
+            )
+            if denied := self._denied_in(here or "", part.text):
+                return denied
+        return None
+
+    def _denied_in(self, line: str, text: str) -> Judged | None:
+        """The first command that is denied in a line that another reads."""
+        for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
+            if judged.decision == "deny":
+                why = f"it runs '{judged.text}': {judged.reason}"
+                return judged_as("deny", text, "command", why, doubt=judged.doubt)
+        return None
 
     def command(self, words: Sequence[Word], wrapped: Sequence[Sequence[Word]], text: str) -> Judged:
         """One simple command, with the forms of it that have wrappers."""
@@ -121,11 +145,8 @@ class Judge(msgspec.Struct):
         if found := against(inside, self.book, self.tool):
             return judged_as(found.decision, text, "command", found.reason, rule=found.rule, doubt=found.doubt)
         for line in inside.lines if self.depth < DEEPEST else ():
-            for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
-                if judged.decision == "deny":
-                    return judged_as(
-                        "deny", text, "command", f"it runs '{judged.text}': {judged.reason}", doubt=judged.doubt
-                    )
+            if denied := self._denied_in(line, text):
+                return denied
         for words in inside.commands if self.book.refuses_files else ():
             for word in words[1:]:
                 if rule := self._rule_against_file(word):
@@ -147,9 +168,12 @@ class Judge(msgspec.Struct):
         """Everything may run that no rule is against; with such rules, only what is known to be something else."""
         if self.book.refuses:
             carried = carried_by(words)
-            is_known = words[0].value is not None and not is_never_covered(words, 1)
+            is_known = words[0].value is not None and not is_never_covered(words, 0)
             if not is_known and not (carried is not None and carried.is_all):
                 return self._ask(text, "it may run what a rule is against", "unproven")
+            concerns = (each for each in concerns_about(words, self.place, 1) if each.runs and each.writes is None)
+            if is_known and (concern := next(concerns, None)) is not None:
+                return self._ask(text, f"{concern.message}, and so it may run what a rule is against", "unproven")
         return judged_as("allow", text, "command", TRUSTED)
 
     def _by_content(self, words: Sequence[Word], text: str) -> Judged | None:
@@ -185,14 +209,16 @@ class Judge(msgspec.Struct):
         if concern := place_concern(words, self.place):
             return self._ask(text, concern.message, "place", rule)
         for each in concerns_about(words, self.place, named):
+            if each.option is not None and each.option in words[:named]:
+                continue
             if each.writes is None:
                 return self._ask(text, f"{each.message}; {beyond}", "option", rule)
             if why := self._files.why_not_write(each.writes):
                 return self._ask(text, f"{each.message}, and {why}", "write", rule)
-        if rule.confined:
-            files = self._files
-            if why := files.why_outside(words) or files.why_changes_later(words):
-                return self._ask(text, why, "outside", rule)
+        if rule.confined and (why := self._files.why_outside(words)):
+            return self._ask(text, why, "outside", rule)
+        if (rule.confined or words[0].value in PUTS_FILES) and (why := self._files.why_changes_later(words)):
+            return self._ask(text, why, "later", rule)
         return self._allow(text, rule)
 
     def _redirection(self, part: Redirection) -> Judged:
@@ -203,27 +229,38 @@ class Judge(msgspec.Struct):
             return judged_as("allow", part.text, "redirection", "no file is touched")
         if target.value is None:
             return self._unless("which file is meant is not certain", part.text, "redirection", "")
+        if part.operator in (">&", "<&") and target.value.rstrip("-").isdigit():
+            return self._unless("the descriptor may be one of bash's own", part.text, "redirection", "")
         if rule := self._files.rule_against(target.value):
             return self._by(rule, part.text, "redirection")
         if NETWORK_FILE.match(target.value):
             return self._unless("a connection is opened", part.text, "redirection", "")
+        if self._trusts and not self._files.holds_rules(target.value):
+            return judged_as("allow", part.text, "redirection", TRUSTED)
         if part.operator == "<":
-            return self._unless(self._files.why_not_read(target), part.text, "redirection", "it may be read")
-        return self._unless(self._files.why_not_write(target), part.text, "redirection", "it may be written")
+            why, fine, rule = self._files.why_not_read(target), "it may be read", None
+        else:
+            why, rule = self._files.why_not_write(target), self._files.write_rule(target.value)
+            fine = f"the rule '{rule.text}'" if rule else "it may be written"
+        return self._unless(why, part.text, "redirection", fine, rule)
 
-    def _assignment(self, part: Assignment) -> Judged:
+    def _assignment(self, part: Assignment, *, before_read: bool = False) -> Judged:
         value = part.value.value if part.value else ""
         why: str | None = None
-        if part.alone:
+        if self._trusts and is_safe_variable(part.name) and value is not None:
+            pass  # nobody looks at a variable of that name but the line itself, and `$name` is never certain
+        elif part.alone:
             why = "a variable of the shell is set"
+        elif before_read and part.name == "IFS" and value is not None:
+            pass  # how read splits its line, and nothing else
         elif not is_harmless_assignment(part.name, value):
             why = f"'{part.text}' may change what the command does"
         return self._unless(why, part.text, "assignment", "it changes nothing but how the command prints")
 
-    def _unless(self, why: str | None, text: str, kind: str, fine: str) -> Judged:
+    def _unless(self, why: str | None, text: str, kind: str, fine: str, rule: Rule | None = None) -> Judged:
         """Free, unless there is a reason why not."""
         if why is None:
-            return judged_as("allow", text, kind, fine)
+            return judged_as("allow", text, kind, fine, rule=rule)
         if self._trusts_blindly:
             return judged_as("allow", text, kind, TRUSTED)
         return self._otherwise(text, why, kind, kind)

@@ -42,7 +42,7 @@ def judged_as(
         text=shown,
         kind=kind,
         decision=decision,
-        reason=reason,
+        reason=escaped(reason),
         rule=rule.text if rule else None,
         origin=rule.origin if rule else None,
         doubt=doubt,

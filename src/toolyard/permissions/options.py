@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
     from toolyard.shell.words import Word
 
-__all__ = ["Concern", "Given", "Options", "options"]
+__all__ = ["IN_PLACE", "Concern", "Given", "Options", "options"]
+
+IN_PLACE = "changes files in place"
+"""What an option does that a rule may spell out, as in `sed -i **`."""
+RUNS_NOTHING = (IN_PLACE, "writes", "removes", "throws away", "does not end", "sends", "changes the kernel")
+"""How harms begin by which no other program runs."""
 
 
 class Concern(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +26,10 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     writes: Word | None = None
     """The file that it writes; with a rule that allows writing it, there is no concern."""
+    runs: bool = True
+    """Whether it may be that another program runs; else a file is written or lost, and nothing more."""
+    option: Word | None = None
+    """The word that changes files in place; a rule that spells it out was given for that."""
 
 
 class Given(msgspec.Struct):
@@ -57,6 +66,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Whether long options begin with one dash or two, as in Go and find."""
     dash_is_output: bool = False
     """Whether a file called `-` is no file, but the standard output."""
+    stops: bool = False
+    """Whether there are no options any more behind the first operand."""
 
     def scan(self, words: Sequence[Word]) -> Given:
         """Read the words behind the program's name."""
@@ -88,6 +99,7 @@ def options(
     complete: bool = False,
     single_dash: bool = False,
     dash_is_output: bool = False,
+    stops: bool = False,
 ) -> Options:
     """Lists of names; a word with a dash is a row of single letters: `-abc` is a, b and c."""
     spread: dict[str, str] = {}
@@ -102,6 +114,7 @@ def options(
         is_complete=complete,
         single_dash=single_dash,
         dash_is_output=dash_is_output,
+        stops=stops,
     )
 
 
@@ -120,6 +133,8 @@ class Scanner:
         self._words = words
         self._at = 0
         self._ended = False
+        self._surely = False
+        """Whether the options have ended for certain: no option that is not known can have taken the `--`."""
         self.given = Given()
 
     def run(self) -> Given:
@@ -137,6 +152,7 @@ class Scanner:
             self.given.operands.append(word)
         elif word.value == "--" and not self._ended:
             self._ended = True
+            self._surely = self._table.is_complete or self._follows_no_option()
         elif word.value.startswith("--") or self._table.single_dash:
             self._take_long(word.value.lstrip("-") if self._table.single_dash else word.value[2:], word)
         else:
@@ -145,7 +161,8 @@ class Scanner:
     def _take_uncertain(self, word: Word) -> None:
         """A word that only bash knows: harmless as an operand, and as the value of an option that is spelled out."""
         name, is_glued, _ = word.prefix.lstrip("-").partition("=")
-        if not word.may_be_option or (self._ended and not word.splits):
+        stopped = self._table.stops and bool(self.given.operands) and word.kind == "glob"
+        if not word.may_be_option or stopped or (self._ended and (self._surely or not word.splits)):
             self.given.operands.append(word)
         elif word.prefix.startswith("--") and is_glued and not word.splits:
             self._take_long(f"{name}=", word)
@@ -153,6 +170,11 @@ class Scanner:
             self._concern(f"what '{word.text}' becomes may be an option")
         else:
             self.given.operands.append(word)
+
+    def _follows_no_option(self) -> bool:
+        """Whether what stands before the current word is nothing, an operand, or a switch that takes no value."""
+        before = self._words[self._at - 2] if self._at > 1 else None
+        return before is None or not before.may_be_option or (before.value or "").lstrip("-") in self._table.flags
 
     def _take_long(self, text: str, word: Word) -> None:
         name, glued, value = text.partition("=")
@@ -197,7 +219,10 @@ class Scanner:
     def _note(self, name: str, word: Word, value: Word | str | None, *, glued: bool) -> None:
         table = self._table
         if name in table.harms:
-            self._concern(f"'{word.text}' {table.harms[name]}")
+            harm = table.harms[name]
+            option = word if harm == IN_PLACE else None
+            concern = Concern(message=f"'{word.text}' {harm}", runs=not harm.startswith(RUNS_NOTHING), option=option)
+            self.given.concerns.append(concern)
         takes_next = (name in table.values or name in table.writes) and not glued
         if takes_next and self._at < len(self._words):
             value = self._words[self._at]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.paths import is_inside, resolved
+from toolyard.shell.reading import Assignment, Loop
 
 if TYPE_CHECKING:
     from toolyard.shell.reading import Reading, SimpleCommand
+    from toolyard.shell.words import Word
 
 __all__ = ["Place"]
 
 CHANGES_FOLDER = frozenset({"cd", "pushd", "popd"})
+SETS_VARIABLES = frozenset({None, "read", "printf", "mapfile", "readarray", "getopts", "eval", "source", ".", "wait"})
+"""Commands after which a variable may have another value; one whose name is not certain may be any of them."""
+QUOTED = re.compile(r"[{\\'\"]")
 
 
 class Place:
@@ -24,6 +30,7 @@ class Place:
         self.workspace = os.path.normpath(workspace)
         self.protected = protected
         """Files that hold the rules themselves."""
+        self._reading = reading
         self._moves = [command for command in reading.commands if (command.name or "") in CHANGES_FOLDER]
 
     @property
@@ -47,6 +54,21 @@ class Place:
             if (ways_up and command.repeated) or not self.contains(climbed):
                 return True
         return False
+
+    @cached_property
+    def loop_names(self) -> frozenset[str]:
+        """Variables that only stand for files inside the workspace: `for f in src/*.py`, and nothing else sets f."""
+        if self._moves or any(command.name in SETS_VARIABLES for command in self._reading.commands):
+            return frozenset()
+        loops = [part for part in self._reading.parts if isinstance(part, Loop) and part.name]
+        astray = {loop.name for loop in loops if not all(map(self._is_inside, loop.words))}
+        set_alone = {part.name for part in self._reading.parts if isinstance(part, Assignment)}
+        return frozenset(loop.name for loop in loops if loop.name) - astray - set_alone
+
+    def _is_inside(self, word: Word) -> bool:
+        """Whether everything that a word becomes is inside the workspace."""
+        text = word.value if word.value is not None else word.text
+        return word.kind != "dynamic" and ".." not in text and not QUOTED.search(text) and self.contains(text)
 
     def contains(self, path: str) -> bool:
         """Whether a path, as it is written and where it leads, is inside the workspace."""

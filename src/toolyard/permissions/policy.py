@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from toolyard.permissions.meanings import Meanings
 from toolyard.permissions.verdict import ALLOWED
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ __all__ = ["RulePolicy"]
 NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look are allowed without asking"
 MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
 """A line without any of these names no program that gives other rights, in no spelling."""
+LIVE = "shell_session"
+"""The kind of tool whose shell outlives its commands."""
+
+
+def live(request: PermissionRequest) -> str:
+    """Which shell a call is about."""
+    return f"{request.session}/{request.agent}/{request.tool.name}"
 
 
 class RulePolicy:
@@ -39,6 +47,7 @@ class RulePolicy:
         self._protected = (*protected, *map(str, grants.files))
         self._books: dict[tuple[str, str, str], tuple[object, RuleBook]] = {}
         self._session_rules: dict[str, list[Rule]] = {}
+        self._meanings = Meanings()
 
     def ask_timeout(self, agent: str) -> float:
         """How many seconds a question about an agent's call waits for its answer."""
@@ -59,12 +68,43 @@ class RulePolicy:
         from toolyard.permissions.deciding import decide_request
 
         where = self._circumstances(request)
-        verdict = await decide_request(request, self.book(request.agent, where.workspace, request.session), where)
+        book = self.book(request.agent, where.workspace, request.session)
+        verdict = await decide_request(request, book, where)
+        if verdict.decision == "allow" and (book.refuses or not book.trusts_tool(where.tool)):
+            verdict = self._with_meanings(request, verdict, book)
         if verdict.decision == "allow" and verdict.rule is None and not is_configured:
             return replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
         if verdict.decision == "allow" and is_configured and not request.kept_in:
             return await self._outside(request, verdict, where)
         return verdict
+
+    def approved(self, request: PermissionRequest) -> None:
+        """Note what a line that a person let pass leaves behind in its session."""
+        if request.kind == LIVE and request.plan.command is not None:
+            self._meanings.learn(live(request), request.plan.command)
+        elif request.kind == LIVE and request.plan.arguments.get("restart"):
+            self._meanings.forget(live(request))
+
+    def _with_meanings(self, request: PermissionRequest, verdict: Verdict, book: RuleBook) -> Verdict:
+        """The verdict, unless a word of the line is no longer what the rules are about."""
+        if request.kind != LIVE:
+            return verdict
+        if request.plan.command is None:
+            self.approved(request)
+            return verdict
+        from toolyard.permissions.line_verdict import judged_as
+        from toolyard.shell.syntax import read_line
+
+        command = request.plan.command
+        words = (
+            words[0].value for part in read_line(command).commands for words in (*part.wrapped, part.words) if words
+        )
+        name = self._meanings.changed_among(live(request), words)
+        if name is None:
+            return verdict
+        why = f"an earlier command gave '{name}' another meaning in this session"
+        part = judged_as(book.otherwise, command, "doubt", why, doubt="meaning")
+        return replace(verdict, decision=book.otherwise, reason=why, rule=None, parts=(*verdict.parts, part))
 
     async def _outside(self, request: PermissionRequest, verdict: Verdict, where: Circumstances) -> Verdict:
         """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""

@@ -33,6 +33,8 @@ class PolicyCase(msgspec.Struct, frozen=True, kw_only=True):
     rules: dict[str, list[Any]] | None = None
     tool: str = "bash"
     why: str = ""
+    line: int = 0
+    """Where it stands in its file."""
 
 
 class BadCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +83,7 @@ def read_cases(file: Path) -> Iterator[PolicyCase | BadCase]:
         except (ValueError, msgspec.ValidationError) as error:
             yield BadCase(line=number, message=str(error))
         else:
-            yield case if case.id else msgspec.structs.replace(case, id=f"line {number}")
+            yield msgspec.structs.replace(case, id=case.id or f"line {number}", line=number)
 
 
 def decoded(line: bytes) -> Any:

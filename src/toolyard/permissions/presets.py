@@ -27,7 +27,9 @@ LOOKING = """
     grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
     git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
     git branch --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote; git
-    remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version; set -e; set
+    remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version; python
+    --version; python3 --version; node --version; npm --version; go version; cargo --version; rustc --version; ruby
+    --version; java -version; gcc --version; make --version; bash --version; docker --version; uv --version; set -e; set
     -eu; set -euo pipefail; set -o pipefail; set +e
 """
 WORKING = "mkdir **; touch **; cp **; tee **; git add **"

@@ -27,14 +27,18 @@ PRIVILEGED = names("""
 """)
 """Run others with more rights than one has."""
 CARRIERS = names("""
-    . abduco at autossh batch builtin bunx busybox bwrap byobu caffeinate capsh catchsegv cgexec choom chpst chronic
-    chroot chrt command coproc cpulimit crontab daemonize dbus-run-session dlv dtach entr env eval exec expect
-    fakechroot faketime firejail flatpak flock gdb gdbserver gosu hyperfine ifne ionice linux32 linux64 lldb ltrace
-    mosh newgrp nice nohup npx nsenter numactl parallel perf pipx pkgx pnpx prlimit proot proxychains retry rlwrap
-    rsh rsync run-parts run0 runcon runit runsv runuser s6-setsid scp screen script scriptlive setarch setpriv
-    setsid sftp sg softlimit source ssh ssh-agent sshpass start-stop-daemon stdbuf strace su-exec systemd-inhibit
-    systemd-run taskset time timeout tmux torify torsocks toybox trap uclampset unbuffer unshare uvx valgrind watch
-    wine xargs xvfb-run zellij
+    . aa-exec abduco asciinema at autossh batch bconsole builtin bunx busctl busybox bwrap byobu caffeinate capsh
+    catchsegv cgexec choom chpst chronic chroot chrt code command concurrently coproc cpulimit cron crontab cross-env
+    daemonize dbus-launch dbus-run-session dbus-send distcc distrobox dlv doppler dotenv dotenvx dtach eatmydata entr
+    env envdir envuidgid eval exec expect fakechroot fakeroot faketime firejail flatpak flock gdb gdbserver gdbus
+    genie gosu grc gtester hyperfine ifne ionice keychain linux32 linux64 lldb logsave lorri ltrace mosh multitime
+    newgrp nice nodemon nohup npx nsenter numactl op open openvpn openvt parallel perf pexec pipx pkgx pnpx prlimit
+    proot proxychains proxychains4 reptyr retry rlwrap rsh rsync run-mailcap run-one run-parts run0 runcon runit runsv
+    runuser s6-setsid s6-setuidgid s6-svscan scp screen script scriptlive sem setarch setlock setpriv setsid setuidgid
+    sftp sg softlimit source ssh ssh-agent ssh-copy-id sshfs sshpass start start-stop-daemon stdbuf strace su-exec
+    supervisord systemd-inhibit systemd-nspawn systemd-run taskset teamocil time timeout tini tmate tmux tmuxinator
+    torify torsocks toybox trap ts-node-dev tsocks ttyd uclampset unbuffer unshare uvx valgrind wait-for-it watch
+    watchexec watchman wine with-contenv xargs xdg-open xdotool xvfb-run zellij
 """)
 """Run what their arguments say."""
 SHELLS = names("""
@@ -42,21 +46,21 @@ SHELLS = names("""
 """)
 """Read commands from an argument, a file or their input."""
 INTERPRETERS = SHELLS | names("""
-    ansible ansible-playbook bb blender bpftrace bpython bun chef-client cling clisp clj clojure coffee crash
-    crystal csi dc deno dotnet dtrace duk ecl ed elixir emacs emacsclient erl escript ex expect fennel fsi ftp
-    gforth ghci gimp gnuplot gp groovy groovysh guile guix hy iex ipython irb janet java javaw joe jruby js jshell
-    julia jupyter kotlin kotlinc lein less lf lftp lua luajit m4 mariadb matlab maxima mc micro mongo mongosh mono
-    more most mujs mysql nano nc ncat netcat nim nix nix-shell nnn node nodejs nvim ocaml octave octave-cli
-    osascript perl perl6 pg php pico picolisp pil powershell psql ptpython puppet pwsh pypy python qemu qjs quickjs
-    r racket raku rakudo ranger rbx redis-cli root rscript ruby runghc runhaskell rvim sage salt-call sbcl scala
-    scheme scilab socat sqlite3 stap swift systemtap tcc tclsh telnet ts-node tsx utop v vi view vim vimdiff wish
-    zig zx
+    alpine ansible ansible-playbook bb blender bpftrace bpython bun chef-client cling clisp clj clojure coffee crash
+    crystal csi dc deno dotnet dtrace duk ecl ed elixir emacs emacsclient erl escript ex expect fennel fsi ftp gforth
+    ghci gimp gnuplot gp groovy groovysh gs guile guix hy iex ipython irb janet java javaw joe jruby js jshell julia
+    jupyter kotlin kotlinc lein less lf lftp logrotate lua luajit m4 mail mailx mariadb matlab maxima mc micro mongo
+    mongosh mono more most mujs mutt mysql nano nc ncat neomutt netcat nim nix nix-shell nnn node nodejs nvim ocaml
+    octave octave-cli osascript perl perl6 pg php pico picolisp pil powershell pry psql ptpython puppet pwsh pypy
+    python qemu qjs quickjs r racket raku rakudo ranger rbx redis-cli root rscript ruby runghc runhaskell rview rvim
+    s-nail sage salt-call sbcl scala scheme scilab smbclient socat sqlite3 stap swift systemtap tcc tclsh telnet
+    ts-node tsx utop v vi view vigr vim vimdiff vipw wish zig zx
 """)
 """Read code of any kind, from an argument, a file or their input."""
 VERSIONED = re.compile(r"(?P<name>[a-z][a-z_-]*?)(?:-?\d[\d.]*[a-z]?)?(?:\.exe)?")
 CHANGES_THE_SHELL = names("""
     alias bind compgen complete compopt declare enable export fc getopts hash history let local mapfile readarray
-    readonly set shopt suspend typeset unalias unset
+    readonly set shopt suspend typeset ulimit umask unalias unset
 """)
 """Builtins after which other commands may mean something else."""
 SETTINGS_OF_THE_FOLDER = names("""

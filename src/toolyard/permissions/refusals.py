@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.permissions.carriers import carried_by
+from toolyard.permissions.carriers import carried_by, suspects_in
+from toolyard.permissions.guards import is_known
 from toolyard.permissions.guards_git import git_subcommand
 from toolyard.permissions.programs import PRIVILEGED
 from toolyard.shell.words import Word, literal_word
@@ -41,12 +42,16 @@ class Inside(msgspec.Struct):
     commands: list[Sequence[Word]]
     suspects: list[Sequence[Word]]
     lines: list[str]
+    arguments: list[Sequence[Word]]
+    """Of programs that nobody knows here: what stands behind their names may be a command, too."""
 
 
 def everything_in(layers: Sequence[Sequence[Word]]) -> Inside:
     """The command in all its wrappers, and what each of them carries."""
-    inside = Inside([words for words in layers if words], [], [])
+    inside = Inside([words for words in layers if words], [], [], [])
     for words in inside.commands:
+        if not is_known(words[0].value or ""):
+            inside.arguments.extend(suspects_in(words))
         if len(inside.commands) < MOST and (carried := carried_by(words)) is not None:
             for command in filter(None, carried.commands):
                 layers, unwrapped = take_off_wrappers(command)
@@ -76,7 +81,7 @@ def by_rules(decision: Decision, inside: Inside, book: RuleBook, tool: str) -> A
                     return Against(decision=decision, reason=found.rule.why(), rule=found.rule)
                 doubtful = doubtful or found.rule
             doubtful = doubtful or book.resembling(decision, spelling, tool)
-    for words in inside.suspects:
+    for words in (*inside.suspects, *inside.arguments):
         doubtful = doubtful or next((found.rule for found in book.commands(decision, words, tool)), None)
     if doubtful is None:
         return None

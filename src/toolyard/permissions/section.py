@@ -6,12 +6,14 @@ import difflib
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
+from msgspec.structs import replace
 
+from toolyard.config.layers import provider_of
 from toolyard.config.problems import ConfigProblem
-from toolyard.config.settings import PermissionSettings, Preset
+from toolyard.config.settings import PermissionRule, PermissionSettings, Preset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.config.document import Document, Pointer
     from toolyard.core.events import Decision
@@ -44,14 +46,18 @@ class Section(msgspec.Struct, eq=False):
 class Sections:
     """The sections of all agents of a configuration, each read once."""
 
-    def __init__(self, value: Json, document: Document) -> None:
+    def __init__(self, value: Json, document: Document, damage: Sequence[ConfigProblem] = ()) -> None:
         self._value, self._document = value, document
+        self._damage = damage
+        """Why there is no configuration to read them from: it may have been against anything."""
         self._known: dict[str, Section] = {}
 
     def of(self, agent: str) -> Section:
         """All that holds for an agent."""
         if agent not in self._known:
-            self._known[agent] = read_permissions(self._value, self._document, agent)
+            section = self._known[agent] = read_permissions(self._value, self._document, agent)
+            section.problems += self._damage
+            section.is_configured = section.is_configured or bool(self._damage)
         return self._known[agent]
 
     def problems(self, agents: Iterable[str]) -> list[ConfigProblem]:
@@ -72,13 +78,13 @@ def levels(value: Json, agent: str) -> Iterator[tuple[Json, Pointer]]:
     """The sections from the widest to the nearest."""
     config = value if isinstance(value, dict) else {}
     own = below(below(config, "agents"), agent)
-    provider = str(own.get("provider", ""))
+    provider = provider_of(config, own)
     for holder, pointer in (
         (config, ()),
         (below(below(config, "providers"), provider), ("providers", provider)),
         (own, ("agents", agent)),
     ):
-        if holder.get("permissions") is not None:
+        if "permissions" in holder:
             yield holder["permissions"], (*pointer, "permissions")
 
 
@@ -107,6 +113,8 @@ def read_setting(key: str, value: Json, document: Document, here: Pointer, secti
             section.preset = msgspec.convert(value, Preset)
         case "preset", _:
             section.problems.append(problem(document, here, f"'preset' must be one of {', '.join(PRESETS)}"))
+        case "allowed_commands", None:
+            pass
         case "allowed_commands", list() if all(isinstance(name, str) and name.isprintable() and name for name in value):
             section.allowed_commands = value
         case "allowed_commands", _:
@@ -120,13 +128,15 @@ def read_setting(key: str, value: Json, document: Document, here: Pointer, secti
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(known)}"
             # A misspelled 'deny' must not be a list of rules that nobody heeds.
-            section.problems.append(problem(document, here, f"'permissions' has no '{key}'", hint))
+            found = problem(document, here, f"'permissions' has no '{key}'", hint)
+            section.problems.append(replace(found, where=document.position(here, of_key=True)))
 
 
 def read_rules(
     value: Json, decision: Decision, document: Document, pointer: Pointer
 ) -> tuple[list[Rule], list[ConfigProblem]]:
     """A list of rules; each that is none is a problem of its own."""
+    from toolyard.config.shape import first_fault
     from toolyard.permissions.rules import Origin, Rule, parse_rule
 
     if not isinstance(value, list):
@@ -139,7 +149,9 @@ def read_rules(
         if isinstance(rule, Rule):
             rules.append(rule)
         else:
-            problems.append(problem(document, here, rule.message))
+            where = first_fault(item, PermissionRule, here, document) if isinstance(item, dict) else None
+            found = problem(document, here, rule.message)
+            problems.append(replace(found, where=where) if where else found)
     return rules, problems
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.permissions.paths import PathIndex, is_inside, resolved
+from toolyard.permissions.programs import names
 from toolyard.permissions.verdict import Judged
 from toolyard.shell.visible_text import escaped
 
@@ -22,8 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolUse", "judge_tool", "judged"]
 
-PATH_ARGUMENTS = ("path", "file_path", "filePath", "file", "filename", "paths", "files")
-"""The names under which tools take the files that they are about."""
+PATH_ARGUMENTS = names("""
+    path paths file files filename filenames filepath filepaths dir dirs directory directories folder folders root cwd
+    target targets targetpath targetfile targetdirectory destination dest dst destinationpath destpath output outputpath
+    outputfile outputdir source src sourcepath sourcefile from to oldpath newpath frompath topath absolutepath
+    relativepath notebookpath workingdirectory
+""")
+"""The names under which tools take the files that they are about, in small letters and without underscores."""
+DEEPEST = 8
 AGAINST: tuple[Decision, ...] = ("deny", "ask")
 
 
@@ -79,12 +86,16 @@ def allowed_by(use: ToolUse, book: RuleBook) -> Rule | None:
     return next((rule for rule in book.by_arguments("allow", use.tool) if fits(rule, use)), None)
 
 
-def paths_of(arguments: JsonObject) -> list[str]:
-    """The paths among a call's arguments."""
+def paths_of(arguments: Json, depth: int = 0) -> list[str]:
+    """The paths among a call's arguments, however deep; what only may be one counts: a rule has to cover it, too."""
     found: list[str] = []
-    for name in PATH_ARGUMENTS:
-        value = arguments.get(name)
-        found += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+    if isinstance(arguments, list) and depth < DEEPEST:
+        found += [path for item in arguments for path in paths_of(item, depth + 1)]
+    elif isinstance(arguments, dict) and depth < DEEPEST:
+        for name, value in arguments.items():
+            if name.replace("_", "").replace("-", "").lower() in PATH_ARGUMENTS:
+                found += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+            found += paths_of(value, depth + 1)
     return found
 
 

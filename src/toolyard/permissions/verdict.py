@@ -134,6 +134,9 @@ class RemembersAnswers(Protocol):
     def ask_timeout(self, agent: str) -> float:
         """How many seconds a question about an agent's call waits for its answer."""
 
+    def approved(self, request: PermissionRequest) -> None:
+        """Note that a call was let pass that the rules had left open."""
+
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep the rules that were offered; says what was kept. They are on disk when this returns."""
 

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.git_reference import GitReference
     from toolyard.process.child import Children
 
-__all__ = ["Acquirer", "Fetched", "Installed"]
+__all__ = ["Acquirer", "Fetched", "Installed", "Refetched"]
 
 Maker: TypeAlias = "Callable[[Path], Awaitable[dict[str, Any] | Refusal]]"
 LAYOUT = 1
@@ -52,6 +53,13 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
     notes: Sequence[Refusal] = ()
     """What was done otherwise than one might expect."""
+
+
+class Refetched(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reference meant, and what it means."""
+
+    before: str
+    now: str
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,14 +83,36 @@ class Acquirer:
     async def fetch(self, reference: GitReference) -> Fetched | Refusal:
         """The files of a repository's commit.
 
-        A local repository is looked at each time. A remote one is fetched once for each reference: name a tag or a
-        commit, or remove its folder from the cache to have a branch fetched again.
+        A local repository is looked at each time. A remote one is fetched once for each reference, and again only when
+        somebody asks for that.
         """
         policy = self.policy
         refusal = remote_refusal(reference, allow_remote=policy.allow_remote, hosts=policy.allowed_git_hosts)
         if refusal:
             return refusal
-        now = None if reference.is_remote else await self._resolve(reference)
+        noted = self._cache.noted(moving_key(reference)) if reference.is_remote else None
+        return await self._fetch_at(reference, noted if reference.is_remote else await self._resolve(reference))
+
+    async def fetch_again(self, reference: GitReference) -> Refetched | Refusal:
+        """Look what a reference means by now, and use that from now on.
+
+        What was fetched before stays in the cache, for whoever still uses it.
+        """
+        before = await self.fetch(reference)
+        if isinstance(before, Refusal):
+            return before
+        if not reference.is_remote or reference.is_commit:
+            return Refetched(before=before.commit, now=before.commit)
+        meant = await self._resolve(reference) or uuid.uuid4().hex  # without an answer, fetching says what is wrong
+        after = before if meant == before.commit else await self._fetch_at(reference, meant)
+        if isinstance(after, Refusal):
+            return after
+        if after is not before and (refusal := self._cache.note(moving_key(reference), meant)):
+            return refusal
+        return Refetched(before=before.commit, now=after.commit)
+
+    async def _fetch_at(self, reference: GitReference, now: str | None) -> Fetched | Refusal:
+        policy = self.policy
         key = fingerprint(LAYOUT, "git", reference.url, reference.ref, now, policy.install_max_bytes)
         name = os.path.basename(reference.shown.rstrip("/").removesuffix(".git"))
 
@@ -125,10 +155,10 @@ class Acquirer:
         return [sys.implementation.cache_tag, sys.platform, *chosen, can_build_here(project)]
 
     async def _resolve(self, reference: GitReference) -> str | None:
-        from toolyard.plugins.git_fetch import resolve_local
+        from toolyard.plugins.git_fetch import resolve
 
         async with self._cache.scratch() as work:
-            return await resolve_local(reference, work, self._children, timeout=self.policy.install_timeout_seconds)
+            return await resolve(reference, work, self._children, timeout=self.policy.install_timeout_seconds)
 
     async def _clone(self, reference: GitReference, folder: Path) -> dict[str, Any] | Refusal:
         from toolyard.plugins.git_fetch import fetch_tree
@@ -216,6 +246,11 @@ class Acquirer:
             "severity": "warning",
         }
         return record | {"with": "copy", "roots": [f"source/{copy.name}" for copy in copies], "notes": [note]}
+
+
+def moving_key(reference: GitReference) -> str:
+    """What a reference that may move is known by in the cache."""
+    return fingerprint("reference", reference.url, reference.ref)[:24]
 
 
 def copy_exactly(tree: FileTree, to: Path, digest: str, most_bytes: int) -> bool:

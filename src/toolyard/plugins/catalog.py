@@ -74,7 +74,11 @@ class Catalog:
     def problems(self) -> list[ConfigProblem]:
         """What is wrong with any source now, which names are taken twice, and which plugins cannot be asked."""
         own = [problem for source in self._sources for problem in source.problems]
-        return sort_problems([*own, *map(shadowed_problem, self.shadowed), *self._faulty()])
+        return sort_problems([*own, *self.rivalries()])
+
+    def rivalries(self) -> list[ConfigProblem]:
+        """What is wrong among the plugins, though each may be sound by itself."""
+        return [*map(shadowed_problem, self.shadowed), *self._faulty()]
 
     @property
     def shadowed(self) -> Sequence[Shadowed]:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.git_reference import GitReference
     from toolyard.process.child import ChildOutcome, Children
 
-__all__ = ["GitTree", "fetch_tree", "resolve_local"]
+__all__ = ["GitTree", "fetch_tree", "resolve"]
 
-COMMIT = re.compile(r"[0-9a-f]{7,64}")
 FULL_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 EVERYTHING = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 MOST_LISTING = 64 << 20
@@ -91,9 +90,9 @@ async def fetch_tree(
     return await git.lay_out(commit, has_submodules=listing)
 
 
-async def resolve_local(reference: GitReference, work: Path, children: Children, *, timeout: float) -> str | None:
-    """The commit that a local reference means now; its own text when that is a commit, None when it cannot be told."""
-    if reference.ref and COMMIT.fullmatch(reference.ref):
+async def resolve(reference: GitReference, work: Path, children: Children, *, timeout: float) -> str | None:
+    """The commit that a reference means now; its own text when that is a commit, None when it cannot be told."""
+    if reference.is_commit:
         return reference.ref
     git = Git.open(reference, work, children, timeout=timeout, most_bytes=1 << 20)
     if isinstance(git, Refusal):

@@ -23,6 +23,7 @@ HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 SCP_LIKE = re.compile(r"(?:([^@/:]+)@)?(\[[0-9A-Fa-f:.]+\]|[^/:]+):(.*)")
 HOST = re.compile(r"(?!-)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\]")
 USER = re.compile(r"(?!-)[A-Za-z0-9._~!$&'()*+,;=:%-]*")
+COMMIT = re.compile(r"[0-9a-f]{7,64}")
 BAD_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|[./]$")
 
 
@@ -37,6 +38,11 @@ class GitReference(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     port: int | None = None
     ref: str | None = None
+
+    @property
+    def is_commit(self) -> bool:
+        """Whether it names a commit, which never means another."""
+        return self.ref is not None and COMMIT.fullmatch(self.ref) is not None
 
     @property
     def is_remote(self) -> bool:

@@ -77,8 +77,8 @@ class Loader:
     ) -> list[Listed]:
         """The sources of one list of plugins for an agent, in order; a list that many agents share is read once.
 
-        What several agents refer to is one source, but for Python plugins, which are made for a configuration: agents
-        share them only if theirs are equal.
+        What several agents refer to is one source. Not so the live shell, whose state is the agent's own affair, and
+        Python plugins, which are made for a configuration: agents share them only if theirs are equal.
         """
         if pointer not in self._lists:
             self._lists[pointer] = list(self._keys(entries, pointer, document))
@@ -86,10 +86,11 @@ class Loader:
 
     def _source(self, key: SourceKey, agent: str, config: JsonObject) -> Source:
         """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
+        known: Hashable = key
         if isinstance(key, PythonClass | PythonRepository):
-            known: Hashable = (key, self._first_with(agent, config))
-        else:
-            known = key
+            known = (key, self._first_with(agent, config))
+        elif isinstance(key, ShellSession):
+            known = (key, agent)
         if (found := self.sources.get(known)) is None:
             made = self._make_source(key, config)
             old = self._kept.get(known)

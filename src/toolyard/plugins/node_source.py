@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.kinds.node_hosts import NodeHosts
@@ -59,6 +60,8 @@ class NodeSource:
         self._fetch = fetch
         self._spec = None if isinstance(spec, NodeGit) else spec
         """What is here; of a repository only when it was fetched."""
+        self._look_again = False
+        """Whether a repository may have moved on since it was fetched."""
         self._tools: list[NodeModuleTool] = []
         self._look: Look = {}
         """What was there when it was last loaded, or found to be faulty."""
@@ -73,6 +76,11 @@ class NodeSource:
         if self._spec is not None:
             return main_file(self._spec)
         return Path(self.key.git if isinstance(self.key, NodeGit) else "")
+
+    def again(self, newer: NodeSource) -> NodeSource:
+        """This source, in the place of the one that was made for a configuration that was read again."""
+        self.key, self._fetch, self._look_again = newer.key, newer._fetch, isinstance(newer.key, NodeGit)
+        return self
 
     def plugins(self) -> Sequence[Plugin]:
         """Each tool is a plugin of its own, on or off by itself."""
@@ -92,7 +100,7 @@ class NodeSource:
 
     def is_current(self) -> bool:
         """Whether every file is still what was read."""
-        if not self._look or self._spec is None:
+        if not self._look or self._spec is None or self._look_again:
             return False
         now = time.monotonic()
         if len(self._look) > MANY_FILES and now - self._looked_at < LOOK_AGAIN:
@@ -102,7 +110,7 @@ class NodeSource:
 
     def load_known(self) -> bool:
         """Load it if it is ready and its tools are known by its content; tell whether, or there is nothing to load."""
-        if self._spec is None:
+        if self._spec is None or self._look_again:
             return False
         reading = self._read(self._spec)
         if reading is None:
@@ -119,7 +127,7 @@ class NodeSource:
         self._loading = self._loading or asyncio.Lock()
         async with self._loading:
             spec = None if self.is_current() else await self._fetched()
-            reading = self._read(spec) if spec else None
+            reading = self._read(spec) if spec and not self.is_current() else None
             if reading is None:
                 return
             package = self._package(reading) or await self._make_ready(reading)
@@ -145,10 +153,12 @@ class NodeSource:
     async def _fetched(self) -> NodeFile | NodeFolder | None:
         """What is here, a repository fetched first; a problem says why there is none."""
         git = self.key
-        if self._spec is None and isinstance(git, NodeGit) and self._fetch:
+        if (self._spec is None or self._look_again) and isinstance(git, NodeGit) and self._fetch:
             found = await self._fetch(git.git, git.ref, git.subdirectory)
+            self._look_again = False
             if isinstance(found, ConfigProblem):
-                self.problems = [found]
+                last = "; the last good version stays in use" if self._tools else ""
+                self.problems = [replace(found, message=found.message + last)]
             else:
                 what = {"id": git.id, "entry": git.entry, "export": git.export}
                 self._spec = NodeFolder(folder=str(found), pointer=git.pointer, **what)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.config.settings import MISFITS
 from toolyard.plugins.spec import NodeFile, NodeFolder, NodeGit, absolute, problem
+from toolyard.plugins.spelling import nearest_of
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
@@ -53,10 +55,15 @@ def parse_node_tool(value: Json, pointer: Pointer, document: Document) -> NodeSp
     place = (*pointer, "node_tool")
     try:
         options = msgspec.convert(value, NodeOptions)
-    except msgspec.ValidationError as error:
-        known = ", ".join(NodeOptions.__struct_fields__)
+    except MISFITS as error:
+        known = NodeOptions.__struct_fields__
+        for key in value if isinstance(value, dict) else ():
+            if key not in known:
+                return problem(
+                    "plugin_spec", f"'node_tool' has no '{key}'", nearest_of(key, known), (*place, key), document
+                )
         message = f"'node_tool': {str(error).replace('`', '')}"
-        return problem("plugin_spec", message, f"it takes {known}", place, document)
+        return problem("plugin_spec", message, f"it takes {', '.join(known)}", place, document)
     if fault := combination_fault(options):
         return problem("plugin_spec", f"'node_tool' {fault}", EXAMPLE, place, document)
     return from_options(options, pointer, document)
@@ -97,7 +104,8 @@ def from_options(options: NodeOptions, pointer: Pointer, document: Document) -> 
 
 def address(name: str, document: Document) -> str:
     """A repository's address as it is; one that is a folder here, as the folder."""
-    return name if ADDRESS.match(name) else absolute(name, document)
+    is_odd = name.startswith("-") or "::" in name  # never made to look like a path: fetching refuses it in words
+    return name if is_odd or ADDRESS.match(name) else absolute(name, document)
 
 
 def leaves(subdirectory: str) -> bool:

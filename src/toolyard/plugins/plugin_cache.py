@@ -24,6 +24,8 @@ __all__ = ["RECORD", "PluginCache", "fingerprint"]
 
 RECORD = "toolyard.json"
 """What a folder of the cache says of itself; it comes with the folder, so that one without it is none of ours."""
+NOTES = ".references"
+"""The folder of what is noted."""
 UNUSED_SECONDS = 30 * 24 * 3600
 """After how long a version that nobody used since gives way to another of the same plugin."""
 FIRST_WAIT, LONGEST_WAIT = 0.01, 0.25
@@ -54,9 +56,26 @@ class PluginCache:
                     return final
                 return await self._make(final, make)
         except OSError as error:
-            message = f"{error.filename or self.root} cannot be written: {error.strerror}"
-            hint = "set plugin_cache_dir to a folder that you may write to"
-            return Refusal(code="plugin_cache", message=message, hint=hint)
+            return unwritable(error, self.root)
+
+    def noted(self, key: str) -> str | None:
+        """What was noted under a key, if anything was."""
+        try:
+            return (self.root / NOTES / key).read_text(encoding="utf-8") or None
+        except OSError:
+            return None
+
+    def note(self, key: str, text: str) -> Refusal | None:
+        """Note something in the place of what was noted; whoever reads meanwhile gets the one or the other."""
+        final = self.root / NOTES / key
+        draft = final.with_name(f".{key}.{uuid.uuid4().hex[:8]}.tmp")
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)
+            write_synced(draft, text)
+            draft.replace(final)
+        except OSError as error:
+            return unwritable(error, self.root)
+        return None
 
     @contextlib.asynccontextmanager
     async def scratch(self) -> AsyncIterator[Path]:
@@ -114,6 +133,11 @@ class PluginCache:
                         return
                     await asyncio.sleep(wait)
             yield True
+
+
+def unwritable(error: OSError, root: Path) -> Refusal:
+    message = f"{error.filename or root} cannot be written: {error.strerror}"
+    return Refusal(code="plugin_cache", message=message, hint="set plugin_cache_dir to a folder that you may write to")
 
 
 def is_whole(folder: Path) -> bool:

@@ -35,6 +35,9 @@ class Missing(msgspec.Struct, frozen=True):
         """The same as a problem of the entry."""
         hint = f"did you mean {' or '.join(self.near)}?" if self.near else "check the name"
         message = f"'{entry}': the module '{self.module}' has no '{self.name}'"
+        if not self.module:
+            message = f"'{entry}': there is no module '{self.name}'"
+            hint = "check the name; an entry is MODULE.CLASS, as a file of the plugin would import it"
         return ConfigProblem(code="plugin_entry", message=message, hint=hint, where=where)
 
 
@@ -71,6 +74,8 @@ def find_target(entry: str, space: ImportSpace | None) -> Any:
         except ModuleNotFoundError as error:
             parent, _, name = module.rpartition(".")
             missing = (error.name or "").removeprefix(f"{space.prefix}." if space else "")
+            if not parent and missing == module:
+                return Missing("", module, ())
             if not parent or not f"{module}.".startswith(f"{missing}."):
                 raise
             module, names = parent, [name, *names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 from pathlib import Path
@@ -97,7 +98,7 @@ def locate_dotted(name: str, config_folder: str, where: Place) -> Located | list
 def locate_file(path: str, entry: str | None, where: Place) -> Located | list[ConfigProblem]:
     """A single file is used where it is, with the modules beside it."""
     if not os.path.isfile(path):
-        return [missing(f"there is no file {path}", where)]
+        return [missing(f"there is no file {path}", where, path)]
     folder, name = os.path.split(path)
     module = name.removesuffix(".py")
     if not module.isidentifier():
@@ -167,7 +168,7 @@ async def install(
 def read_project(top: str, spec: PythonRepository, where: Place, *, inside: bool) -> Project | list[ConfigProblem]:
     """The project of a tree and its entries; with `inside` nothing that it names may be elsewhere."""
     if not os.path.isdir(top):
-        return [missing(f"there is no folder {top}", where)]
+        return [missing(f"there is no folder {top}", where, top)]
     chosen = inner_folder(top, spec.subdirectory)
     if isinstance(chosen, Refusal):
         return [chosen.at(where.position())]
@@ -208,8 +209,11 @@ def wrong_beside(beside: Sequence[str], top: str | None, place: str) -> list[Con
     ]
 
 
-def missing(message: str, where: Place) -> ConfigProblem:
+def missing(message: str, where: Place, path: str) -> ConfigProblem:
     hint = "relative paths start at the folder of the configuration file"
+    folder, name = os.path.split(path)
+    if os.path.isdir(folder) and (close := difflib.get_close_matches(name, os.listdir(folder), n=1)):
+        hint = f"did you mean '{close[0]}'?"
     return ConfigProblem(code="plugin_missing", message=message, hint=hint, where=where.position())
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from toolyard.config.document import Place
 from toolyard.plugins.authored import Author
 from toolyard.plugins.closing import close_plugin
+from toolyard.plugins.code_shelf import CodeShelf, Imported
 from toolyard.plugins.git_reference import GitReference
 from toolyard.plugins.import_space import ImportSpace
 from toolyard.plugins.python_entry import import_entries, module_file
@@ -30,18 +31,6 @@ if TYPE_CHECKING:
     from toolyard.plugins.source import Plugin
 
 __all__ = ["PythonSource"]
-
-
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of the author's code."""
-
-    version: Hashable
-    """Equal for code that need not be imported again."""
-    space: ImportSpace | None
-    author: Author
-    targets: Sequence[tuple[str, Any]]
-    """The entries that could be imported, each with what it names."""
-    problems: Sequence[ConfigProblem]
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,25 +115,27 @@ class PythonSource:
         """Let the plugins release what they hold, and forget their modules."""
         now, self._now = self._now, None
         if now:
-            await release(now)
+            await release(now, self.shop.code)
 
     async def _take(self, located: Located) -> None:
         """Use what was found: as it is if it is what we have, else imported or registered anew."""
         entries = tuple(entry for entry, _ in located.entries)
-        version = (located.roots, entries, tree_stamp(located.followed) if located.in_place else None)
+        stamp = tree_stamp(located.followed) if located.in_place else None
+        version = (located.roots, entries, stamp, self.shop.policy.python_import_timeout_seconds)
         before = self._now
         if before and before.code.version == version and before.config == self.shop.config:
             self.problems = [*located.notes, *self._shown(before.code.problems, located)]
             return
-        code = before.code if before and before.code.version == version else await self._import(located, version)
+        code = await self.shop.code.take(version, lambda: self._import(located, version))
         after, problems = await self._register(code, located)
         problems = self._shown([*code.problems, *problems], located)
         if before and not after.plugins:
             self._fail(problems)
+            await release(after, self.shop.code)
             return
         self._now, self.problems = after, [*located.notes, *problems]
         if before:
-            await release(before, except_for=code)
+            await release(before, self.shop.code)
 
     async def _import(self, located: Located, version: Hashable) -> Imported:
         names = [entry for entry, _ in located.entries]
@@ -161,12 +152,13 @@ class PythonSource:
         plugins: list[Plugin] = []
         problems: list[ConfigProblem] = []
         timeout = self.shop.policy.python_timeout_seconds
+        places = dict(located.entries)
         for entry, target in code.targets:
             adopted = await adopt(
                 entry, target, code.author, config=self.shop.config, timeout=timeout, kinds=located.kinds
             )
             plugins += adopted.plugins
-            problems += adopted.problems
+            problems += adopted.problems if code.space else at_its_entry(adopted.problems, places[entry])
         return Registered(code=code, config=self.shop.config, plugins=plugins), problems
 
     def _fail(self, problems: Sequence[ConfigProblem]) -> None:
@@ -185,6 +177,13 @@ class PythonSource:
         return [replace(problem, where=problem.where and originally(problem.where, located)) for problem in problems]
 
 
+def at_its_entry(problems: Sequence[ConfigProblem], where: Place) -> list[ConfigProblem]:
+    """What Python found by itself may be anybody's file; that it is no plugin is said where it is named."""
+    return [
+        replace(problem, where=where.position()) if problem.code == "plugin_entry" else problem for problem in problems
+    ]
+
+
 def originally(where: Any, located: Located) -> Any:
     for root in located.roots:
         inside = os.path.relpath(where.file, root)
@@ -194,9 +193,11 @@ def originally(where: Any, located: Located) -> Any:
     return where
 
 
-async def release(registered: Registered, *, except_for: Imported | None = None) -> None:
-    """End plugins, and forget their modules unless others use them."""
+async def release(registered: Registered, shelf: CodeShelf) -> None:
+    """End plugins, and put their code back; what the code itself made stays for others who use it."""
+    code = registered.code
+    is_last = shelf.put_back(code)
+    shared = {id(target) for _, target in code.targets}
     for plugin in registered.plugins:
-        await close_plugin(plugin, registered.code.author)
-    if registered.code.space and registered.code is not except_for:
-        registered.code.space.close()
+        if is_last or id(plugin.instance) not in shared:
+            await close_plugin(plugin, code.author)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.acquire import Acquirer
     from toolyard.plugins.builders import Builders
+    from toolyard.plugins.code_shelf import CodeShelf
     from toolyard.process.child import Children
 
 __all__ = ["PythonWorkshop"]
@@ -33,6 +34,8 @@ class PythonWorkshop:
     """The configuration as it is written, for the places of problems."""
     config: JsonObject = field(compare=False)
     """The values that plugins are made for."""
+    code: CodeShelf = field(compare=False)
+    """What is imported, for all of them."""
     _acquirer: Acquirer | None = field(default=None, init=False, compare=False, repr=False)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeV
 import msgspec
 
 from toolyard.config.problems import ConfigProblem
-from toolyard.config.settings import ResourceLimits
+from toolyard.config.settings import MISFITS, ResourceLimits
 from toolyard.plugins.repository_spec import Reference, RepositorySpec, parse_repository
 
 if TYPE_CHECKING:
@@ -139,6 +139,8 @@ FORMS = (
 
 def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
     """One entry of `plugins`; relative paths start at the configuration file's folder."""
+    if isinstance(value, dict) and len(value) > 1 and (crowded := beside_another(value, pointer, document)):
+        return crowded
     if repository := parse_repository(value, pointer, document):
         return repository
     match value:
@@ -168,23 +170,13 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
             from toolyard.plugins.node_spec import parse_node_tool
 
             return parse_node_tool(options, pointer, document)
-        case {"bash_tool": {"file": str(file)}}:
-            return BashFile(file=absolute(file, document), pointer=pointer)
-        case {"bash_tool": {"path": str(folder), **rest}}:
-            below = rest.get("subdirectory") or ""
-            return BashDirectory(folder=os.path.join(absolute(folder, document), str(below)), pointer=pointer)
-        case {"bash_tool": _}:
-            return problem(
-                "plugin_spec",
-                "'bash_tool' needs 'file', 'path' or 'git', a string",
-                'for example {"bash_tool": {"file": "./tools/my_tool.bash"}}',
-                pointer,
-                document,
-            )
+        case {"bash_tool": options}:
+            return bash_tool(options, pointer, document)
         case str() | dict():
-            return problem(
-                "plugin_unsupported", f"no plugin source here loads {short(value)}", FORMS, pointer, document
-            )
+            from toolyard.plugins.spelling import nearest_form
+
+            message = f"no plugin source here loads {short(value)}"
+            return problem("plugin_unsupported", message, nearest_form(value) or FORMS, pointer, document)
     return problem("plugin_spec", f"a plugin is a string or an object, not {short(value)}", FORMS, pointer, document)
 
 
@@ -197,10 +189,50 @@ def read_options(
     """The options that an entry has of its own."""
     try:
         return msgspec.convert(options, kind)
-    except msgspec.ValidationError as error:
+    except MISFITS as error:
         message = f"'{pointer[-1]}': {str(error).replace('`', '')}"
         known = ", ".join(kind.__struct_fields__)
         return problem("config_type", message, f"it takes {known}", pointer, document)
+
+
+def beside_another(value: dict[str, Json], pointer: Pointer, document: Document) -> ConfigProblem | None:
+    """An object that is everything about a plugin has nothing beside it."""
+    from toolyard.plugins.spelling import OBJECTS
+
+    form = next((key for key in value if key in OBJECTS), None)
+    if form is None:
+        return None
+    other = next(key for key in value if key != form)
+    hint = "all about it goes into that object; another plugin is another entry"
+    return problem("plugin_spec", f"'{other}' means nothing beside '{form}'", hint, (*pointer, other), document)
+
+
+def bash_tool(options: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
+    """A file, or a folder and where in it the tools are."""
+    from toolyard.plugins.spelling import nearest_of
+
+    place = (*pointer, "bash_tool")
+    match options:
+        case {"file": str(file)} if len(options) == 1:
+            return BashFile(file=absolute(file, document), pointer=pointer)
+        case {"path": str(folder), **rest} if set(rest) <= {"subdirectory"}:
+            below = rest.get("subdirectory") or ""
+            top = absolute(folder, document)
+            inner = os.path.normpath(os.path.join(top, str(below)))
+            if not isinstance(below, str) or os.path.commonpath([top, inner]) != top:
+                message = f"the subdirectory {short(below)} is outside the folder"
+                return problem("plugin_outside", message, "name a folder below it", (*place, "subdirectory"), document)
+            return BashDirectory(folder=inner, pointer=pointer)
+    known = ("file", "path", "subdirectory", "git", "ref")
+    for key in options if isinstance(options, dict) else ():
+        if key not in known:
+            return problem(
+                "plugin_spec", f"'bash_tool' has no '{key}'", nearest_of(key, known), (*place, key), document
+            )
+    message, hint = "'bash_tool' needs one of 'file', 'path' and 'git', a string", "only 'path' has a 'subdirectory'"
+    example = 'for example {"bash_tool": {"file": "./tools/my_tool.bash"}}'
+    has_file = isinstance(options, dict) and "file" in options
+    return problem("plugin_spec", message, hint if has_file else example, pointer, document)
 
 
 def manifest_file(name: str, pointer: Pointer, document: Document) -> ManifestFile | ConfigProblem:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.manifest_command import CommandConditions
     from toolyard.kinds.node_listing import NodeListing
     from toolyard.plugins.builders import Builders
+    from toolyard.plugins.code_shelf import CodeShelf
     from toolyard.plugins.node_source import Fetch, NodeShop
     from toolyard.plugins.python_workshop import PythonWorkshop
     from toolyard.process.child import Children
@@ -49,11 +50,18 @@ class Crews(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caches:
-    """What is known of tools from before, in the user's cache folder."""
+    """What is known of tools from before: in the user's cache folder, and while the application lives."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.schemas = SchemaCache(folder / "bash-schemas.json")
+
+    @cached_property
+    def code(self) -> CodeShelf:
+        """The modules of Python plugins, which outlive a configuration that is read again."""
+        from toolyard.plugins.code_shelf import CodeShelf
+
+        return CodeShelf()
 
     @cached_property
     def node(self) -> ContentCache[NodeListing]:
@@ -122,6 +130,7 @@ class Workshops:
             bundled=BUNDLED,
             document=self._configuration.document,
             config={},
+            code=self._caches.code,
         )
 
     def python_for(self, config: JsonObject) -> PythonWorkshop:

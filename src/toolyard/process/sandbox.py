@@ -38,6 +38,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration wants of a sandbox."""
 
     mode: Literal["auto", "require"] = "auto"
+    damaged: str = ""
+    """Why it is not known what is wanted, and so nothing may be run."""
     properties: tuple[Property, ...] = PROPERTIES
     """What must hold with `require`."""
     network: bool = False
@@ -213,7 +215,9 @@ class Sandbox:
                 os.unlink(self._folder.lasting)
 
     def refusal(self) -> str | None:
-        """Why nothing may be run: something is required that no backend keeps in."""
+        """Why nothing may be run: something is required that no backend keeps in, or nobody knows what is."""
+        if self.policy.damaged:
+            return self.policy.damaged
         return self._unmet(self.choose()) if self.policy.mode == "require" else None
 
     def refuse(self, backend: Backend, reason: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 __all__ = ["find_shfmt", "parse_with_shfmt"]
 
-PATIENCE = 2.0
+PATIENCE = 5.0
 MOST_OUTPUT = 16 << 20
 
 

@@ -15,7 +15,7 @@ from toolyard.plugins.enablement import decide, read_circumstances, read_rules
 from toolyard.plugins.named_ids import unknown_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
     from toolyard.config.problems import ConfigProblem
@@ -110,17 +110,26 @@ class Loaded:
         asked = {key for source in self.sources() for plugin in source.plugins() for key in plugin.config_keys}
         unknown = [found.problem for found in self.configuration.unknown if found.key not in asked]
         catalogs = {agent: self.agent(agent).catalog for agent in self._listed}
-        loading = [*self._loader.problems, *(problem for source in self.sources() for problem in source.problems)]
+        loading = [*self._loader.problems, *self._source_problems()]
         ids = unknown_ids(self.configuration, catalogs) if self._is_whole and not loading else ()
         told = [
             *self.configuration.problems,
             *unknown,
             *loading,
-            *(problem for catalog in catalogs.values() for problem in catalog.problems),
+            *(problem for catalog in catalogs.values() for problem in catalog.rivalries()),
             *ids,
         ]
         places = {problem.where for problem in told}  # a manifest that is the configuration itself tells it, too
         return [*told, *(problem for problem in self._broken_edit if problem.where not in places)]
+
+    def _source_problems(self) -> Iterator[ConfigProblem]:
+        """What sources say, each problem where a user can do something about it."""
+        pointers = {id(one.source): one.pointer for listed in self._listed.values() for one in reversed(listed)}
+        for source in self.sources():
+            for problem in source.problems:
+                from toolyard.plugins.placing import placed
+
+                yield placed(problem, source, pointers.get(id(source), ()), self.configuration.document)
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""

@@ -222,6 +222,8 @@ class Passage:
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
         answer = await ask(self._path.approver, request, verdict, timeout)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
+        if answer.allowed and isinstance(policy, RemembersAnswers):
+            policy.approved(request)
         if answer.allowed and answer.scope != "once" and isinstance(policy, RemembersAnswers):
             reason = f"{reason}; {policy.remember(request, verdict, answer)}"
         return replace(verdict, decision="allow" if answer.allowed else "deny", reason=reason)

@@ -49,7 +49,8 @@ class Quarters:
     def problems(self, configuration: Configuration, crews: Crews) -> Iterator[ConfigProblem]:
         """What is wrong with the sandbox; one that is required and cannot be had stops every call."""
         yield from sandbox_problems(self._around(configuration))
-        if crews.tools.sandbox and (reason := crews.tools.sandbox.refusal()):
+        sandbox = crews.tools.sandbox
+        if sandbox and not sandbox.policy.damaged and (reason := sandbox.refusal()):
             hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
             where = configuration.document.position(("sandbox", "mode"))
             yield ConfigProblem(code="sandbox_unavailable", message=reason, hint=hint, where=where)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.config.problems import ConfigProblem
+from toolyard.config.settings import SandboxSettings
 from toolyard.plugins.builders import Builders, downloads
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
 from toolyard.process.sandbox_backends import BACKENDS, HIDING
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.config.configuration import Configuration
-    from toolyard.config.settings import SandboxSettings
     from toolyard.core.tool import Json
     from toolyard.process.sandbox_backends import Backend
 
@@ -65,10 +65,22 @@ class Surroundings(msgspec.Struct, frozen=True):
         return [str(plugins), str(self.configuration.policy.pip_cache(plugins))]
 
 
+def damage(configuration: Configuration) -> str:
+    """A section that cannot be read may have forbidden something; it is not taken for one that does not."""
+    if not configuration.problems:
+        return ""
+    from toolyard.config.shape import first_fault
+
+    section = configuration.value.get("sandbox", {})
+    where = first_fault(section, SandboxSettings, ("sandbox",), configuration.document)
+    return f"the configuration of the sandbox is damaged ({where})" if where else ""
+
+
 def tools_sandbox(around: Surroundings) -> Sandbox | None:
     """What keeps the tools in; None when the configuration says that nothing shall."""
     settings = around.configuration.sandbox
     policy = SandboxPolicy(
+        damaged=damage(around.configuration),
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=settings.network,
@@ -77,7 +89,7 @@ def tools_sandbox(around: Surroundings) -> Sandbox | None:
         processes=settings.processes,
         backends=backends(settings),
     )
-    return None if settings.mode == "off" else Sandbox(policy, places_for(around))
+    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, places_for(around))
 
 
 def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
@@ -90,9 +102,10 @@ def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
 def builders_for(around: Surroundings) -> Builders:
     """Who installs and builds plugins: what that runs reaches other machines only if that is allowed."""
     settings = around.configuration.sandbox
-    if settings.mode == "off":
+    if settings.mode == "off" and not damage(around.configuration):
         return Builders()
     policy = SandboxPolicy(
+        damaged=damage(around.configuration),
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=around.configuration.policy.allow_remote,

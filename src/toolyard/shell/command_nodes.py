@@ -53,8 +53,21 @@ class CommandReader:
             text = self._text.of(node)
             return Word(text=text, start=node.start_byte, end=node.end_byte, kind="dynamic", splits=True)
 
+    def descriptor_of(self, body: Node, redirect: Node) -> Node | None:
+        """The `0` of `cat 0< file`, which the grammar takes for the command's last word."""
+        last = body.children[-1]
+        touches = last.end_byte == redirect.start_byte and redirect.type == "file_redirect"
+        is_zero = touches and self._text.of(last) == "0" and self._text.of(redirect).startswith("<")
+        return last if is_zero and len(body.children) > 1 else None
+
     def command(
-        self, node: Node, after: Sequence[Node] = (), redirections: Sequence[Redirection] = (), *, repeated: bool
+        self,
+        node: Node,
+        after: Sequence[Node] = (),
+        redirections: Sequence[Redirection] = (),
+        *,
+        repeated: bool,
+        without: Node | None = None,
     ) -> SimpleCommand:
         """A simple command; `after` are words of it that stand behind its redirections."""
         self._text.check_words(node.children)
@@ -62,6 +75,8 @@ class CommandReader:
         assignments: list[Assignment] = []
         found = list(redirections)
         for child in [*node.children, *after]:
+            if child == without:
+                continue
             if child.type == "variable_assignment":
                 assignments.append(self.assignment(child))
             elif child.type in REDIRECTS:

@@ -7,8 +7,11 @@ same.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolyard.shell.command_nodes import WORD_NODES, CommandReader
 from toolyard.shell.reading import Condition, Loop, SimpleCommand
@@ -34,6 +37,11 @@ STATEMENTS = HOLDERS | {
     "command", "redirected_statement", "test_command", "for_statement", "case_statement", "function_definition",
     "declaration_command", "c_style_for_statement", "file_redirect",
 }  # fmt: skip
+ENDLESS = re.compile(
+    r"(?!.*\b(?:break|exit|return)\b)(?:while\s+(?:true|:|(?:echo|printf|pwd|cd)\b[^;\n|&]*)|until\s+false)\s*[;\n]",
+    re.DOTALL,
+)
+"""Loops whose condition is always met, and that nothing inside leaves."""
 REPEATING = frozenset({"while_statement", "for_statement", "c_style_for_statement"})
 TOKENS = frozenset({
     ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
@@ -66,6 +74,7 @@ class TreeReader:
         self._commands = CommandReader(self._text, self._substitution, self._look_inside)
         self._depth = 0
         self._repeating = 0
+        self._looking = False
 
     @property
     def doubts(self) -> list[Doubt]:
@@ -98,6 +107,7 @@ class TreeReader:
                 self._read(node)
         except Misread as error:
             self._text.doubt("misread", str(error), node)
+            self._look_once(node)
         finally:
             self._depth -= 1
             self._repeating -= repeats
@@ -106,6 +116,8 @@ class TreeReader:
         match node.type:
             case kind if kind in HOLDERS:
                 self._text.check_gaps(node.children)
+                if kind == "while_statement" and ENDLESS.match(self._text.of(node)):
+                    self._text.doubt("endless", "a loop that does not end by itself", node)
                 for child in node.children:
                     self._statement(child)
             case "command":
@@ -137,6 +149,13 @@ class TreeReader:
         self._text.doubt("construct", why, node)
         self._look_inside(node)
 
+    def _look_once(self, node: Node) -> None:
+        """Commands inside what was misread may still be refused; those that were seen before are seen twice then."""
+        if not self._looking:
+            self._looking = True
+            self._look_inside(node)
+            self._looking = False
+
     def _look_inside(self, node: Node) -> None:
         for child in node.children:
             if child.type in STATEMENTS:
@@ -159,7 +178,11 @@ class TreeReader:
         body = node.children[0] if has_body else None
         found, words = self._commands.redirections(node.children[has_body:], self._statement)
         if body is not None and body.type == "command":
-            self.parts.append(self._commands.command(body, words, found, repeated=self._repeating > 0))
+            descriptor = self._commands.descriptor_of(body, node.children[1])
+            if descriptor is not None:
+                found[0] = replace(found[0], descriptor=self._text.of(descriptor), start=descriptor.start_byte)
+            command = self._commands.command(body, words, found, repeated=self._repeating > 0, without=descriptor)
+            self.parts.append(command)
             return
         self.parts.extend(found)
         if body is not None:

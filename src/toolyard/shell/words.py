@@ -15,6 +15,9 @@ METACHARACTERS = frozenset(" \t\n|&;()<>'\"`$")
 ASSIGNED_TILDE = re.compile(r"(?:^[A-Za-z_]\w*=|:)$")
 RANGE = re.compile(r"\{(-?\d{1,5})\.\.(-?\d{1,5})\}")
 LONGEST_RANGE = 1000
+MOST_BRACES = 4
+"""Each pair multiplies the words: thirty of `{a,b}` are a thousand million."""
+MOST_COMMAS = 200
 ESCAPE = re.compile(
     r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.)|(.))", re.DOTALL
 )
@@ -152,6 +155,8 @@ class WordBuilder:
         inside = shape[opened : shape.rfind("}")]
         if "," not in inside and ".." not in inside:
             return
+        if shape.count("{") > MOST_BRACES or shape.count(",") > MOST_COMMAS:
+            raise Misread("braces that become more words than can be looked over")
         self._check_ranges(shape)
         self._certain, self._glob, self._splits = False, True, True
         self._prefix = ["".join(self._prefix)[:opened]]
