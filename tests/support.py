@@ -56,7 +56,8 @@ def need_backend(*backends: str) -> str:
     test = SelfTest()
     reasons = []
     for backend in backends:
-        wanted = [name for name in PROPERTIES if backend != "landlock" or name != "protected"]
+        lacking = ("attributes", "protected") if backend == "landlock" else ()
+        wanted = [name for name in PROPERTIES if name not in lacking]
         tested = test.result(backend)
         if set(wanted) <= set(tested.held):
             return backend

@@ -71,9 +71,10 @@ def contain() -> None:
     """A filter like that of a container."""
     sys.path.insert(0, str(ROOT / "src"))
     from toolyard.process import sandbox_filter as filters
+    from toolyard.process.sandbox_calls import numbers_on
     from toolyard.process.sandbox_kernel import PR_SET_NO_NEW_PRIVS, Kernel
 
-    calls = filters.numbers_on(os.uname().machine)
+    calls = numbers_on(os.uname().machine)
     program = [
         *(step for name in REFUSED_IN_CONTAINERS for step in filters.when(calls[name], [filters.give(filters.REFUSE)])),
         *filters.when(calls["clone3"], [filters.give(filters.UNKNOWN)]),

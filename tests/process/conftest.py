@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from boxes import Box
 from marks import end_marked, fresh_mark, marked
 from support import until
 from toolyard.process.child import Children, ChildRequest
+from toolyard.process.sandbox_backends import BACKENDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -153,3 +155,16 @@ def wait_for(claim: Callable[[], object]) -> None:
     while not claim():
         assert time.monotonic() < end, "still not so"
         time.sleep(0.01)
+
+
+@pytest.fixture
+async def box(tmp_path) -> AsyncIterator[Box]:
+    box = Box(Path(os.path.realpath(tmp_path)))
+    yield box
+    for children in box.open:
+        await children.aclose()
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request) -> str:
+    return request.param

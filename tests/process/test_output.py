@@ -170,3 +170,12 @@ async def test_a_disk_that_fills_up_costs_the_file_and_not_the_call(desk, room):
     assert outcome.stdout.text.startswith("1\n2\n")
     assert outcome.stdout.text.endswith("9999\n10000\n")
     assert not spill.exists()
+
+
+def test_what_is_spilled_goes_through_no_link_in_the_place_of_its_folder(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "outputs").symlink_to(tmp_path / "elsewhere")
+    kept = HeadTail(10, spill_to=tmp_path / "outputs" / "whole.out")
+    kept.add(b"x" * 100)
+    assert kept.finish().truncated.kept_at is None
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -90,7 +90,7 @@ async def test_children_of_threads_are_part_of_the_tree(desk):
 async def test_a_chain_of_forks_is_caught_up_with(desk, root):
     for _ in range(2):
         chain = f'setsid perl -e "$2" $1 >/dev/null 2>&1 & sleep 0.05; {root}'
-        outcome = await desk.run(chain, FORK_CHAIN, timeout=0.5, grace=0.1)
+        outcome = await desk.run(chain, FORK_CHAIN, timeout=2, grace=0.1)
         assert [desk.alive() for _ in range(5)] == [[]] * 5
         assert outcome.stdout.text == "ready\n"
 

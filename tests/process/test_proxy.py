@@ -92,7 +92,7 @@ def test_what_is_no_host_is_named_and_allows_nothing():
             "224.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.2.1", "::1", "::", "fe80::1", "fc00::1", "fec0::1",
             "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
             "64:ff9b::a9fe:a9fe", "2002:7f00:1::1", "2002:a9fe:a9fe::1", "::127.0.0.1", "2001:db8::1",
-            "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+            "2001:0:4136:e378:8000:63bf:3fff:fdd2", "64:ff9b:1::7f00:1", "64:ff9b:1::a9fe:a9fe", "3fff::1", "5f00::1",
         )),
         ("64:ff9b::5db8:d822", True),
     ],
@@ -168,6 +168,18 @@ async def test_a_plain_request_is_sent_to_the_host_that_was_decided_on_whatever_
     assert b"evil" not in seen
     assert b"Proxy-" not in seen
     assert b"X: kept" in seen
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "header",
+    [b"Host : evil.test", b" Host: evil.test", b"X: a\rHost: evil.test", b"Host\x00: evil.test", b"no header"],
+)
+async def test_a_header_that_servers_may_read_otherwise_is_refused(outside, header):
+    async with proxy_for(outside, f"localhost:{outside.port}") as port:
+        answer = await outside.ask(port, b"GET http://localhost:%d/ HTTP/1.1\r\n%b\r\n\r\n" % (outside.port, header))
+    assert answer.split()[1] == b"400"
+    assert outside.requests == []
 
 
 @pytest.mark.anyio

@@ -2,74 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support import command_lines, need, need_backend, running, until
 from toolyard.errors import NoSandbox
-from toolyard.process.child import Children, ChildRequest
 from toolyard.process.limits import Limits
-from toolyard.process.sandbox import Sandbox, SandboxPolicy
-from toolyard.process.sandbox_backends import BACKENDS
-from toolyard.process.sandbox_layout import Places
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 60.0
-
-
-class Box:
-    """A workspace and a home, and children that are kept in there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.home, self.workspace = folder / "home", folder / "work"
-        self.home.mkdir()
-        self.workspace.mkdir()
-        self.env = {b"PATH": os.fsencode(os.environ["PATH"]), b"HOME": os.fsencode(self.home)}
-        self.open: list[Children] = []
-
-    def mounts(self) -> Children:
-        """Children in a sandbox made of mounts."""
-        return self.children(need_backend("bubblewrap", "bubblewrap-pids"))
-
-    def children(self, backend: str, *, places: dict[str, Any] | None = None, **policy: Any) -> Children:
-        need_backend(backend)
-        given = {"home": str(self.home), "workspace": [str(self.workspace)], **(places or {})}
-        sandbox = Sandbox(SandboxPolicy(**{"backends": (backend,), **policy}), Places(**given))
-        self.open.append(Children(sandbox))
-        return self.open[-1]
-
-    async def bash(self, children: Children, script: str, **conditions: Any) -> Any:
-        request = ChildRequest(
-            **{"argv": ["/bin/bash", "-c", script, "tool"], "cwd": self.workspace, "env": self.env, **conditions}
-        )
-        async with asyncio.timeout(PATIENCE):
-            return await children.run(request)
-
-    async def python(self, children: Children, source: str, *words: str, **conditions: Any) -> Any:
-        argv = [sys.executable, "-I", "-S", "-c", source, *words]
-        return await self.bash(children, "", argv=argv, **conditions)
-
-
-@pytest.fixture
-async def box(tmp_path) -> AsyncIterator[Box]:
-    box = Box(Path(os.path.realpath(tmp_path)))
-    yield box
-    for children in box.open:
-        await children.aclose()
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request) -> str:
-    return request.param
 
 
 async def test_the_workspace_is_shared_and_the_rest_is_not(box, backend):
@@ -270,7 +216,7 @@ async def test_local_sockets_can_be_allowed(box, backend):
     assert "Permission denied" in (await box.python(box.children(backend), source)).stderr.text
     allowed = box.children(backend, unix_sockets=True)
     assert (await box.python(allowed, source)).stdout.text == "bound\n"
-    assert allowed.sandbox.name == {"landlock": "landlock without protected, sockets"}.get(
+    assert allowed.sandbox.name == {"landlock": "landlock without attributes, protected, sockets"}.get(
         backend, f"{backend} without sockets"
     )
 
@@ -286,7 +232,7 @@ async def test_the_network_can_be_allowed(box, backend):
 
 async def test_required_means_all_or_nothing(box):
     refused = box.children("landlock", mode="require")
-    with pytest.raises(NoSandbox, match="required: protected"):
+    with pytest.raises(NoSandbox, match="required: attributes, protected"):
         await box.bash(refused, "true")
     content = box.children("landlock", mode="require", properties=("writes", "network"))
     assert (await box.bash(content, "echo ran")).stdout.text == "ran\n"
@@ -304,7 +250,7 @@ async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box):
     broken = children.sandbox.layout.rules
     broken["/nowhere/at/all"] = "write"  # as a mount that bubblewrap cannot make
     assert (await box.bash(children, "echo ran")).stdout.text == "ran\n"
-    assert children.sandbox.name == "landlock without protected"
+    assert children.sandbox.name == "landlock without attributes, protected"
     assert "nowhere" in children.sandbox.choose().passed_over[mounts]
 
 

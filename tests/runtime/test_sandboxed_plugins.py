@@ -89,6 +89,30 @@ async def test_what_a_node_package_does_while_it_is_built_is_kept_in(folder):
     assert not list(folder.rglob("made"))
 
 
+async def test_a_node_package_cannot_write_what_is_downloaded_for_python_plugins(folder):
+    need("npm")
+    yard = NodeYard(folder / "project")
+    script = f"echo x > {yard.folder}/pip/made; true"
+    files = {"index.js": "export default { run: () => 'ran' };"}
+    yard.package(files, {"id": "probe", "entry": "index.js"}, type="module", scripts={"build": script})
+    (yard.folder / "pip").mkdir()
+    async with yard.app("node:pkg", plugin_cache_dir="cache") as app:
+        assert app.get_config_errors() == []
+    assert list((yard.folder / "pip").iterdir()) == []
+
+
+async def test_a_plugin_of_folders_without_end_is_refused_by_name(yard):
+    deepest = yard.folder / "greeter" / "/".join("d" * 400)
+    deepest.mkdir(parents=True)
+    (deepest / "file").touch()
+    files = packaging("greeter")
+    write(yard.folder / "greeter", {**files, **descriptor("greeter.greet"), "greeter.py": GREETER})
+    async with yard.app("path:greeter", plugin_cache_dir="cache") as app:
+        (problem,) = app.get_config_errors()
+    assert problem["type"] == "plugin_too_large"
+    assert "deep" in problem["detail"]
+
+
 async def test_without_allow_remote_a_node_package_downloads_nothing_and_the_hint_says_so(folder):
     need("npm")
     yard = NodeYard(folder / "project")

@@ -79,6 +79,21 @@ async def test_work_in_the_store_itself_leaves_the_log_alone(yard, monkeypatch):
     assert not (sessions / "audit" / "x").exists()
 
 
+async def test_in_the_store_itself_no_link_sends_what_is_kept_there_elsewhere(yard, monkeypatch):
+    config = yard.config("shell:command", output={"limit_bytes": 1000, "spill": True})
+    (sessions := yard.folder / "sessions").mkdir()
+    monkeypatch.chdir(sessions)
+    secrets = yard.folder.parent / "home" / ".ssh"
+    script = (
+        f"for name in outputs shell-history; do rm -rf $name; ln -sfn {secrets} $name; done; head -c 5000 /dev/zero"
+    )
+    async with yard.open(config) as app:
+        await app.call_tool("shell", {"command": script})
+    assert [path.name for path in secrets.iterdir()] == ["key"]
+    assert not any((sessions / name).is_symlink() for name in ("outputs", "shell-history"))
+    assert len(list((sessions / "outputs").iterdir())) == 1
+
+
 async def test_rules_that_a_tool_makes_are_moved_away_and_it_is_told(yard):
     config = yard.config("shell:command").rename(yard.folder / "other.json")
     async with yard.open(config) as app:
@@ -164,7 +179,7 @@ async def test_what_is_required_and_cannot_be_had_refuses_every_call_and_is_a_pr
     assert (problem["type"], problem["line"] is not None) == ("sandbox_unavailable", True)
     assert "bwrap" in problem["detail"]
     assert result.failure == "denied"
-    assert "required: protected" in result.text
+    assert "required: attributes, protected" in result.text
     assert not (yard.folder / "made").exists()
     assert [line["failure"] for line in yard.audit()] == ["denied"]
 
@@ -179,7 +194,7 @@ async def test_in_the_same_place_auto_goes_on_with_what_there_is_and_says_so(yar
     async with yard.open(yard.folder / "toolyard.json") as app:
         assert app.get_config_errors() == []
         assert (await app.call_tool("shell", {"command": "echo ran"})).data["stdout"] == "ran\n"
-    assert {line["sandbox"] for line in yard.audit()} == {"landlock without protected"}
+    assert {line["sandbox"] for line in yard.audit()} == {"landlock without attributes, protected"}
 
 
 @pytest.mark.parametrize(

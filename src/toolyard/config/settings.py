@@ -118,7 +118,7 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SandboxProperty = Literal[
-    "writes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
+    "writes", "attributes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
 ]
 
 

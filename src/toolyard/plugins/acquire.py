@@ -28,6 +28,7 @@ from toolyard.plugins.python_install import (
     install_projects,
 )
 from toolyard.plugins.refusal import Refusal
+from toolyard.process.removal import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -231,10 +232,10 @@ class Acquirer:
         for copy, project in zip(packaged, wanted.projects, strict=True):
             await asyncio.to_thread(shutil.copytree, copy, project, symlinks=True)  # building may write to it
         failed = await install_projects(wanted, installer, self._builders)
-        await asyncio.to_thread(shutil.rmtree, folder / "work", ignore_errors=True)
+        await asyncio.to_thread(remove_tree, str(folder / "work"))
         if failed is None:
             for copy in packaged:
-                await asyncio.to_thread(shutil.rmtree, copy)
+                await asyncio.to_thread(remove_tree, str(copy))
             bare = [f"source/{copy.name}" for copy in copies if copy not in packaged]
             return record | {"with": installer.name, "roots": ["site", *bare]}
         if self.policy.install_deps or self.policy.allow_remote:

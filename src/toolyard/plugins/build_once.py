@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import shutil
 import tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.process.companion import to_the_end
+from toolyard.process.removal import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -38,14 +38,14 @@ async def build_once(
         if is_there(target):
             return ()
         for left in target.parent.glob(f".{target.name}.*"):
-            shutil.rmtree(left, ignore_errors=True)
+            remove_tree(str(left))
         scaffold = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
             problems = await make(scaffold / "whole")
             if not problems:
                 os.rename(scaffold / "whole", target)
         finally:
-            await to_the_end(asyncio.to_thread(shutil.rmtree, scaffold, ignore_errors=True))
+            await to_the_end(asyncio.to_thread(remove_tree, str(scaffold)))
     return problems
 
 

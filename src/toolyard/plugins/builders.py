@@ -26,27 +26,29 @@ def downloads(cache: str) -> str:
 
 
 class Builders(msgspec.Struct, frozen=True, kw_only=True):
-    """Each run is in a sandbox of its own, which can write the folder it builds in and what installers share.
+    """Each run is in a sandbox of its own, which can write the folder it builds in and what its installer downloads.
 
-    In the sandbox of the tools it could write nothing; in one for all builds it could change plugins of others.
+    In the sandbox of the tools it could write nothing; in one for all builds it could change plugins of others. Nor can
+    it write what other installers keep: what a package of Node left there would run in a plugin of Python, and thereby
+    in the application.
     """
 
     sandbox: tuple[SandboxPolicy, Places] | None = None
     """What it is like but for the folder; None where none is wanted."""
 
-    async def run(self, request: ChildRequest, folder: Path) -> ChildOutcome:
-        """Run a child to its end."""
-        children = Children(self._sandbox(folder))
+    async def run(self, request: ChildRequest, folder: Path, *, downloads: str | Path) -> ChildOutcome:
+        """Run a child to its end, in a folder and with what its installer has downloaded."""
+        children = Children(self._sandbox(folder, downloads))
         try:
             await children.choose_sandbox()
             return await children.run(request)
         finally:
             await children.aclose()
 
-    def _sandbox(self, folder: Path) -> Sandbox | None:
+    def _sandbox(self, *made: str | Path) -> Sandbox | None:
         if self.sandbox is None:
             return None
         from toolyard.process.sandbox import Sandbox
 
         policy, places = self.sandbox
-        return Sandbox(policy, replace(places, made=(os.path.realpath(folder), *places.made)))
+        return Sandbox(policy, replace(places, made=tuple(os.path.realpath(folder) for folder in made)))

@@ -22,6 +22,8 @@ LEFT_OUT = frozenset({
     *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".plugin_cache"),
 })  # fmt: skip
 """What is no part of a plugin though it lies beside it."""
+DEEPEST = 100
+"""Folders in folders, far more than people make, and far fewer than we have room to call ourselves for."""
 MOST_FILES = 50_000
 PIECE = 1 << 20
 
@@ -62,6 +64,10 @@ def look_through(root: str | Path, *, most_bytes: int) -> FileTree | Refusal:
 
 
 def walk(top: str, inside: str) -> Iterator[Item | Refusal]:
+    if inside.count(os.sep) >= DEEPEST:
+        message = f"{top} has folders in folders more than {DEEPEST} deep"
+        yield Refusal(code="plugin_too_large", message=message, hint="no plugin needs that: look at what is in there")
+        return
     with os.scandir(os.path.join(top, inside)) as entries:
         for entry in entries:
             name = os.path.join(inside, entry.name)

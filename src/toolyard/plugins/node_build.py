@@ -117,7 +117,7 @@ class Build(msgspec.Struct, frozen=True):
             return manager
         request = self._request([*manager.program, "--version"], self.reading.folder)
         try:
-            outcome = await self.builders.run(request, folder)
+            outcome = await self.builders.run(request, folder, downloads=self.policy.downloads)
         except ProcessError:
             return manager
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
@@ -126,7 +126,8 @@ class Build(msgspec.Struct, frozen=True):
         """Run one command in the copy."""
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
         try:
-            outcome = await self.builders.run(self._request(step.argv, folder, PATH=programs), folder)
+            request = self._request(step.argv, folder, PATH=programs)
+            outcome = await self.builders.run(request, folder, downloads=self.policy.downloads)
         except ProcessError as error:
             return self._failed(step, str(error))
         if outcome.timed_out:

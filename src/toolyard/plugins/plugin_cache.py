@@ -9,12 +9,12 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
 from toolyard.plugins.refusal import Refusal
+from toolyard.process.removal import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -86,12 +86,12 @@ class PluginCache:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(str(folder))
 
     async def _make(self, final: Path, make: Callable[[Path], Awaitable[dict[str, Any] | Refusal]]) -> Path | Refusal:
         """Fill a folder beside the final one and rename it, which happens whole or not at all."""
         for leftover in (final, *self.root.glob(f".{final.name}.*.tmp")):  # of one who was killed
-            shutil.rmtree(leftover, ignore_errors=True)
+            remove_tree(str(leftover))
         folder = self.root / f".{final.name}.{uuid.uuid4().hex[:8]}.tmp"
         folder.mkdir()
         try:
@@ -102,7 +102,7 @@ class PluginCache:
             os.rename(folder, final)
         finally:
             if folder.exists():
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(str(folder))
         self._drop_unused(final)
         return final
 
@@ -113,7 +113,7 @@ class PluginCache:
             with contextlib.suppress(OSError):
                 age = time.time() - (other / RECORD).stat().st_mtime
                 if other != final and other.name.rpartition("-")[0] == family and age > UNUSED_SECONDS:
-                    shutil.rmtree(other, ignore_errors=True)
+                    remove_tree(str(other))
 
     @contextlib.asynccontextmanager
     async def _locked(self, name: str, patience: float) -> AsyncIterator[bool]:

@@ -105,7 +105,7 @@ async def install_projects(wanted: Installation, installer: Installer, builders:
         # With dependencies there may be libraries of any size; without, nothing grows beyond the project itself.
         limits=Limits(file_bytes=None if policy.install_deps else policy.install_max_bytes),
     )
-    outcome = await builders.run(request, wanted.target.parent)
+    outcome = await builders.run(request, wanted.target.parent, downloads=wanted.pip_cache)
     if outcome.timed_out:
         message = f"{installer.name} did not finish within {policy.install_timeout_seconds:g} seconds"
         hint = "raise plugin_policy.install_timeout_seconds"

@@ -28,7 +28,17 @@ def tree_stamp(paths: Iterable[str]) -> int:
 
 
 def stamps_below(path: str) -> Iterator[tuple[str, int, int, int]]:
-    folders: list[str] = []
+    """Of all files below, folder by folder, however deep they lie."""
+    waiting, looked_at = [path], 0
+    while waiting and looked_at < MOST_FILES:
+        looked_at += 1
+        folders: list[str] = []
+        yield from stamps_in(waiting.pop(), folders)
+        waiting += sorted(folders, reverse=True)
+
+
+def stamps_in(path: str, folders: list[str]) -> Iterator[tuple[str, int, int, int]]:
+    """Of the files in one folder, or of the file that it is; its folders are added to a list."""
     try:
         with os.scandir(path) as entries:
             for entry in entries:
@@ -44,5 +54,3 @@ def stamps_below(path: str) -> Iterator[tuple[str, int, int, int]]:
         yield path, stat.st_mtime_ns, stat.st_size, stat.st_ino
     except OSError:
         return
-    for folder in sorted(folders):
-        yield from stamps_below(folder)

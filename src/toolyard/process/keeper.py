@@ -41,7 +41,7 @@ import sys
 import time
 
 from toolyard.process.keeper_groups import remove_group
-from toolyard.process.keeper_spawn import fork_limited, reason_of, spawn_unlimited
+from toolyard.process.keeper_spawn import CATCHABLE, fork_limited, reason_of, spawn_unlimited
 from toolyard.process.keeper_wire import KeeperChannel
 from toolyard.process.process_tree import (
     LINUX,
@@ -509,12 +509,19 @@ def install_signals(keeper: Keeper) -> int:
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     # One that ignores SIGCHLD would let the kernel collect our children, and their exits would be lost.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL if LINUX else lambda *_: None)
+    if keeper.confined:
+        ignore_all()
+        return read_end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # In a sandbox whoever is inside may send us signals, but not end the others by them.
-    heed = signal.SIG_IGN if keeper.confined else lambda *_: setattr(keeper, "asked_to_close", True)
-    signal.signal(signal.SIGTERM, heed)
+    signal.signal(signal.SIGTERM, lambda *_: setattr(keeper, "asked_to_close", True))
     return read_end
+
+
+def ignore_all() -> None:
+    """In a sandbox whoever is inside may send us signals, but not end the others by them."""
+    for number in CATCHABLE - {signal.SIGCHLD}:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -109,7 +110,7 @@ class HeadTail:
         """From here on the whole goes to a file too; a disk that does not take it costs the file, not the call."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._spill = path.open("xb", buffering=0)
+            self._spill = open_new(path)
         except OSError:
             self._spill_to = None
             return
@@ -129,6 +130,16 @@ class HeadTail:
             self._spill.close()
             self._spill_to.unlink(missing_ok=True)
         self._spill = self._spill_to = None
+
+
+def open_new(path: Path) -> FileIO:
+    """A new file in just this folder: a link that a tool may have put in its place is not followed."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return open(os.open(path.name, flags, 0o600, dir_fd=folder), "wb", buffering=0)
+    finally:
+        os.close(folder)
 
 
 class Utf8Stream:

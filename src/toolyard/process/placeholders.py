@@ -12,12 +12,14 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["Placeholder", "Placeholders", "move_unwanted", "remove_unclaimed"]
 
 Placeholder = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
+MOST_KEPT = 100
+STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Placeholders:
@@ -89,12 +91,37 @@ def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
     for path in paths:
         if not os.path.lexists(path):
             continue
-        place = f"{path}.from-sandbox"
-        number = 1
-        while os.path.lexists(place):
-            number += 1
-            place = f"{path}.from-sandbox-{number}"
-        with contextlib.suppress(OSError):
-            os.rename(path, place)
-            moved[path] = place
+        with contextlib.suppress(OSError), folder_itself(os.path.dirname(path)) as folder:
+            name = os.path.basename(path)
+            place = free_name(f"{name}.from-sandbox", folder)
+            os.rename(name, place, src_dir_fd=folder, dst_dir_fd=folder)
+            moved[path] = os.path.join(os.path.dirname(path), place)
     return moved
+
+
+@contextlib.contextmanager
+def folder_itself(path: str) -> Iterator[int]:
+    """A folder by its own path: whoever puts a link on the way to it must not have us move what is elsewhere."""
+    fd = os.open("/", STEP)
+    try:
+        for name in path.split(os.sep):
+            if name:
+                above, fd = fd, os.open(name, STEP, dir_fd=fd)
+                os.close(above)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def free_name(wanted: str, folder: int) -> str:
+    """A name that nothing has; a random one if somebody took all the usual ones."""
+    usual = (wanted, *(f"{wanted}-{number}" for number in range(2, MOST_KEPT)))
+    return next((name for name in usual if is_free(name, folder)), f"{wanted}-{os.urandom(8).hex()}")
+
+
+def is_free(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return True
+    return False

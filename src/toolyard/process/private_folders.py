@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 import time
 
+from toolyard.process.removal import remove_tree
 from toolyard.process.sandbox_cleanup import LASTING
 
 __all__ = ["PrivateFolder", "SharedFolder"]
@@ -71,7 +71,7 @@ class PrivateFolder:
     def remove(self) -> None:
         """Give it up with all that is in it."""
         self.close()
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
 
     def close(self) -> None:
         """Let go of it; whoever else uses it removes it."""
@@ -102,7 +102,7 @@ class SharedFolder:
     def remove(self) -> None:
         """Give it up, with all that is in it."""
         os.close(self._claim)
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
 
 
 def bases() -> list[str]:
@@ -138,6 +138,6 @@ def remove_unclaimed(path: str) -> None:
     claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
     finally:
         os.close(claim)

@@ -20,7 +20,7 @@ import msgspec
 from toolyard.process.proxy_hosts import Hosts, is_public, normal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Decision", "Proxy"]
 
@@ -33,7 +33,10 @@ PIECE = 1 << 16
 TARGET = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n")
 ABSOLUTE = re.compile(r"http://(\[[^\]/]+\]|[^/:?#@\s]+)(?::(\d{1,5}))?([/?][^\s#]*)?", re.IGNORECASE)
 AUTHORITY = re.compile(r"(\[[^\]]+\]|[^:\s]+):(\d{1,5})")
-NOT_PASSED_ON = (b"connection:", b"host:", b"keep-alive:", b"proxy-", b"upgrade:", b"te:", b"trailer:")
+HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n\0]*\r\n")
+NOT_PASSED_ON = (b"connection", b"host", b"keep-alive", b"upgrade", b"te", b"trailer")
+LOOKUPS_AT_ONCE = 4
+"""Each holds one of the few threads that the application has for such things."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +65,7 @@ class Proxy:
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._starting: asyncio.Task[None] | None = None
+        self._lookups = asyncio.Semaphore(LOOKUPS_AT_ONCE)
 
     def start(self, listener: socket.socket) -> None:
         """Serve from now on; takes the socket over."""
@@ -128,7 +132,8 @@ class Proxy:
 
     async def _addresses(self, wish: Wish, *, private: bool) -> list[str]:
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
+            async with self._lookups:
+                found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         except OSError as error:
             self._tell(wish, allowed=False, reason=f"it cannot be found: {error.strerror}")
             raise Refused("502 Bad Gateway", f"{wish.host} cannot be found: {error.strerror}") from error
@@ -189,12 +194,26 @@ def named(host: str) -> str:
 def as_server_sees_it(head: bytes, line: bytes, method: bytes, host: str, port: int, path: str) -> bytes:
     """The request to the host that was decided on, whatever its own header says, and one only."""
     path = path if path.startswith("/") else f"/{path}"
-    rest = head[len(line) : -2].splitlines(keepends=True)
-    kept = [header for header in rest if not header.lower().startswith(NOT_PASSED_ON)]
+    kept = [header for name, header in headers_of(head[len(line) : -2]) if is_passed_on(name)]
     name = f"[{host}]" if ":" in host else host
     name = name if port == 80 else f"{name}:{port}"
     first = b"%b %b HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n" % (method, path.encode("latin-1"), name.encode())
     return first + b"".join(kept) + b"\r\n"
+
+
+def headers_of(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the whole line of each; one that servers may read otherwise than we do is none."""
+    place = 0
+    while place < len(text):
+        found = HEADER.match(text, place)
+        if found is None:
+            raise Refused("400 Bad Request", "a header of the request is malformed")
+        yield found[1].lower(), found[0]
+        place = found.end()
+
+
+def is_passed_on(name: bytes) -> bool:
+    return name not in NOT_PASSED_ON and not name.startswith(b"proxy-")
 
 
 async def answer(writer: asyncio.StreamWriter, status: str, text: str) -> None:

@@ -25,6 +25,10 @@ CARRIES_IPV4 = {
 }
 """Networks whose addresses stand for an address of the old kind, and how many bits come after that."""
 
+OF_SOMEBODY = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "3fff::/20", "5f00::/16")))
+"""Networks that are nobody's in the open internet, which not every version of Python knows: the first leads to
+addresses of the old kind in whichever network we are."""
+
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One host that is allowed."""
@@ -99,6 +103,6 @@ def is_public(address: Address) -> bool:
         for network, after in CARRIES_IPV4.items():
             if address in network:
                 return is_public(ipaddress.IPv4Address(int(address) >> after & 0xFFFFFFFF))
-        if address.teredo is not None or address.is_site_local:
+        if address.teredo is not None or address.is_site_local or any(address in one for one in OF_SOMEBODY):
             return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)

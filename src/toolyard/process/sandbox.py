@@ -21,6 +21,7 @@ from toolyard.process.sandbox_bounds import Bounds
 from toolyard.process.sandbox_cache import SelfTest
 from toolyard.process.sandbox_layout import lay_out
 from toolyard.process.sandbox_properties import PROPERTIES
+from toolyard.process.sandbox_watch import Watch
 
 if TYPE_CHECKING:
     import socket
@@ -96,7 +97,7 @@ class Sandbox:
         self._choice: Choice | None = None
         self._folder: SharedFolder | None = None
         self._placeholders: Placeholders | None = None
-        self._guarded: dict[str, tuple[int, int] | None] = {}
+        self._watch = Watch()
         self._bounds: Bounds | None = None
         self._lasts = False
         self._proxies: list[Proxy] = []
@@ -141,10 +142,7 @@ class Sandbox:
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are protected no more."""
-        for path, identity in self._guarded.items():  # noqa: SIM110 - asked at every call, and a generator costs more
-            if identity_of(path) != identity:
-                return True
-        return False
+        return self._watch.changed()
 
     def choose(self) -> Choice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
@@ -189,11 +187,11 @@ class Sandbox:
             self._bounds.admit(pid)
 
     def _guard(self) -> None:
-        """Put there what must not come to be otherwise, and remember which files are protected."""
+        """Put there what must not come to be otherwise, and remember which files are protected and hidden."""
         self._placeholders = self._placeholders or Placeholders(self.layout.placeholders)
         put = {path for path, _ in self._placeholders.put}
         self._layout = self.layout.without({path for path, _ in self.layout.placeholders} - put)
-        self._guarded = {path: identity_of(path) for path in self._layout.guards()}
+        self._watch = Watch(exactly=self._layout.guards(), roughly=self._layout.secrets)
 
     def _last(self) -> None:
         """Write down what has to be removed if we are killed."""
@@ -311,15 +309,6 @@ class Sandbox:
     def _tested(self) -> SelfTest:
         self._test = self._test or SelfTest()
         return self._test
-
-
-def identity_of(path: str) -> tuple[int, int] | None:
-    """Which file a path leads to now."""
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
 
 
 def proxy_variables(port: int, hosts: tuple[str, ...]) -> dict[bytes, bytes]:

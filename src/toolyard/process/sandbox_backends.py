@@ -86,7 +86,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
         own_pids = backend == "bubblewrap-pids"
         words = self.bubblewrap.words(layout, folder=folder, network=openings.network, own_pids=own_pids)
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if openings.unix_sockets else [])]
-        options = give_up(families, scopes=self.landlock >= SCOPES_SINCE)
+        program = filter_program(families, own_pids=own_pids, own_ipc=True)
+        options = give_up(program, scopes=self.landlock >= SCOPES_SINCE)
         return Confinement(
             backend=backend,
             words=(self.bubblewrap.path, *words, "--"),
@@ -105,7 +106,7 @@ def landlock_confinement(layout: Layout, openings: Openings, folder: SharedFolde
         *([AF_INET, AF_INET6] if openings.network else []),
         *([AF_UNIX] if openings.unix_sockets else []),
     ]
-    options = give_up(families, scopes=True) | {
+    options = give_up(filter_program(families), scopes=True) | {
         "readable": [*readable, folder.handouts],
         "writable": [*writable, folder.exchange, folder.tmp],
         "files": True,
@@ -115,14 +116,14 @@ def landlock_confinement(layout: Layout, openings: Openings, folder: SharedFolde
     return Confinement(backend="landlock", options=options, tmp=folder.tmp, lasting=folder.lasting)
 
 
-def give_up(families: list[int], *, scopes: bool) -> dict[str, Any]:
+def give_up(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
     return {
         "readable": [],
         "writable": [],
         "files": False,
         "scopes": scopes,
         "tcp": False,
-        "filter": filter_program(families) or b"",
+        "filter": program or b"",
         "drop_capabilities": False,
         "processes": None,
     }

@@ -56,7 +56,9 @@ class Bubblewrap(NamedTuple):
                 case "hidden" if path in hollow:
                     yield from ("--tmpfs", path)
                 case "hidden" if os.path.isdir(path):
-                    yield from ("--perms", "0000", "--tmpfs", path)  # several times as fast as another folder's mount
+                    # Several times as fast as another folder's mount. It belongs to those inside, who could open it
+                    # and fill it, so nothing can be written to it.
+                    yield from ("--perms", "0000", "--tmpfs", path, "--remount-ro", path)
                 case "hidden":
                     yield from ("--ro-bind", "/dev/null", path)
                 case "private":

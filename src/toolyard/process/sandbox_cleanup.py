@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import sys
 
 __all__ = ["CLEANS_UP", "LASTING", "main"]
@@ -38,9 +37,10 @@ def main() -> None:
         left = json.load(file)
     from toolyard.process.keeper_groups import remove_group
     from toolyard.process.placeholders import move_unwanted, remove_unclaimed
+    from toolyard.process.removal import remove_tree
 
     for group in left["groups"]:
         remove_group(os.fsencode(group))
     move_unwanted(left["unwanted"])
     remove_unclaimed([(path, None if content is None else content.encode()) for path, content in left["placeholders"]])
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)

@@ -1,7 +1,8 @@
 """The system calls that nobody in a sandbox needs, as a program for the kernel's filter (seccomp).
 
 What the other parts of a sandbox rest on is refused here: new namespaces and mounts, which would undo them, and
-sockets of families that they do not cover. Of the rest only those calls are refused that serve attacks more than work.
+sockets of families that they do not cover. So is what they leave open: changes to processes outside, and to the keeper.
+Of the rest only those calls are refused that serve attacks more than work.
 """
 
 from __future__ import annotations
@@ -11,18 +12,30 @@ import platform
 import struct
 from typing import TYPE_CHECKING
 
+from toolyard.process.sandbox_calls import ARCHITECTURES, numbers_on
+from toolyard.process.sandbox_kernel import KEEPER, KEEPER_GROUP
+
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 __all__ = ["AF_INET", "AF_INET6", "AF_NETLINK", "AF_UNIX", "filter_program"]
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-SOCK_DGRAM = 2
+SOCK_STREAM, SOCK_SEQPACKET = 1, 5
+NETLINK_ROUTE, NETLINK_SOCK_DIAG = 0, 4
 NEW_NAMESPACES = 0x7E020000
 """The flags of `clone` for each kind of namespace; the one for time can only be given to `unshare` and `clone3`."""
 X32 = 0x40000000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 """Typing on a terminal in somebody's name."""
+MAKES_A_FILE = 0o100 | 0o20000000
+"""`O_CREAT` and the bit of `O_TMPFILE`: without them, what stands in the place of a mode is left over from before."""
+SETUID = 0o4000
+F_SETSIG = 10
+UNSTOPPABLE = (9, 19)
+"""SIGKILL and SIGSTOP, which nobody can ignore."""
+EVERYBODY = 0xFFFFFFFF
+"""-1, for `kill`."""
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 REFUSE, UNKNOWN = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
@@ -31,104 +44,124 @@ NUMBER, ARCHITECTURE = 0, 4
 """Where the kernel puts them; an argument is at 16 and eight times its number."""
 LOAD, JUMP_IF, JUMP_IF_ANY, AND, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
 
-
-ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-CALLS = """
-    acct 163 89
-    add_key 248 217
-    adjtimex 159 171
-    bpf 321 280
-    chroot 161 51
-    clock_adjtime 305 266
-    clock_settime 227 112
-    clone 56 220
-    delete_module 176 106
-    fanotify_init 300 262
-    finit_module 313 273
-    init_module 175 105
-    ioctl 16 29
-    ioperm 173 -
-    iopl 172 -
-    kexec_file_load 320 294
-    kexec_load 246 104
-    keyctl 250 219
-    lookup_dcookie 212 18
-    mount 165 40
-    open_by_handle_at 304 265
-    perf_event_open 298 241
-    pivot_root 155 41
-    quotactl 179 60
-    reboot 169 142
-    request_key 249 218
-    setdomainname 171 162
-    sethostname 170 161
-    setns 308 268
-    settimeofday 164 170
-    socket 41 198
-    socketpair 53 199
-    swapoff 168 225
-    swapon 167 224
-    syslog 103 116
-    umount2 166 39
-    unshare 272 97
-    userfaultfd 323 282
-    vhangup 153 58
-    io_uring_setup 425 425
-    io_uring_enter 426 426
-    io_uring_register 427 427
-    open_tree 428 428
-    move_mount 429 429
-    fsopen 430 430
-    fsconfig 431 431
-    fsmount 432 432
-    fspick 433 433
-    clone3 435 435
-    mount_setattr 442 442
-    quotactl_fd 443 443
-    open_tree_attr 467 467
-"""
-"""The number of each call on both; calls since Linux 5.1 have the same number everywhere.
-
-`io_uring` would open sockets past the filter, `open_by_handle_at` files past the mounts.
-"""
-LOOKED_AT = ("clone", "clone3", "socket", "socketpair", "ioctl")
-"""Refused only with some arguments; `clone3` hides its arguments, and without it programs use `clone`."""
+REFUSED = (
+    *("acct", "add_key", "adjtimex", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module"),
+    *("fanotify_init", "finit_module", "init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl"),
+    *("lookup_dcookie", "mount", "open_by_handle_at", "perf_event_open", "pivot_root", "quotactl", "reboot"),
+    *("request_key", "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon", "syslog", "umount2"),
+    *("unshare", "userfaultfd", "vhangup", "io_uring_setup", "io_uring_enter", "io_uring_register", "open_tree"),
+    *("move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "quotactl_fd", "open_tree_attr"),
+)
+"""`io_uring` would open sockets past the filter, `open_by_handle_at` files past the mounts."""
+SHARED_BY_ALL = (
+    *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"),
+    *("mq_open", "mq_unlink"),
+)
+"""Memory and messages that have numbers instead of paths: without a namespace for them, other programs' too."""
+MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+"""Which argument is the mode that a file gets."""
+OPENS = {"open": 1, "openat": 2}
+"""Which argument tells whether a file is made; its mode is the next."""
+OF_ONESELF = {"sched_setaffinity": 0, "sched_setattr": 0, "sched_setparam": 0, "sched_setscheduler": 0}
+"""Which argument says whose processor time is changed: zero is our own."""
+OF_SOME = {"setpriority": 0, "ioprio_set": 1}
+"""The same for calls that can also mean a group or all of a user; the number that means a single process."""
 
 
-def filter_program(families: Collection[int], machine: str | None = None) -> bytes | None:
-    """The filter that lets sockets of these families pass; None for a processor whose calls we do not know."""
+def filter_program(
+    families: Collection[int], *, own_pids: bool = False, own_ipc: bool = False, machine: str | None = None
+) -> bytes | None:
+    """The filter that lets sockets of these families pass; None for a processor whose calls we do not know.
+
+    Where other processes have numbers and other programs' shared memory is there, it stands before them.
+    """
     machine = machine or platform.machine()
     if machine not in ARCHITECTURES:
         return None
     calls = numbers_on(machine)
-    refused = [number for name, number in calls.items() if name not in LOOKED_AT]
+    refused = [*REFUSED, *(() if own_ipc else SHARED_BY_ALL)]
     program = [
         *returning_unless(ARCHITECTURE, ARCHITECTURES[machine], KILL),
         *returning_if_any(NUMBER, X32, UNKNOWN),
-        *(part for number in refused for part in when(number, [give(REFUSE)])),
-        *when(calls["clone3"], [give(UNKNOWN)]),
-        *when(calls["clone"], [*returning_if_any(argument(0), NEW_NAMESPACES, REFUSE), give(ALLOW)]),
+        *no_rights_of_owners(calls),
         *when(calls["ioctl"], [*one_of(argument(1), (TIOCSTI, TIOCLINUX), REFUSE), give(ALLOW)]),
-        *when(calls["socket"], [*one_of(argument(0), families, ALLOW), give(NO_ACCESS)]),
+        *when(calls["clone"], [*returning_if_any(argument(0), NEW_NAMESPACES, REFUSE), give(ALLOW)]),
+        *when(calls["socket"], sockets(families)),
         *when(calls["socketpair"], pairs(families)),
+        *when(calls["prlimit64"], only_ones_own_limits()),
+        *(() if own_pids else only_ones_own_processor(calls)),
+        *(() if own_pids else nobody_ends_the_keeper(calls)),
+        # They hide their arguments, and programs do without them: with `clone`, and with `openat`.
+        *when(calls["clone3"], [give(UNKNOWN)]),
+        *when(calls["openat2"], [give(UNKNOWN)]),
+        *(part for name in refused if name in calls for part in when(calls[name], [give(REFUSE)])),
         give(ALLOW),
     ]
     return b"".join(program)
 
 
-def numbers_on(machine: str) -> dict[str, int]:
-    """The calls that we know, by name; some are missing on a processor."""
-    column = 1 + list(ARCHITECTURES).index(machine)
-    rows = [line.split() for line in CALLS.split("\n") if line.strip()]
-    return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
+def no_rights_of_owners(calls: dict[str, int]) -> Iterator[bytes]:
+    """No program that lends its owner's rights, which may be root's, to whoever runs it outside."""
+    for name, where in OPENS.items():
+        if name in calls:
+            made = [*returning_if_any(argument(where + 1), SETUID, REFUSE), give(ALLOW)]
+            yield from when(
+                calls[name],
+                [step(LOAD, argument(where)), step(JUMP_IF_ANY, MAKES_A_FILE, 0, len(made)), *made, give(ALLOW)],
+            )
+    for name, where in MODES.items():
+        if name in calls:
+            yield from when(calls[name], [*returning_if_any(argument(where), SETUID, REFUSE), give(ALLOW)])
+
+
+def sockets(families: Collection[int]) -> list[bytes]:
+    """Of those that speak with the kernel only the kinds that tell of networks: others tell of all processes."""
+    if AF_NETLINK not in families:
+        return [*one_of(argument(0), families, ALLOW), give(NO_ACCESS)]
+    telling = [*one_of(argument(2), (NETLINK_ROUTE, NETLINK_SOCK_DIAG), ALLOW), give(NO_ACCESS)]
+    others = one_of(argument(0), [family for family in families if family != AF_NETLINK], ALLOW)
+    return [*others, step(LOAD, argument(0)), step(JUMP_IF, AF_NETLINK, 0, len(telling)), *telling, give(NO_ACCESS)]
 
 
 def pairs(families: Collection[int]) -> list[bytes]:
-    """A pair is a pipe with two ends, but one of datagrams could be sent anywhere."""
+    """A pair is a pipe with two ends, but one of datagrams, also by its other name, could be sent anywhere."""
     if AF_UNIX in families:
         return [give(ALLOW)]
-    masked = [step(LOAD, argument(1)), step(AND, 0xF), step(JUMP_IF, SOCK_DGRAM, 0, 1), give(NO_ACCESS)]
-    return [*masked, give(ALLOW)]
+    kinds = [part for kind in (SOCK_STREAM, SOCK_SEQPACKET) for part in (step(JUMP_IF, kind, 0, 1), give(ALLOW))]
+    return [step(LOAD, argument(1)), step(AND, 0xF), *kinds, give(NO_ACCESS)]
+
+
+def only_ones_own_limits() -> list[bytes]:
+    """Limits of others can be read, which the keeper does, and not set: one on processor time would end them."""
+    low, high = argument(2), argument(2) + 4
+    return [
+        *one_of(argument(0), (0,), ALLOW),
+        *returning_unless(low, 0, REFUSE),
+        *returning_unless(high, 0, REFUSE),
+        give(ALLOW),
+    ]
+
+
+def only_ones_own_processor(calls: dict[str, int]) -> Iterator[bytes]:
+    """Nobody outside is slowed down."""
+    for name, where in OF_ONESELF.items():
+        yield from when(calls[name], [*one_of(argument(where), (0,), ALLOW), give(REFUSE)])
+    for name, single in OF_SOME.items():
+        one = returning_unless(argument(0), single, REFUSE)
+        yield from when(calls[name], [*one, *one_of(argument(1), (0,), ALLOW), give(REFUSE)])
+
+
+def nobody_ends_the_keeper(calls: dict[str, int]) -> Iterator[bytes]:
+    """Without it nobody would end the others. It ignores what can be ignored, and cannot be sent the rest."""
+    keepers = (KEEPER, KEEPER_GROUP, EVERYBODY)
+    for name in ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
+        yield from when(calls[name], [*one_of(argument(0), keepers, REFUSE), give(ALLOW)])
+    # A handle does not show whose it is.
+    yield from when(calls["pidfd_send_signal"], [give(UNKNOWN)])
+    signals = [*one_of(argument(2), UNSTOPPABLE, REFUSE), give(ALLOW)]
+    yield from when(
+        calls["fcntl"], [step(LOAD, argument(1)), step(JUMP_IF, F_SETSIG, 0, len(signals)), *signals, give(ALLOW)]
+    )
 
 
 def when(number: int, then: list[bytes]) -> list[bytes]:

@@ -7,7 +7,6 @@ be written, and a folder of hooks below that workspace cannot.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
@@ -15,10 +14,11 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.process.sandbox_secrets import HOME_SECRETS, SYSTEM_FOLDERS, startup_files, system_secrets
+from toolyard.process.sandbox_git import guard_repository, is_missing
+from toolyard.process.sandbox_secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_watched, startup_files, system_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from toolyard.process.placeholders import Placeholder
 
@@ -60,6 +60,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     unguarded: Sequence[str] = ()
     """Paths that should be protected and cannot be: the workspace itself, and links, which anybody who may write beside
     them can replace."""
+    secrets: Sequence[str] = ()
+    """What is hidden and stays what it is, or would be hidden if it came to be."""
 
     def access(self, path: str) -> Access:
         """What holds for a path."""
@@ -97,6 +99,10 @@ class Draft(msgspec.Struct):
             if os.path.lexists(real):
                 self.rules[real] = access
 
+    def can_write(self, path: str) -> bool:
+        """Whether a path could be written as things stand."""
+        return nearest(self.rules, path)[1] == "write"
+
     def guard(self, path: str, content: bytes | None = None) -> None:
         """Keep a path from being written, also when it does not exist, and what is above it from being moved away.
 
@@ -105,8 +111,14 @@ class Draft(msgspec.Struct):
         root, access = nearest(self.rules, path)
         if access != "write":
             return
-        if root == path or os.path.islink(path):
+        if root == path:
             self.unguarded.append(path)
+            return
+        if any(os.path.islink(each) for each in (path, *between(root, path))):
+            self.unguarded.append(path)
+            real = os.path.realpath(path)
+            if real != path and os.path.lexists(real):
+                self.guard(real, content)
             return
         if is_missing(path):
             self.placeholders.append((path, content))
@@ -122,9 +134,9 @@ def lay_out(places: Places) -> Layout:
     draft.add("private", PRIVATE)
     draft.add("hidden", HOMES)
     draft.add("read", [home] if home != "/" else [])
-    draft.add("hidden", [os.path.join(home, name) for name in HOME_SECRETS])
-    if os.geteuid() == 0:
-        draft.add("hidden", system_secrets())
+    secrets = [os.path.join(home, name) for name in HOME_SECRETS]
+    systems = system_secrets() if os.geteuid() == 0 else []
+    draft.add("hidden", [*secrets, *systems])
     for path in (*places.readable, *interpreter(), *program_folders()):
         reveal(draft, path)
     add_workspace(draft, places.workspace)
@@ -142,6 +154,7 @@ def lay_out(places: Places) -> Layout:
         placeholders=draft.placeholders,
         unwanted=draft.unwanted,
         unguarded=draft.unguarded,
+        secrets=[path for path in (*secrets, *systems, *places.also_hidden) if is_watched(path, home)],
     )
 
 
@@ -166,52 +179,6 @@ def reveal(draft: Draft, path: str) -> None:
         draft.add("read", [real])
 
 
-def guard_repository(draft: Draft, root: str) -> None:
-    """What git runs or obeys when its owner next uses it: hooks and configuration, also of submodules."""
-    git = os.path.join(root, ".git")
-    if os.path.isfile(git):
-        guard_worktree(draft, root, git)
-    elif is_missing(git):
-        draft.guard(git)
-    else:
-        guard_git_folder(draft, git)
-        for module in modules_of(git):
-            guard_git_folder(draft, module)
-
-
-def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
-    """A worktree's repository is elsewhere: it can be written if it says itself that this is its worktree."""
-    draft.guard(pointer)
-    with open(pointer, encoding="utf-8", errors="replace") as file:
-        found = re.match(r"gitdir: (.+)\n?\Z", file.read(4096))
-    own = os.path.realpath(os.path.join(root, found[1])) if found else ""
-    try:
-        with open(os.path.join(own, "gitdir"), encoding="utf-8") as back:
-            says_so = os.path.realpath(back.read().strip()) == os.path.realpath(pointer)
-        with open(os.path.join(own, "commondir"), encoding="utf-8") as common:
-            git = os.path.realpath(os.path.join(own, common.read().strip()))
-    except OSError:
-        return
-    if says_so and os.path.basename(git) == ".git" and own.startswith(git + "/worktrees/"):
-        draft.add("write", [git])
-        guard_git_folder(draft, git)
-
-
-def guard_git_folder(draft: Draft, git: str) -> None:
-    draft.guard(os.path.join(git, "hooks"))
-    draft.guard(os.path.join(git, "config"), b"")
-    if os.path.lexists(special := os.path.join(git, "config.worktree")):
-        draft.guard(special)
-
-
-def modules_of(git: str) -> Iterator[str]:
-    """The repositories of submodules, which may lie in folders of their own."""
-    for folder, names, files in os.walk(os.path.join(git, "modules")):
-        if "HEAD" in files and "config" in files:
-            names[:] = ["modules"] if "modules" in names else []
-            yield folder
-
-
 def guard_home(draft: Draft, home: str) -> None:
     """A home that somebody works in: what starts by itself stays as it is, and as absent as it is."""
     if nearest(draft.rules, home)[1] != "write":
@@ -232,14 +199,6 @@ def interpreter() -> list[str]:
 def program_folders() -> list[str]:
     """Where programs are found by name."""
     return [path for path in os.environ.get("PATH", "").split(":") if os.path.isabs(path) and os.path.isdir(path)]
-
-
-def is_missing(path: str) -> bool:
-    """Whether there is nothing, or only what a sandbox that was killed left in its place: an empty folder."""
-    try:
-        return not os.path.lexists(path) or (os.path.basename(path) == ".git" and not os.listdir(path))
-    except NotADirectoryError:
-        return False
 
 
 def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:

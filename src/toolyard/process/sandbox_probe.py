@@ -30,6 +30,7 @@ __all__ = ["try_backend"]
 PACKAGE_FOLDER = Path(__file__).parents[2]
 START = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.sandbox_tries import main; main()"
 PATIENCE = 30.0
+IPC_PRIVATE, IPC_RMID = 0, 0
 
 
 def try_backend(backend: Backend | None, means: Means) -> Tested:
@@ -64,6 +65,7 @@ class Scene:
         self.temporary.write("x")
         self.temporary.flush()
         self.victim = self._closing.enter_context(victim())
+        self.memory = self._closing.enter_context(shared_memory())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -127,6 +129,7 @@ class Scene:
             "tcp": self.tcp.getsockname()[1],
             "udp": self.udp.getsockname()[1],
             "victim": self.victim,
+            "memory": self.memory,
             "confine": options and options | {"filter": options["filter"].hex()},
         }
 
@@ -148,6 +151,7 @@ def make_files(folder: Path) -> None:
         "home/.netrc",
         "home/.bashrc",
         "outside/file",
+        "outside/other",
         "repository/.git/config",
         "repository/toolyard.json",
     ):
@@ -161,6 +165,22 @@ def victim() -> Iterator[int]:
         [shutil.which("cat") or "/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={"SOME": "secret"}
     ) as process:
         yield process.pid
+
+
+@contextlib.contextmanager
+def shared_memory() -> Iterator[int]:
+    """Memory that whoever has our rights can reach by its number; gone with the last who uses it."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = libc.shmget(IPC_PRIVATE, 4096, 0o600)
+    if number < 0:
+        yield -1  # where there is none, none can be reached
+        return
+    try:
+        yield number
+    finally:
+        libc.shmctl(number, IPC_RMID, None)
 
 
 def public_tmp() -> str:

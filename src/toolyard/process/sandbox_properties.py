@@ -11,17 +11,20 @@ if TYPE_CHECKING:
 
 __all__ = ["MEANINGS", "PROPERTIES", "Property", "Tested"]
 
-Property = Literal["writes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"]
+Property = Literal[
+    "writes", "attributes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
+]
 PROPERTIES: tuple[Property, ...] = get_args(Property)
 MEANINGS: dict[Property, str] = {
     "writes": "nothing outside the workspace can be written",
+    "attributes": "of files outside the workspace, rights and times cannot be changed",
     "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
     "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
     "network": "nothing outside can be reached over a network",
-    "sockets": "no socket of another process can be reached",
-    "processes": "no other process can be signalled, traced or looked into",
+    "sockets": "no socket and no shared memory of another process can be reached",
+    "processes": "no other process can be signalled, traced, limited, slowed down or looked into",
     "temporary": "temporary files are the sandbox's own",
-    "privileges": "no capabilities, no new privileges, no namespaces, no mounts",
+    "privileges": "no capabilities, no new privileges, no namespaces, no mounts, none left behind for others",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-__all__ = ["HOME_SECRETS", "SYSTEM_FOLDERS", "startup_files", "system_secrets"]
+__all__ = ["HOME_SECRETS", "SYSTEM_FOLDERS", "is_watched", "startup_files", "system_secrets"]
 
 HOME_SECRETS = (
     # keys
@@ -39,6 +39,12 @@ HOME_SECRETS = (
     *(".var/app", "snap"),
 )  # fmt: skip
 """Below a home: nobody in a sandbox sees their contents."""
+OFTEN_REPLACED = frozenset({
+    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
+    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
+    *(".claude.json",),
+})  # fmt: skip
+"""Of these, what is written anew whenever somebody closes a window: no reason to begin afresh each time."""
 
 STARTUP_FILES = (
     *(".bashrc", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
@@ -66,9 +72,15 @@ def startup_files(home: str) -> dict[str, bytes | None]:
     return {**dict.fromkeys(STARTUP_FILES, b""), ".bash_profile": instead, **dict.fromkeys(STARTUP_IF_THERE)}
 
 
-ROOTS_ALONE = {"/etc": 2, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
+def is_watched(path: str, home: str) -> bool:
+    """Whether a sandbox is built anew when a secret is replaced."""
+    return os.path.relpath(path, home) not in OFTEN_REPLACED
+
+
+ROOTS_ALONE = {"/etc": 2, "/sys/kernel": 1, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
 """Where root keeps what nobody else may read, and how deep to look."""
-MOST = 200
+MOST = 1000
+"""Each takes a mount and three words for bubblewrap, which takes nine thousand."""
 
 
 def system_secrets() -> list[str]:

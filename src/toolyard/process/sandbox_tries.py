@@ -25,6 +25,7 @@ __all__ = ["main"]
 
 PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
 CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID = 0x10000000, 0x00020000, 0x20000000
+NETLINK_CONNECTOR = 11
 PATIENCE = 2.0
 
 
@@ -97,6 +98,25 @@ def cannot_write_workspace(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
     return False
 
 
+def change_rights_outside(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    os.chmod(os.path.join(scene["outside"], "other"), 0o640)
+    return True
+
+
+def change_rights_by_handle(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    fd = os.open(os.path.join(scene["outside"], "other"), os.O_RDONLY)
+    try:
+        os.fchmod(fd, 0o640)
+    finally:
+        os.close(fd)
+    return True
+
+
+def change_times_outside(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    os.utime(os.path.join(scene["outside"], "other"), (1, 1))
+    return True
+
+
 def read_secret(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
     with open(os.path.join(scene["home"], ".ssh", "key")) as file:
         return "secret" in file.read()
@@ -127,6 +147,13 @@ def write_hook(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
 def write_git_config(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
     with open(os.path.join(scene["repository"], ".git", "config"), "a") as file:
         file.write("x")
+    return True
+
+
+def put_repository_elsewhere(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    """Git takes hooks and configuration from where this file says."""
+    with open(os.path.join(scene["repository"], ".git", "commondir"), "w") as file:
+        file.write("../elsewhere")
     return True
 
 
@@ -222,6 +249,26 @@ def send_datagram_from_a_pair(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
     return True
 
 
+def send_datagram_from_a_raw_pair(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    """For the kernel this is a pair of datagrams too."""
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)
+    with one, other:
+        one.sendto(b"x", os.path.join(scene["workspace"], "datagrams"))
+    return True
+
+
+def reach_shared_memory(scene: dict[str, Any], libc: ctypes.CDLL) -> bool:
+    libc.shmat.restype = ctypes.c_void_p
+    place = libc.shmat(scene["memory"], None, 0)
+    return place not in (None, ctypes.c_void_p(-1).value)
+
+
+def hear_of_other_processes(_: dict[str, Any], __: ctypes.CDLL) -> bool:
+    """The kernel tells there what is started, to whoever may ask."""
+    socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_CONNECTOR).close()
+    return True
+
+
 # --- processes
 
 
@@ -236,6 +283,24 @@ def signal_by_handle(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
         signal.pidfd_send_signal(handle, 0)
     finally:
         os.close(handle)
+    return True
+
+
+def limit_process(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    """One on processor time would end it; this one changes nothing."""
+    import resource
+
+    resource.prlimit(scene["victim"], resource.RLIMIT_CPU, resource.prlimit(scene["victim"], resource.RLIMIT_CPU))
+    return True
+
+
+def slow_process_down(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    os.setpriority(os.PRIO_PROCESS, scene["victim"], os.getpriority(os.PRIO_PROCESS, scene["victim"]))
+    return True
+
+
+def bind_process_to_a_processor(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    os.sched_setaffinity(scene["victim"], os.sched_getaffinity(scene["victim"]))
     return True
 
 
@@ -303,6 +368,20 @@ def type_on_a_terminal(_: dict[str, Any], __: ctypes.CDLL) -> bool:
     return True
 
 
+def leave_rights_of_the_owner(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    """A program that lends its owner's rights to whoever runs it."""
+    path = os.path.join(scene["workspace"], "lent")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))
+    return True
+
+
+def give_rights_of_the_owner(scene: dict[str, Any], _: ctypes.CDLL) -> bool:
+    path = os.path.join(scene["workspace"], "given")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755))
+    os.chmod(path, 0o4755)  # noqa: S103 - which must fail
+    return True
+
+
 def in_child(attempt: Callable[[], bool]) -> bool:
     """Whether it works, seen in a process that ends at once."""
     pid = os.fork()
@@ -316,18 +395,26 @@ TRIES: dict[str, list[Callable[[dict[str, Any], ctypes.CDLL], bool]]] = {
         *(cannot_write_workspace, write_new_file_outside, change_file_outside, remove_file_outside),
         *(link_out_of_the_workspace, write_into_home),
     ],
+    "attributes": [change_rights_outside, change_rights_by_handle, change_times_outside],
     "secrets": [read_secret, read_secret_file, read_shadow, read_secret_through_a_process],
     "protected": [
-        *(write_hook, write_git_config, move_repository_away, make_repository, write_rules, replace_rules),
-        *(write_store,),
+        *(write_hook, write_git_config, put_repository_elsewhere, move_repository_away, make_repository, write_rules),
+        *(replace_rules, write_store),
     ],
     "network": [connect_tcp, send_udp, open_raw_socket, open_packet_socket],
-    "sockets": [connect_socket_file, connect_abstract_socket, send_datagram_from_a_pair],
-    "processes": [signal_process, signal_by_handle, read_environment, read_memory_map, attach_debugger],
+    "sockets": [
+        *(connect_socket_file, connect_abstract_socket, send_datagram_from_a_pair, send_datagram_from_a_raw_pair),
+        *(reach_shared_memory, hear_of_other_processes),
+    ],
+    "processes": [
+        *(signal_process, signal_by_handle, limit_process, slow_process_down, bind_process_to_a_processor),
+        *(read_environment, read_memory_map, attach_debugger),
+    ],
     "temporary": [see_foreign_temporary_file, leave_temporary_file],
     "privileges": [
         *(have_capabilities, gain_privileges_by_a_program, make_user_namespace, make_mount_namespace),
         *(mount_something, unmount_something, change_root, type_on_a_terminal),
+        *(leave_rights_of_the_owner, give_rights_of_the_owner),
     ],
 }
 """Each property and the ways that it closes."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import SandboxSettings
-from toolyard.plugins.builders import Builders, downloads
+from toolyard.plugins.builders import Builders
 from toolyard.process.sandbox import Sandbox, SandboxPolicy
 from toolyard.process.sandbox_backends import BACKENDS, HIDING
 from toolyard.process.sandbox_layout import Places
@@ -111,9 +111,7 @@ def builders_for(around: Surroundings) -> Builders:
         network=around.configuration.policy.allow_remote,
         backends=backends(settings),
     )
-    plugins, pip = around.installed()
-    shared = (pip, downloads(plugins))
-    places = replace(places_for(around), workspace=(), protected=(), also_writable=(), made=shared)
+    places = replace(places_for(around), workspace=(), protected=(), also_writable=())
     return Builders(sandbox=(policy, places))
 
 
@@ -215,9 +213,11 @@ def store_parts(sessions: Path, workspace: list[str]) -> list[str]:
     """The store, or what of it must be protected when somebody works in it."""
     real = os.path.realpath(sessions)
     if any(os.path.realpath(place) == real for place in workspace):
-        (sessions / "audit").mkdir(parents=True, exist_ok=True)
-        (sessions / "audit.head").touch(0o600)
-        return [str(sessions / name) for name in OF_THE_STORE if (sessions / name).exists()]
+        for folder in ("audit", "outputs"):
+            (sessions / folder).mkdir(parents=True, exist_ok=True)
+        for file in ("audit.head", "shell-history"):
+            (sessions / file).touch(0o600)
+        return [str(sessions / name) for name in OF_THE_STORE]
     return [str(sessions)]
 
 

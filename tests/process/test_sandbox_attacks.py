@@ -1,0 +1,218 @@
+"""Ways out that were once open: each is tried again as a tool would, in every sandbox that closes it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from support import command_lines, need
+
+pytestmark = pytest.mark.anyio
+
+REACH_FOR_THE_KEEPER = """
+import ctypes, fcntl, os, resource, signal
+keeper, done = os.getppid(), []
+def attempt(name, what):
+    try:
+        what()
+        done.append(name)
+    except OSError:
+        pass
+def by_handle():
+    handle = os.open(f"/proc/{keeper}", os.O_RDONLY)
+    signal.pidfd_send_signal(handle, signal.SIGKILL)
+def by_a_pipe():
+    ours, theirs = os.pipe()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, keeper)
+    fcntl.fcntl(ours, 10, signal.SIGKILL)
+    fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
+    os.write(theirs, b"x")
+for number in set(range(1, 65)) - {32, 33}:
+    attempt(f"signal {number}", lambda: os.kill(keeper, number))
+attempt("group", lambda: os.killpg(os.getpgid(keeper), signal.SIGKILL))
+attempt("everybody", lambda: os.kill(-1, signal.SIGCONT))
+attempt("thread", lambda: ctypes.CDLL(None).tgkill(keeper, keeper, signal.SIGSTOP) and os.strerror(1) and 1 / 0)
+attempt("handle", by_handle)
+attempt("pipe", by_a_pipe)
+attempt("limit", lambda: resource.prlimit(keeper, resource.RLIMIT_CPU, (0, 0)))
+print(done)
+""".replace(" and os.strerror(1) and 1 / 0", "")
+
+
+async def test_nobody_inside_ends_or_stops_the_keeper(box, backend):
+    children = box.children(backend)
+    before = (await box.bash(children, "echo $PPID")).stdout.text
+    said = await box.python(children, REACH_FOR_THE_KEEPER)
+    after = (await box.bash(children, "echo $PPID")).stdout.text
+    assert (said.exit_code, after) == (0, before), said.stderr.text
+    if backend != "bubblewrap-pids":  # there the kernel itself looks after the first process
+        assert not {"signal 9", "signal 19", "group", "everybody", "handle", "pipe", "limit"} & set(
+            eval(said.stdout.text)
+        )
+
+
+DAEMON = """
+import os, resource, signal, sys, time
+keeper = os.getppid()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_RTTIME, (12345, resource.getrlimit(resource.RLIMIT_RTTIME)[1]))
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        try:
+            os.kill(keeper, number)
+        except OSError:
+            pass
+    os.execv("/bin/sleep", ["sleep", sys.argv[1]])
+os.wait()
+"""
+
+
+async def test_a_daemon_that_hides_from_its_call_does_not_outlive_the_application(box, backend):
+    children = box.children(backend)
+    mark = f"{os.getpid()}.{id(box)}"
+    await box.python(children, DAEMON, mark)
+    await children.aclose()
+    assert command_lines(f"sleep {mark}") == []
+
+
+async def test_processes_inside_still_signal_limit_and_wait_for_each_other(box, backend):
+    script = (
+        "sleep 100 & kill -STOP $!; kill -CONT $!; kill -9 $!; wait $!; echo $?; ulimit -n 64; ulimit -n; nice true"
+    )
+    assert (await box.bash(box.children(backend), script)).stdout.text == "137\n64\n"
+
+
+async def test_files_that_are_made_get_the_rights_they_ask_for_but_not_those_of_the_owner(box, backend):
+    script = "umask 0; touch a; chmod 755 a; mkdir -m 2775 b; chmod 4755 a; chmod u+s a; stat -c %a a b"
+    outcome = await box.bash(box.children(backend), script)
+    assert outcome.stdout.text.split() == ["755", "2775"]
+    assert outcome.stderr.text.count("not permitted") == 2
+
+
+@pytest.mark.parametrize(
+    ("prepare", "attack"),
+    [
+        ("ln -s ../home/.ssh .git", "cat .git/key; echo x > ../home/.ssh/made"),
+        ("ln -s .git .git", "cat ../home/.ssh/key"),
+        ("mkdir evil; mkfifo evil/gitdir; echo gitdir: evil > .git", "echo x > .git"),
+        ("mkdir evil; ln -s /dev/zero evil/gitdir; echo gitdir: evil > .git", "echo x > .git"),
+        (r"mkdir evil; printf '\377' > evil/gitdir; echo gitdir: evil > .git", "echo x > .git"),
+        (r"printf 'gitdir: a\0b' > .git", "echo x > .git"),
+        ("mkfifo .git", "rm -f .git"),
+        ("mkfifo toolyard.json", "rm -f toolyard.json"),
+        ("mkdir .git; touch .git/config; mkfifo .git/commondir", "rm -f .git/commondir"),
+        (r"mkdir -p $'.git/modules/a\nb'; cd .git/modules/*; touch HEAD config", "echo x >> .git/modules/a*/config"),
+    ],
+)
+async def test_whatever_the_workspace_holds_the_sandbox_is_the_same(box, prepare, attack):
+    (box.home / ".ssh").mkdir()
+    (box.home / ".ssh" / "key").write_text("secret")
+    subprocess.run(["bash", "-c", prepare], cwd=box.workspace, check=True)
+    children = box.mounts()
+    outcome = await box.bash(children, f"{attack}\necho $?")
+    assert outcome.stdout.text.split() == ["1"], outcome.stderr.text
+    assert "without" not in children.sandbox.name
+    assert sorted(path.name for path in (box.home / ".ssh").iterdir()) == ["key"], "nothing was put through the link"
+
+
+async def test_submodules_without_number_do_not_weaken_the_sandbox(box):
+    git = box.workspace / ".git"
+    for number in range(2000):
+        module = git / "modules" / f"m{number}"
+        module.mkdir(parents=True)
+        for name in ("HEAD", "config"):
+            (module / name).touch()
+    deep = git / "modules" / "/".join("d" * 500)
+    subprocess.run(["mkdir", "-p", deep], check=True)
+    children = box.mounts()
+    outcome = await box.bash(
+        children, "for file in .git/config .git/modules/m1999/config; do echo x >> $file; done; true"
+    )
+    assert outcome.stderr.text.count("Read-only file system") == 2
+    assert "without" not in children.sandbox.name
+
+
+async def test_git_cannot_be_told_that_its_configuration_is_elsewhere(box):
+    need("git")
+    repository = box.folder / "repository"
+    for words in (
+        ["init", "-q", str(box.workspace)],
+        ["config", "include.path", "../included"],
+        ["config", "extensions.worktreeConfig", "true"],
+        ["-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "first"],
+        ["worktree", "add", "-q", str(repository)],
+    ):
+        subprocess.run(["git", *words], cwd=box.workspace, check=True)
+    (box.workspace / "included").write_text("")
+    files = ".git/commondir .git/config.worktree .git/worktrees/*/commondir included"
+    children = box.mounts()
+    outcome = await box.bash(children, f"for file in {files}; do echo x >> $file; rm -f $file; done; git status -s")
+    assert outcome.stderr.text.count("Read-only file system") >= 4
+    assert (outcome.exit_code, outcome.stdout.text) == (0, "?? included\n")
+    await children.aclose()
+    assert not any((box.workspace / ".git" / name).exists() for name in ("commondir", "config.worktree"))
+    assert subprocess.run(["git", "status", "-s"], cwd=repository, check=True, capture_output=True).stdout == b""
+
+
+async def test_a_file_that_git_would_include_is_moved_away(box):
+    need("git")
+    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
+    subprocess.run(["git", "config", "include.path", "../included"], cwd=box.workspace, check=True)
+    children = box.mounts()
+    await box.bash(children, "echo x > included")
+    await children.aclose()
+    assert not (box.workspace / "included").exists()
+
+
+async def test_what_is_moved_away_is_never_somebody_else_s(box):
+    need("git")
+    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
+    subprocess.run(["git", "config", "include.path", "../sub/included"], cwd=box.workspace, check=True)
+    (box.home / "included").write_text("theirs")
+    children = box.mounts()
+    await box.bash(children, f"ln -s {box.home} sub")
+    assert children.sandbox.sweep() == {}
+    assert [path.name for path in box.home.iterdir()] == ["included"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "echo new > new; mv new .netrc",
+        "mkdir -p .config/gh",
+        "mv .ssh old; mkdir .ssh",
+    ],
+)
+async def test_secrets_that_are_written_anew_or_come_to_be_make_a_sandbox_stale(box, change):
+    (box.home / ".netrc").write_text("old")
+    (box.home / ".ssh").mkdir()
+    children = box.mounts()
+    assert (await box.bash(children, "cat ~/.netrc")).stdout.text == ""
+    (box.home / "notes").write_text("")
+    assert not children.is_stale()
+    subprocess.run(["bash", "-c", change], cwd=box.home, check=True)
+    assert children.is_stale()
+
+
+async def test_hidden_folders_cannot_be_opened_and_filled(box):
+    (box.home / ".ssh").mkdir()
+    outcome = await box.bash(box.mounts(), "chmod 700 ~/.ssh; echo x > ~/.ssh/made")
+    assert outcome.exit_code == 1
+    assert "Read-only file system" in outcome.stderr.text
+
+
+async def test_folders_in_folders_without_end_do_not_stop_the_closing(box, backend):
+    children = box.children(backend)
+    source = (
+        "import os, sys; os.chdir(sys.argv[1]); [(os.mkdir('d'), os.chdir('d')) for _ in range(2000)]; os.chmod('.', 0)"
+    )
+    exchange = children.sandbox.folder().exchange
+    outcome = await box.python(children, source, exchange)
+    assert outcome.exit_code == 0, outcome.stderr.text
+    await children.aclose()
+    assert not os.path.exists(exchange)
