@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from shell.console import Console, Session, end_marked, marked
+from marks import end_marked, marked
+from shell.console import Console, Session
+from support import CommandLine
 
 TEARDOWN_PATIENCE = 100.0
 STANDARD_ERROR = pytest.StashKey[int]()
@@ -60,6 +62,12 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     home = tmp_path_factory.mktemp("home")
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture
+def toolyard(tmp_path: Path) -> CommandLine:
+    """The command line of a new user."""
+    return CommandLine(tmp_path)
 
 
 @pytest.fixture

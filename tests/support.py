@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import resource
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
 ROOT = Path(__file__).parent.parent
 TOOLYARD = Path(sys.executable).parent / "toolyard"
 PATIENCE = 60
@@ -229,6 +232,19 @@ class Signpost:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+async def until(claim: Callable[[], T]) -> T:
+    """Wait for something that another process brings about, and tell what it is."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := claim()):
+            await asyncio.sleep(0.01)
+        return found
+
+
+def memory(pid: int | str | None = "self") -> int:
+    """What a process has in memory, in bytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def is_alive(pid: int) -> bool:

@@ -7,8 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from toolyard.app import AgentApplication
 from toolyard.core.events import OutputChunk
+from toolyard.kinds.bash_schema_cache import SchemaCache
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
+from toolyard.process.child import Children
+from toolyard.process.interpreter import find_interpreter
 
 
 class Yard:
@@ -109,3 +115,21 @@ JSON
   *) exit 2 ;;
 esac
 """
+
+
+def inhabit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a home that has a secret in it, a directory to work in, and a project."""
+    folder = tmp_path.resolve()
+    for name in ("home/.ssh", "work", "project"):
+        (folder / name).mkdir(parents=True)
+    (folder / "home" / ".ssh" / "key").write_text("secret")
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    monkeypatch.chdir(folder / "work")
+    return folder
+
+
+def bash_shop(children: Children, **conditions: Any) -> BashWorkshop:
+    """Where bash runs with no cache, for tests of one kind of tool alone."""
+    bash = find_interpreter("bash")
+    assert bash
+    return BashWorkshop(bash=bash, children=children, conditions=BashConditions(**conditions), cache=SchemaCache(None))

@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support import PATIENCE, CommandLine, Signpost, Terminal, is_alive, need
+from support import PATIENCE, CommandLine, Terminal, is_alive, need
 
 SECRET = "a-value-that-opens-doors"
 ENOUGH = ["--timeout", "60"]
-
-
-@pytest.fixture
-def signpost(toolyard: CommandLine):
-    post = Signpost(toolyard.folder / "go_on")
-    yield post
-    post.close()
 
 
 @pytest.mark.parametrize(

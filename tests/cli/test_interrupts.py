@@ -24,13 +24,6 @@ LINGER = """
 """
 
 
-@pytest.fixture
-def started(toolyard: CommandLine):
-    post = Signpost(toolyard.folder / "started")
-    yield post
-    post.close()
-
-
 def pids_of(toolyard: CommandLine) -> list[int]:
     return [int(line) for line in (toolyard.folder / "pids").read_text().split()]
 

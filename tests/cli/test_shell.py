@@ -8,7 +8,7 @@ import termios
 
 import pytest
 
-from support import PATIENCE, CommandLine, Signpost, Terminal, is_alive
+from support import PATIENCE, CommandLine, Terminal, is_alive
 
 SECRET = "a-value-that-opens-doors"
 EDITING = {"TERM": "xterm"}
@@ -16,13 +16,6 @@ PROMPT = r"\$ "
 EDITED_PROMPT = r"\$\x1b\[\d+D"
 GOES_ON = r">[ \x08]"
 """prompt_toolkit goes to the right instead of writing the space of a prompt."""
-
-
-@pytest.fixture
-def started(toolyard: CommandLine):
-    post = Signpost(toolyard.folder / "started")
-    yield post
-    post.close()
 
 
 def shell(toolyard: CommandLine, *options: str, **env: str) -> Terminal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support import CommandLine, Signpost, Terminal
+from support import CommandLine, Terminal
 from yard import script
 
 
@@ -18,13 +18,6 @@ def probe(toolyard: CommandLine):
         return Terminal(toolyard, toolyard.path, "call", "probe", *options, env=env)
 
     return start
-
-
-@pytest.fixture
-def signpost(toolyard: CommandLine):
-    post = Signpost(toolyard.folder / "go_on")
-    yield post
-    post.close()
 
 
 def test_partial_output_appears_before_the_tool_ends_and_the_final_text_is_not_repeated(probe, signpost):

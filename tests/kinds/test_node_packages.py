@@ -531,11 +531,12 @@ async def test_what_cannot_even_start_a_process_is_a_problem(yard, monkeypatch):
 async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_to(yard):
     from toolyard.kinds.content_cache import ContentCache
     from toolyard.kinds.node_listing import NodeListing
-    from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop, find_node
+    from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop
     from toolyard.plugins.builders import Builders
     from toolyard.plugins.node_source import NodeShop, NodeSource
     from toolyard.plugins.spec import NodeGit
     from toolyard.process.child import Children
+    from toolyard.process.interpreter import find_interpreter
 
     git = need("git")
     folder = yard.package({"index.js": ECHO}, TOOL, folder="repo/tools", **MODULE)
@@ -553,7 +554,7 @@ async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_
 
     children = Children()
     cache: ContentCache[NodeListing] = ContentCache(None, NodeListing)
-    workshop = NodeWorkshop(node=find_node(), children=children, conditions=NodeConditions(), cache=cache)
+    workshop = NodeWorkshop(node=find_interpreter("node"), children=children, conditions=NodeConditions(), cache=cache)
     shop = NodeShop(workshop=workshop, builders=Builders(), policy=NodePolicy(cache=str(yard.folder / "cache")))
     where = {"git": str(folder.parent), "subdirectory": "tools", "pointer": ()}
     good = NodeSource(NodeGit(ref="v1", **where), shop, fetch)

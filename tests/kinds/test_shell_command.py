@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from support import PATIENCE, Signpost
 from toolyard.core.formats import export
 from toolyard.core.tool import CallContext, Plan, ToolResult
-from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
 from toolyard.kinds.shell_command import ShellCommandTool
 from toolyard.process.child import Children
 from toolyard.process.environment import NON_INTERACTIVE
 from toolyard.process.limits import Limits
+from yard import bash_shop
 
 pytestmark = pytest.mark.anyio
 
@@ -33,11 +32,7 @@ class Desk:
         self.context = CallContext(call_id="call", cwd=folder, config={}, output_limit=1 << 20)
 
     def tool(self, **conditions) -> ShellCommandTool:
-        bash = find_bash()
-        assert bash
-        conditions = BashConditions(**conditions)
-        shop = BashWorkshop(bash=bash, children=self._children, conditions=conditions, cache=SchemaCache(None))
-        return ShellCommandTool(shop)
+        return ShellCommandTool(bash_shop(self._children, **conditions))
 
     def plan(self, command: str, *, timeout: float = PATIENCE, **conditions) -> Plan | ToolResult:
         return self.tool(**conditions).plan({"command": command, "timeout": timeout}, self.context)

@@ -7,13 +7,14 @@ import os
 import shutil
 import sys
 import time
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from boxes import Box
+from marks import end_marked, fresh_mark, marked
+from support import until
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.sandbox_backends import BACKENDS
 
@@ -104,9 +105,7 @@ class Desk:
 
     async def until(self, claim: Callable[[], object]) -> None:
         """Wait for something that another process brings about."""
-        async with asyncio.timeout(PATIENCE):
-            while not claim():
-                await asyncio.sleep(0.01)
+        await until(claim)
 
 
 @pytest.fixture
@@ -156,33 +155,6 @@ def wait_for(claim: Callable[[], object]) -> None:
     while not claim():
         assert time.monotonic() < end, "still not so"
         time.sleep(0.01)
-
-
-def fresh_mark() -> str:
-    """A number of seconds that nobody else sleeps, short enough that nothing outlives a failed test for long."""
-    return f"97.{uuid.uuid4().int % 10**12:012}"
-
-
-def marked(mark: str) -> list[str]:
-    """Pid and command line of every living process with the mark in its arguments; a zombie has none."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if any(mark.encode() in word for word in words):
-                found.append(f"{entry.name} {b' '.join(words).decode(errors='replace').strip()}")
-    return found
-
-
-def end_marked(mark: str) -> None:
-    for found in marked(mark):
-        try:
-            os.kill(int(found.split()[0]), 9)
-        except ProcessLookupError:
-            continue
 
 
 @pytest.fixture

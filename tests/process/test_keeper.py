@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from support import AS_FROM_A_SHELL
+from support import AS_FROM_A_SHELL, memory
 from toolyard.errors import CannotStart, KeeperLost
 from toolyard.process import child, keeper_link
 from toolyard.process.child import Children
@@ -437,7 +437,3 @@ async def test_three_hundred_calls_leave_no_descriptor_task_zombie_or_memory(des
 
 def here(trace: tracemalloc.Statistic) -> bool:
     return "toolyard/process" in trace.traceback[0].filename
-
-
-def memory(pid: int | None) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()

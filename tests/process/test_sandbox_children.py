@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support import command_lines, need, need_backend, running
+from support import command_lines, need, need_backend, running, until
 from toolyard.errors import NoSandbox
 from toolyard.process.limits import Limits
 
@@ -288,13 +285,6 @@ async def test_a_killed_application_leaves_neither_processes_nor_files(box, back
     await until(lambda: not list(private.iterdir()))
     assert command_lines(mark) == []
     assert [path.name for path in box.workspace.iterdir()] == ["toolyard.json.from-sandbox"]
-
-
-async def until(condition: Callable[[], Any]) -> Any:
-    async with asyncio.timeout(PATIENCE):
-        while not (value := condition()):
-            await asyncio.sleep(0.02)
-        return value
 
 
 FORK_MANY = """import os, time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from node_yard import NodeYard, call
 from repositories import descriptor, packaging, write
 from support import need, need_backend
 from toolyard.process.sandbox_backends import BACKENDS
-from yard import Yard
+from yard import Yard, inhabit
 
 pytestmark = pytest.mark.anyio
 
@@ -51,13 +50,7 @@ def greet() -> str:
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch) -> Path:
     need_backend("bubblewrap", "bubblewrap-pids")
-    folder = Path(os.path.realpath(tmp_path))
-    for name in ("home/.ssh", "work", "project"):
-        (folder / name).mkdir(parents=True)
-    (folder / "home" / ".ssh" / "key").write_text("secret")
-    monkeypatch.setenv("HOME", str(folder / "home"))
-    monkeypatch.chdir(folder / "work")
-    return folder
+    return inhabit(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from support import need, need_backend
-from yard import Yard
+from yard import Yard, inhabit
 
 pytestmark = pytest.mark.anyio
 
@@ -21,13 +18,7 @@ def best() -> str:
 
 @pytest.fixture
 def yard(tmp_path, monkeypatch, best) -> Yard:
-    folder = Path(os.path.realpath(tmp_path))
-    for name in ("home/.ssh", "work", "project"):
-        (folder / name).mkdir(parents=True)
-    (folder / "home" / ".ssh" / "key").write_text("secret")
-    monkeypatch.setenv("HOME", str(folder / "home"))
-    monkeypatch.chdir(folder / "work")
-    return Yard(folder / "project")
+    return Yard(inhabit(tmp_path, monkeypatch) / "project")
 
 
 def write_to(*places) -> str:

@@ -9,13 +9,14 @@ import re
 import shutil
 import signal
 import subprocess
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from marks import fresh_mark, marked
+from support import until
 from toolyard.shell import BashSession, Job, Reply
 
 BASH = shutil.which("bash") or "/bin/bash"
@@ -184,40 +185,3 @@ def bash_c(command: str, cwd: Path, env: Mapping[str, str]) -> tuple[str, int]:
 
 def normalised(text: str) -> str:
     return TRACE.sub("+", HERE_DOCUMENT.sub("N", BASH_SAYS.sub("bash: ", text)))
-
-
-async def until(claim: Callable[[], object]) -> None:
-    """Wait for something that another process brings about."""
-    async with asyncio.timeout(PATIENCE):
-        while not claim():
-            await asyncio.sleep(0.01)
-
-
-def fresh_mark() -> str:
-    """A number of seconds that nobody else sleeps, short enough that nothing outlives a failed test for long."""
-    return f"97.{uuid.uuid4().int % 10**12:012}"
-
-
-def marked(mark: str) -> list[str]:
-    """Pid and command line of every living process with the mark in its arguments or environment."""
-    return [f"{pid} {words}" for pid, words, variables in processes() if mark in words or mark in variables]
-
-
-def end_marked(mark: str) -> None:
-    for found in marked(mark):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(found.split()[0]), signal.SIGKILL)
-
-
-def processes() -> Iterator[tuple[int, str, str]]:
-    """Pid, command line and environment of every process that lives; a zombie has neither."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                words, variables = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
-                if words:  # between two programs there are none for a moment
-                    yield (
-                        int(entry.name),
-                        words.replace(b"\0", b" ").decode(errors="replace"),
-                        variables.decode(errors="replace"),
-                    )

@@ -9,7 +9,8 @@ import tracemalloc
 
 import pytest
 
-from shell.console import Console, Session, until
+from shell.console import Console, Session
+from support import until
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shell.console import Console, Session, normalised, until
+from shell.console import Console, Session, normalised
+from support import until
 from toolyard.shell import ShellError
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from shell.console import Console, Session, end_marked, fresh_mark, marked, until
-from support import running
+from marks import end_marked, fresh_mark, marked
+from shell.console import Console, Session
+from support import running, until
 from toolyard.shell import ShellError
 
 pytestmark = pytest.mark.anyio

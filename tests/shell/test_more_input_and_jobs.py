@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shell.console import Console, Session, until
+from shell.console import Console, Session
+from support import until
 from toolyard.process.limits import Limits
 from toolyard.shell import ShellError
 

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from shell.console import SINCE_5_2, Console, Session, until
+from shell.console import SINCE_5_2, Console, Session
+from support import until
 from toolyard.shell import Reply
-from toolyard.shell.bash import Bash
+from toolyard.shell.bash_process import BashProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -264,14 +265,14 @@ async def test_a_cancellation_just_as_a_fresh_shell_answers_is_not_lost(
     shell: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await shell.run("exit 3")
-    begin = Bash._begin
+    begin = BashProcess._begin
 
-    def begin_and_cancel(bash: Bash) -> None:
-        begin(bash)
-        if bash._started.done():
+    def begin_and_cancel(process: BashProcess) -> None:
+        begin(process)
+        if not process.is_starting:
             task.cancel()
 
-    monkeypatch.setattr(Bash, "_begin", begin_and_cancel)
+    monkeypatch.setattr(BashProcess, "_begin", begin_and_cancel)
     task = asyncio.ensure_future(shell.run(f"sleep {shell.mark}", timeout=30))
     await asyncio.wait([task])
     assert task.cancelled()

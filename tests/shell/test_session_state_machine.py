@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shell.console import Session, end_marked, fresh_mark, marked
+from marks import end_marked, fresh_mark, marked
+from shell.console import Session
 from toolyard.process.process_tree import children_of
 from toolyard.shell import BashSession, Job, Reply
 

@@ -20,7 +20,9 @@ from typing import NamedTuple
 
 import pytest
 
-from shell.console import PATIENCE, end_marked, fresh_mark, marked
+from marks import end_marked, fresh_mark, marked
+from shell.console import PATIENCE
+from support import memory
 from toolyard.process.process_tree import children_of
 from toolyard.shell import BashSession
 
@@ -214,10 +216,6 @@ async def test_cancellations_at_any_moment_leave_the_next_reply_whole(nothing_is
 
 def environment(mark: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "CASE": mark}
-
-
-def memory(pid: int | str = "self") -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def private_memory(pid: int) -> int:

@@ -9,8 +9,6 @@ import pytest
 from support import is_alive
 from toolyard.core.events import CallStarted
 from toolyard.core.tool import ToolCall, ToolResult
-from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import ShellCommand
@@ -18,6 +16,7 @@ from toolyard.process.child import Children
 from toolyard.runtime.audit import NdjsonAudit
 from toolyard.runtime.invoke import CallSettings, Invoker
 from toolyard.runtime.redaction import Redactor
+from yard import bash_shop
 
 pytestmark = pytest.mark.anyio
 
@@ -36,9 +35,7 @@ class Shell:
     """Calls the one-shot shell along the whole path."""
 
     def __init__(self, folder: Path, children: Children) -> None:
-        bash = find_bash()
-        assert bash
-        shop = BashWorkshop(bash=bash, children=children, conditions=BashConditions(), cache=SchemaCache(None))
+        shop = bash_shop(children)
         self.folder = folder
         self.events = []
         self._invoker = Invoker(

@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
-from shell.console import SINCE_5_2, Console, marked, until
-from support import PATIENCE, is_alive, need, running
+from marks import marked
+from shell.console import SINCE_5_2, Console
+from support import PATIENCE, is_alive, need, running, until
 from toolyard.app import AgentApplication
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.process.limits import Limits

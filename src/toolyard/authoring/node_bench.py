@@ -33,13 +33,14 @@ def node_at(path: Path) -> NodeFile | NodeFolder | None:
 def node_source(spec: NodeFile | NodeFolder, children: Children, timeout: float) -> NodeSource | ConfigProblem:
     """The source of its tools; a problem without a Node."""
     from toolyard.app import default_cache_dir
-    from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop, find_node
+    from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop
     from toolyard.plugins.builders import Builders
     from toolyard.plugins.node_manager import NodePolicy
     from toolyard.plugins.node_shop import open_listing_cache
     from toolyard.plugins.node_source import NodeShop, NodeSource
+    from toolyard.process.interpreter import find_interpreter
 
-    node = find_node()
+    node = find_interpreter("node")
     if node is None:
         hint = "install Node 20 or newer and put it on PATH"
         return ConfigProblem(code="node_missing", message="there is no Node on PATH", hint=hint)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from toolyard.authoring.findings import Finding, from_problem, warning
-from toolyard.core.formats import format_problems
-from toolyard.core.tool import JsonInput, WireFormat
+from toolyard.authoring.spec_check import gathered_problems
+from toolyard.core.tool import JsonInput
 from toolyard.kinds.python_function import PythonTool
 
 if TYPE_CHECKING:
@@ -53,17 +52,9 @@ def property_findings(spec: ToolSpec, file: Path, line: int) -> Iterator[Finding
 
 
 def format_findings(spec: ToolSpec, file: Path, line: int) -> Iterator[Finding]:
-    """What model APIs do not take, each thing once, with all who do not take it."""
-    found = [
-        problem
-        for format in get_args(WireFormat)
-        for problem in format_problems(spec, format)
-        if problem.code != "description_missing"
-    ]
-    for code, same in groupby(sorted(found, key=lambda problem: problem.code), key=lambda problem: problem.code):
-        first, *others = same
-        message = first.message + (f" (the same with {', '.join(each.format for each in others)})" if others else "")
-        yield warning(file, line, f"format_{code}", message, hint=first.hint)
+    """What model APIs do not take."""
+    for problem, message in gathered_problems(spec):
+        yield warning(file, line, f"format_{problem.code}", message, hint=problem.hint)
 
 
 def place_of(tool: PythonTool, otherwise: Path) -> tuple[Path, int]:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from toolyard.core.formats import FormatProblem
     from toolyard.core.tool import Json, ToolSpec
 
-__all__ = ["Part", "Places", "properties_of", "spec_findings"]
+__all__ = ["Part", "Places", "gathered_problems", "properties_of", "spec_findings"]
 
 Part: TypeAlias = Literal["name", "description", "parameters", "required"]
 
@@ -84,19 +85,24 @@ def default_findings(places: Places, given: JsonInput) -> Iterator[Finding]:
 
 
 def format_findings(places: Places, spec: ToolSpec) -> Iterator[Finding]:
-    """What model APIs do not take, each thing once, with all who do not take it."""
-    problems = [
+    """What model APIs do not take."""
+    for problem, message in gathered_problems(spec):
+        consequence = "; the tool is left out there" if problem.fatal else ""
+        line = places.line_of("name" if problem.code.startswith("name_") else "parameters")
+        yield warning(places.file, line, f"format_{problem.code}", message + consequence, hint=problem.hint)
+
+
+def gathered_problems(spec: ToolSpec) -> Iterator[tuple[FormatProblem, str]]:
+    """Each problem with a wire format once, in words that name all formats which have it."""
+    found = [
         problem
         for format in get_args(WireFormat)
         for problem in format_problems(spec, format)
         if problem.code != "description_missing"
     ]
-    for code, same in groupby(sorted(problems, key=lambda problem: problem.code), key=lambda problem: problem.code):
+    for _, same in groupby(sorted(found, key=lambda problem: problem.code), key=lambda problem: problem.code):
         first, *others = same
-        message = first.message + (f" (the same with {', '.join(each.format for each in others)})" if others else "")
-        message += "; the tool is left out there" if first.fatal else ""
-        line = places.line_of("name" if code.startswith("name_") else "parameters")
-        yield warning(places.file, line, f"format_{code}", message, hint=first.hint)
+        yield first, first.message + (f" (the same with {', '.join(each.format for each in others)})" if others else "")
 
 
 def properties_of(given: object) -> dict[str, Json]:

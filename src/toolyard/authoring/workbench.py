@@ -15,7 +15,7 @@ from toolyard.authoring.python_bench import python_source_at
 from toolyard.config.document import read_document
 from toolyard.config.problems import ConfigProblem, Position
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
 from toolyard.kinds.manifest_command import CommandConditions
 from toolyard.plugins.bash_source import BashToolSource
 from toolyard.plugins.catalog import Catalog
@@ -24,6 +24,7 @@ from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.spec import MANIFEST, ManifestFile
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
+from toolyard.process.interpreter import find_interpreter
 from toolyard.runtime.invoke import Invoker
 from toolyard.runtime.redaction import Redactor
 
@@ -91,7 +92,7 @@ async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Wo
 
 def make_workshop(children: Children, timeout: float) -> BashWorkshop | None:
     """What the sources share; None without a bash."""
-    bash = find_bash()
+    bash = find_interpreter("bash")
     if bash is None:
         return None
     conditions = BashConditions(timeout=timeout)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment
+from toolyard.process.interpreter import find_interpreter
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,7 +31,7 @@ class Grammar:
 
     def __init__(self) -> None:
         self._children = Children()
-        self._bash = shutil.which("bash") or "/bin/bash"
+        self._bash = find_interpreter("bash")
         self._parent = ParentEnvironment()
 
     async def __aenter__(self) -> Grammar:
@@ -68,8 +68,10 @@ class Grammar:
 
     async def _ask(self, options: list[str], stdin: bytes | None = None) -> ChildOutcome | None:
         """None when bash cannot be asked: then every line is a command, and the session itself says what is wrong."""
+        if self._bash is None:
+            return None
         request = ChildRequest(
-            argv=[self._bash, *options],
+            argv=[self._bash.path, *options],
             cwd="/",
             env=self._parent.current(),
             extra_env={"LC_ALL": "C"},

@@ -21,7 +21,6 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
-    "ToolSource",
     "ToolSpec",
     "Truncation",
     "WireFormat",
@@ -152,16 +151,3 @@ class Tool(Protocol):
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Do it; return the one result and emit the rest."""
-
-
-class ToolSource(Protocol):
-    """Whatever owns tools and their lifetime: a plugin, a connection, a session."""
-
-    def tools(self) -> Sequence[Tool]:
-        """The tools there are now."""
-
-    async def refresh(self) -> bool:
-        """Look whether what the tools come from has changed; tell whether the tools did."""
-
-    async def aclose(self) -> None:
-        """Release what the source holds."""

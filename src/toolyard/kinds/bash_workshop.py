@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,17 +15,10 @@ if TYPE_CHECKING:
 
     from toolyard.kinds.bash_schema_cache import SchemaCache
     from toolyard.process.child import Children
+    from toolyard.process.interpreter import Interpreter
     from toolyard.process.limits import Limits
 
-__all__ = ["Bash", "BashConditions", "BashWorkshop", "find_bash"]
-
-
-class Bash(msgspec.Struct, frozen=True, kw_only=True):
-    """The interpreter that runs tool files."""
-
-    path: str
-    identity: str
-    """Changes when another bash takes its place."""
+__all__ = ["BashConditions", "BashWorkshop"]
 
 
 class BashConditions(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +35,7 @@ class BashConditions(msgspec.Struct, frozen=True, kw_only=True):
 class BashWorkshop:
     """Where bash tools are read and run; equal workshops do it alike."""
 
-    bash: Bash
+    bash: Interpreter
     children: Children
     conditions: BashConditions
     cache: SchemaCache
@@ -52,13 +43,3 @@ class BashWorkshop:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", ParentEnvironment(passed=self.conditions.pass_env))
-
-
-def find_bash() -> Bash | None:
-    """The bash on PATH."""
-    path = shutil.which("bash")
-    if path is None:
-        return None
-    real = os.path.realpath(path)
-    stat = os.stat(real)
-    return Bash(path=os.path.abspath(path), identity=f"{real}:{stat.st_mtime_ns}:{stat.st_size}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,20 +18,13 @@ if TYPE_CHECKING:
     from toolyard.kinds.content_cache import ContentCache
     from toolyard.kinds.node_listing import NodeListing
     from toolyard.process.child import Children
+    from toolyard.process.interpreter import Interpreter
 
-__all__ = ["DeclaredTool", "Node", "NodeConditions", "NodePackage", "NodeWorkshop", "find_node", "host_request"]
+__all__ = ["DeclaredTool", "NodeConditions", "NodePackage", "NodeWorkshop", "host_request"]
 
 HOST = Path(__file__).with_name("node_host.mjs")
 PARENTS_CHANNEL = (b"NODE_CHANNEL_FD", b"NODE_CHANNEL_SERIALIZATION_MODE")
 """Where an application was itself started by Node: the descriptor is not for its tools."""
-
-
-class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """The program that runs tools."""
-
-    path: str
-    identity: str
-    """Changes when another Node takes its place."""
 
 
 class NodeConditions(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +39,7 @@ class NodeConditions(msgspec.Struct, frozen=True, kw_only=True):
 class NodeWorkshop:
     """Where Node tools are read and run; equal workshops do it alike."""
 
-    node: Node
+    node: Interpreter
     children: Children
     conditions: NodeConditions
     cache: ContentCache[NodeListing]
@@ -74,16 +65,6 @@ class NodePackage(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[DeclaredTool, ...]
     fingerprint: str
     """Of its content."""
-
-
-def find_node() -> Node | None:
-    """The Node on PATH."""
-    path = shutil.which("node")
-    if path is None:
-        return None
-    real = os.path.realpath(path)
-    stat = os.stat(real)
-    return Node(path=os.path.abspath(path), identity=f"{real}:{stat.st_mtime_ns}:{stat.st_size}")
 
 
 def host_request(shop: NodeWorkshop, package: NodePackage) -> CompanionRequest:

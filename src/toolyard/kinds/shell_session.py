@@ -14,13 +14,14 @@ from toolyard.kinds.bash_script import one_line
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.limits import Limits
 from toolyard.shell.screen_text import as_seen
-from toolyard.shell.session import MOST_JOBS, TIMEOUT, BashSession, why_not
+from toolyard.shell.session import MOST_JOBS, TIMEOUT, BashSession
+from toolyard.shell.wire import why_not
 
 if TYPE_CHECKING:
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.process.child import Children
     from toolyard.shell.jobs import Job
-    from toolyard.shell.session import Reply
+    from toolyard.shell.reply import Reply
 
 __all__ = ["BashJobTool", "BashTool", "LiveSession", "SessionConditions"]
 

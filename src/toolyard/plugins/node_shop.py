@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from toolyard.kinds.content_cache import ContentCache
 from toolyard.kinds.node_listing import NodeListing
-from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop, find_node
+from toolyard.kinds.node_workshop import NodeConditions, NodeWorkshop
 from toolyard.plugins.node_manager import NodePolicy
 from toolyard.plugins.node_source import NodeShop
+from toolyard.process.interpreter import find_interpreter
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def make_node_shop(
     configuration: Configuration, crews: Crews, cache: ContentCache[NodeListing], cache_dir: Path
 ) -> NodeShop | None:
     """The shop of a configuration; None without a Node."""
-    node = find_node()
+    node = find_interpreter("node")
     if node is None:
         return None
     policy, limits = configuration.policy, configuration.limits

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import structs
 
 from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop, find_bash
+from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
+from toolyard.process.interpreter import find_interpreter
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Workshops:
     @cached_property
     def bash(self) -> BashWorkshop | None:
         """None on a machine without a bash."""
-        bash = find_bash()
+        bash = find_interpreter("bash")
         if bash is None:
             return None
         policy = self._configuration.policy

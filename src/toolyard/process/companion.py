@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,16 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from toolyard.errors import CannotStart, ProcessError
-from toolyard.process.child import (
-    ANSWER_PATIENCE,
-    MOST_IN_A_PIPE,
-    READ_SIZE,
-    READS_AT_ONCE,
-    read_wait_status,
-)
-from toolyard.process.environment import as_bytes
+from toolyard.process.child import ANSWER_PATIENCE, encode_words, read_wait_status
 from toolyard.process.keeper_link import close_all
 from toolyard.process.limits import Limits
+from toolyard.process.pipe_end import PipeEnd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -88,7 +81,7 @@ class Companion:
         self._line_size = 0
         self._over = asyncio.Event()
         self._giving_up: asyncio.TimerHandle | None = None
-        self._to_child = self._from_child = self._log = -1
+        self._to_child = -1
         self._spawned = self._start(request)
         self._watching = self._loop.create_task(self._watch())
 
@@ -112,19 +105,16 @@ class Companion:
 
     def _start(self, request: CompanionRequest) -> Spawned:
         """Open the pipes and ask for the child; nothing is open when that fails."""
+        argv, cwd, extra_env = encode_words(request.argv, request.cwd, request.extra_env)
         theirs = self._open_pipes(request.private)
         try:
-            argv = [as_bytes(word) for word in request.argv]
-            extra_env = {as_bytes(name): as_bytes(value) for name, value in request.extra_env.items()}
-            cwd, limits = os.fsencode(request.cwd), request.limits.as_rlimits()
+            limits = request.limits.as_rlimits()
             spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=theirs)
-        except (ProcessError, UnicodeEncodeError) as error:
-            close_all((*theirs.values(), self._to_child, self._from_child, self._log))
-            if isinstance(error, ProcessError):
-                raise
-            raise CannotStart(f"program: an argument is not text: {error}", errno=errno.EINVAL) from error
-        self._loop.add_reader(self._from_child, self._read_lines)
-        self._loop.add_reader(self._log, self._read_log)
+        except ProcessError:
+            self._close()
+            raise
+        self._lines.listen(self._take, self.kill)  # one that cannot answer is of no use
+        self._log.listen(self._on_log)
         return spawned
 
     def _open_pipes(self, private: bool) -> dict[int, int]:
@@ -141,9 +131,10 @@ class Companion:
         except OSError as error:
             close_all(opened)
             raise CannotStart(f"streams: {error.strerror}", errno=error.errno or 0) from error
-        its_input, self._to_child, self._from_child, its_output, self._log, its_log = opened
-        for fd in (self._to_child, self._from_child, self._log):
+        its_input, self._to_child, from_child, its_output, log, its_log = opened
+        for fd in (self._to_child, from_child, log):
             os.set_blocking(fd, False)
+        self._lines, self._log = PipeEnd(from_child), PipeEnd(log)
         if not private:
             return {0: its_input, 1: its_output, 2: its_log}
         return {1: its_log, 2: second_log[0], 3: its_input, 4: its_output}
@@ -159,7 +150,8 @@ class Companion:
         if self._giving_up:
             self._giving_up.cancel()
         try:
-            self._drain()
+            self._lines.drain(self._take)
+            self._log.drain(self._on_log)
         finally:
             self._close()
             self.end = end
@@ -182,18 +174,6 @@ class Companion:
                 self._outbox.popleft()
         self._loop.remove_writer(self._to_child)
 
-    def _read_lines(self) -> None:
-        """Read several times in a row, so that much output costs few turns of the loop but never starves it."""
-        for _ in range(READS_AT_ONCE):
-            data = read_some(self._from_child)
-            if data is None:
-                return
-            if not data:
-                self._loop.remove_reader(self._from_child)
-                self.kill()  # one that cannot answer is of no use
-                return
-            self._take(data)
-
     def _take(self, data: bytes) -> None:
         """Cut what has come into lines."""
         *whole, rest = data.split(b"\n")
@@ -208,28 +188,12 @@ class Companion:
             self._line, self._line_size = [], 0
             self.kill()
 
-    def _read_log(self) -> None:
-        data = read_some(self._log)
-        if data:
-            self._on_log(data)
-        elif data is not None:
-            self._loop.remove_reader(self._log)
-
-    def _drain(self) -> None:
-        """Take what is still in the pipes, and no more: something that could not be killed may write for ever."""
-        for fd, take in ((self._from_child, self._take), (self._log, self._on_log)):
-            for _ in range(MOST_IN_A_PIPE // READ_SIZE + 1):
-                data = read_some(fd)
-                if not data:
-                    break
-                take(data)
-
     def _close(self) -> None:
-        for fd in (self._from_child, self._log):
-            self._loop.remove_reader(fd)
+        self._lines.close()
+        self._log.close()
         self._loop.remove_writer(self._to_child)
-        close_all((self._to_child, self._from_child, self._log))
-        self._to_child = self._from_child = self._log = -1
+        os.close(self._to_child)
+        self._to_child = -1
         self._outbox.clear()
 
 
@@ -245,13 +209,3 @@ async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
     if cancelled:
         raise cancelled
     return task.result()
-
-
-def read_some(fd: int) -> bytes | None:
-    """What there is; nothing at the end, None when there is nothing yet."""
-    try:
-        return os.read(fd, READ_SIZE)
-    except BlockingIOError:
-        return None
-    except OSError:
-        return b""

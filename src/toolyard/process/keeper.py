@@ -37,13 +37,12 @@ import _socket as socket  # the public module takes longer to import than everyt
 import os
 import resource
 import select
-import struct
 import sys
 import time
 
 from toolyard.process.keeper_groups import remove_group
 from toolyard.process.keeper_spawn import CATCHABLE, fork_limited, reason_of, spawn_unlimited
-from toolyard.process.keeper_wire import pack_message, take_messages
+from toolyard.process.keeper_wire import KeeperChannel
 from toolyard.process.process_tree import (
     LINUX,
     become_subreaper,
@@ -77,7 +76,6 @@ REAP_EVERY = 1.0
 """How long an adopted process that has ended may stay in the table while a call runs."""
 SWEEP_AFTER = 0.1
 MARKS_OF_A_SHELL = 1 << 20
-RECEIVE_SIZE = 8192
 TERMINAL = -1
 """In the place of a descriptor's number: this one is the terminal."""
 
@@ -125,7 +123,7 @@ class Call:
 class Keeper:
     """The loop: requests in, exits out, and whatever is left over killed."""
 
-    def __init__(self, channel: socket.socket, owner_exit: int | None) -> None:
+    def __init__(self, channel: KeeperChannel, owner_exit: int | None) -> None:
         self.channel = channel
         self.owner_exit = owner_exit
         """Becomes readable when the application ends, even if a process that it forked holds the channel open."""
@@ -133,9 +131,6 @@ class Keeper:
         self.roots: dict[int, Call] = {}
         self.exits: dict[int, Call] = {}
         self.environment: dict[bytes, bytes] = {}
-        self.fds: list[int] = []
-        self.inbox = bytearray()
-        self.outbox: list[tuple[bytes, list[int]]] = []
         self.subreaper = become_subreaper()
         self.rttime_hard = can_mark()
         self.rttime_soft = resource.getrlimit(resource.RLIMIT_RTTIME)[0] if LINUX else 0
@@ -156,20 +151,16 @@ class Keeper:
         """Give up what the first message says; tell whether that could be done, without which nothing is started."""
         from toolyard.process.sandbox_kernel import confine
 
-        self.channel.setblocking(True)
-        while not (messages := list(take_messages(self.inbox))):
-            data = self.channel.recv(RECEIVE_SIZE)
-            if not data:
-                return False
-            self.inbox += data
-        self.channel.setblocking(False)
+        messages = self.channel.wait()
+        if not messages:
+            return False
         [(_, self.last_mark, self.own_pids, proxy, options)] = messages
         self.confined = True
         try:
             self.proxy = open_port() if proxy else []
             confine(**options)
         except OSError as error:
-            self.send(("unconfined", str(error)))
+            self.channel.send(("unconfined", str(error)))
             return False
         return True
 
@@ -181,7 +172,7 @@ class Keeper:
         owner_exit = self.owner_exit
         if owner_exit is not None:
             self.poll.register(owner_exit, select.POLLIN)
-        self.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}), self.proxy)
+        self.channel.send(("hello", {"subreaper": self.subreaper, "marks": self.rttime_hard is not None}), self.proxy)
         while not (self.closing and not self.calls):
             ready = {fd for fd, _ in self.poll.poll(self.poll_timeout())}
             # Looked up now: while messages are handled, the descriptor of one that ended may become that of a new one.
@@ -197,13 +188,13 @@ class Keeper:
             if not self.collect(ended):
                 self.reap()
             self.tend()
-            self.flush()
+            self.channel.flush()
         self.kill_children()
 
     def poll_timeout(self) -> int | None:
         if self.more_to_reap:
             return 0
-        if self.outbox or any(call.deadline is not None for call in self.calls.values()):
+        if self.channel.is_stalled or any(call.deadline is not None for call in self.calls.values()):
             return int(TICK * 1000)
         if self.sweep_at is not None:
             return max(0, int((self.sweep_at - time.monotonic()) * 1000) + 1)
@@ -216,27 +207,18 @@ class Keeper:
             self.begin_end(call, grace=STRAGGLER_GRACE)
 
     def receive(self) -> None:
-        """Take in what has come; end-of-file means that the application is gone."""
-        try:
-            data, ancillary, _, _ = self.channel.recvmsg(RECEIVE_SIZE, socket.CMSG_SPACE(64 * 4), CMSG_CLOEXEC)
-        except BlockingIOError:
-            return
-        except OSError:
-            data, ancillary = b"", []
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                self.fds.extend(struct.unpack(f"{len(payload) // 4}i", payload[: len(payload) // 4 * 4]))
-        if not data:
+        """Do what the messages say that have come."""
+        messages = self.channel.receive()
+        if messages is None:
             self.close()
             return
-        self.inbox += data
-        for message in take_messages(self.inbox):
+        for message in messages:
             self.handle(message)
 
     def handle(self, message: tuple[Any, ...]) -> None:
         match message:
             case ("spawn", id, argv, cwd, extra, limits, targets, home):
-                fds = [(self.fds.pop(0), target) for target in targets]
+                fds = [(self.channel.take_fd(), target) for target in targets]
                 try:
                     self.spawn(id, argv, cwd, self.environment | extra, limits, fds, home)
                 finally:
@@ -271,7 +253,7 @@ class Keeper:
         try:
             os.chdir(cwd)
         except (OSError, ValueError) as error:
-            self.send(("failed", id, reason_of(error), "cwd"))
+            self.channel.send(("failed", id, reason_of(error), "cwd"))
             return
         path, folder, groups = home or (None, None, [])
         terminal = next((fd for fd, target in fds if target == TERMINAL), path)
@@ -283,7 +265,7 @@ class Keeper:
             else:
                 pid = spawn_unlimited(argv, env, streams, terminal)
         except (OSError, ValueError, IndexError) as error:
-            self.send(("failed", id, reason_of(error), "exec"))
+            self.channel.send(("failed", id, reason_of(error), "exec"))
             return
         finally:
             os.chdir("/")
@@ -293,7 +275,7 @@ class Keeper:
             self.exits[call.exit_fd] = call
             self.poll.register(call.exit_fd, select.POLLIN)
         if home:
-            self.send(("started", id, pid, marks.start), [os.pidfd_open(pid)] if self.own_pids else [])
+            self.channel.send(("started", id, pid, marks.start), [os.pidfd_open(pid)] if self.own_pids else [])
 
     def next_marks(self, count: int) -> range:
         """Set the mark that the next child inherits, the first of a range that is its own; empty without marks."""
@@ -348,7 +330,7 @@ class Keeper:
     def finish_or_sweep(self, call: Call) -> None:
         """The root has ended: report at once when it left nothing, else end what it left."""
         if call.folder is not None:
-            self.send(("exited", call.id, call.status))
+            self.channel.send(("exited", call.id, call.status))
             return
         if not LINUX:
             signal_one(call.pid, 0, signal.SIGKILL)  # the group is all we know of the tree there
@@ -424,7 +406,7 @@ class Keeper:
             remove_folder(call.folder)
         for group in call.groups:
             remove_group(group)
-        self.send(("gone", call.id, call.pid, call.status or 0, call.cut_short, left))
+        self.channel.send(("gone", call.id, call.pid, call.status or 0, call.cut_short, left))
         # A list of children read while children end can miss one: look again when things are quiet.
         if self.sweep_at is None:
             self.sweep_at = time.monotonic() + SWEEP_AFTER
@@ -482,33 +464,6 @@ class Keeper:
         give_up_at = time.monotonic() + GIVE_UP_AFTER
         while self.children() and time.monotonic() < give_up_at:
             self.kill(self.children, until=give_up_at)
-
-    def send(self, message: tuple[Any, ...], fds: list[int] | None = None) -> None:
-        """Send a message, and descriptors with its first byte, which are closed when they are gone."""
-        self.outbox.append((pack_message(message), fds or []))
-        self.flush()
-
-    def flush(self) -> None:
-        """Write what the application can take now; the rest waits."""
-        while self.outbox:
-            data, fds = self.outbox[0]
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
-            try:
-                sent = self.channel.sendmsg([data], rights)
-            except BlockingIOError:
-                return
-            except OSError:
-                self.outbox.clear()
-                return
-            for fd in fds:
-                os.close(fd)
-            if sent < len(data):
-                self.outbox[0] = (data[sent:], [])
-            else:
-                del self.outbox[0]
-
-
-CMSG_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
 def open_port() -> list[int]:
@@ -575,12 +530,9 @@ def main() -> None:
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass  # an application without standard streams must not leave their numbers to descriptors of ours
     os.close(spare)
-    channel = socket.socket(fileno=channel_fd)
-    channel.setblocking(False)
-    os.set_inheritable(channel_fd, False)
     if owner_exit >= 0:
         os.set_inheritable(owner_exit, False)
-    keeper = Keeper(channel, owner_exit if owner_exit >= 0 else None)
+    keeper = Keeper(KeeperChannel(channel_fd), owner_exit if owner_exit >= 0 else None)
     if "confined" in sys.argv and not keeper.confine():
         return
     keeper.run()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-__all__ = ["Captured", "HeadTail", "Utf8Stream", "limit_text"]
+__all__ = ["NOTHING", "Captured", "HeadTail", "Utf8Stream", "limit_text"]
 
 PIECE_SIZE = 4096
 """Smaller pieces are joined, so that a child that prints byte by byte does not cost an object for each."""
@@ -28,6 +28,9 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     """Everything, or the head, a line that says what is missing, and the tail."""
     total_bytes: int
     truncated: Truncation | None = None
+
+
+NOTHING = Captured(text="", total_bytes=0)
 
 
 class HeadTail:

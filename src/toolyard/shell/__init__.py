@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolyard.errors import ShellError
     from toolyard.shell.jobs import Job
-    from toolyard.shell.session import BashSession, Reply
+    from toolyard.shell.reply import Reply
+    from toolyard.shell.session import BashSession
 
 __all__ = ["BashSession", "Job", "Reply", "ShellError"]
 
 PLACES = {
     "BashSession": "toolyard.shell.session",
     "Job": "toolyard.shell.jobs",
-    "Reply": "toolyard.shell.session",
+    "Reply": "toolyard.shell.reply",
     "ShellError": "toolyard.errors",
 }
 

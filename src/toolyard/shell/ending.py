@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from toolyard.process.process_tree import descendants, marked, signal_all
 
 if TYPE_CHECKING:
-    from toolyard.shell.bash import Bash, Command
+    from toolyard.shell.bash import Bash
+    from toolyard.shell.command import Command
 
 __all__ = ["bring_back", "end_processes"]
 
@@ -26,7 +27,7 @@ async def bring_back(bash: Bash, command: Command) -> bool:
     for number, patience in (*STEPS, *((signal.SIGKILL, TRY_EVERY),) * TRIES):
         bash.interrupt()  # first, so that it gives up the rest of its list when the child is gone
         signal_all(processes_of(bash, command), number)
-        if await is_over(bash, command, patience) or bash.exit_status is not None:
+        if await is_over(bash, command, patience) or bash.process.exit_status is not None:
             break
     await end_processes(bash, command)
     return command.record is not None
@@ -44,8 +45,9 @@ async def end_processes(bash: Bash, command: Command) -> None:
 
 def processes_of(bash: Bash, command: Command) -> dict[int, int]:
     """The processes of a command; where there are no marks, all that the shell started."""
-    found = marked(range(command.mark, command.mark + 1)) if command.mark else descendants([bash.pid])
-    found.pop(bash.pid, None)
+    shell = bash.process.pid
+    found = marked(range(command.mark, command.mark + 1)) if command.mark else descendants([shell])
+    found.pop(shell, None)
     return found
 
 

@@ -16,7 +16,8 @@ from toolyard.shell.ending import end_processes, processes_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolyard.shell.bash import Bash, Command
+    from toolyard.shell.bash import Bash
+    from toolyard.shell.command import Command
 
 __all__ = ["Job", "watch_process"]
 
@@ -27,11 +28,12 @@ WRITE_AGAIN_AFTER = 0.01
 class Job:
     """One command that runs beside the session's foreground."""
 
-    def __init__(self, id: str, command: Command, bash: Bash, *, pid: int = 0) -> None:
-        self.id = id
+    def __init__(self, command: Command, bash: Bash) -> None:
+        self.id = ""
+        """By which the session knows it, once it is in its list."""
         self.command = command.text
         self.bash = bash
-        self.pid = pid
+        self.pid = 0
         """Its process id; zero for what a foreground command left behind."""
         self.exit_code: int | None = None
         """None while it runs, and where bash does not tell."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import struct
+from typing import TYPE_CHECKING
 
 from toolyard.process.process_tree import children_of
 
-__all__ = ["waits_for_terminal"]
+if TYPE_CHECKING:
+    from toolyard.shell.bash import Bash
+    from toolyard.shell.command import Command
+
+__all__ = ["Look", "waits_for_terminal"]
+
+LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""How long to wait between looks at what a command waits for; the last for ever."""
 
 READS, POLLS, SELECTS, EPOLLS = {
     "x86_64": ({0, 19}, {7, 271}, {23, 270}, {232, 281, 441}),
@@ -20,6 +29,35 @@ POLLFD = struct.Struct("ihh")
 POLLIN = 1
 MOST_POLLED = 64
 MOST_PROCESSES = 200
+
+
+class Look:
+    """Looks from time to time whether a command waits for somebody to type."""
+
+    def __init__(self, bash: Bash, command: Command) -> None:
+        self._bash = bash
+        self._command = command
+        self._loop = asyncio.get_running_loop()
+        self._seen = False
+        self._turn = 0
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(LOOKS[0], self._look)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        """Twice in a row is no accident."""
+        waits = self._bash.process.exit_status is None and waits_for_terminal(
+            self._bash.process.pid, self._bash.terminal.name
+        )
+        if waits and self._seen:
+            self._command.tell("waiting")
+            return
+        self._turn = 0 if waits != self._seen else min(self._turn + 1, len(LOOKS) - 1)
+        self._seen = waits
+        self._timer = self._loop.call_later(LOOKS[self._turn], self._look)
 
 
 def waits_for_terminal(shell: int, terminal: str) -> bool:

@@ -11,20 +11,9 @@ import re
 from typing import NamedTuple
 
 __all__ = [
-    *(
-        "Record",
-        "Records",
-        "BUILTIN",
-        "HAS_NO_ERRORS",
-        "hides_much",
-        "is_builtin",
-        "lists_traps",
-        "may_define",
-        "plain_word",
-        "quoted",
-        "record_line",
-    ),
-    *("run_line", "run_lines_to_the_end", "sets_exit_trap"),
+    *("BUILTIN", "HAS_NO_ERRORS", "SOURCING", "Record", "Records", "hides_much", "is_builtin", "lists_traps"),
+    *("may_define", "plain_word", "quoted", "record_line", "run_line", "run_lines_to_the_end", "sets_exit_trap"),
+    "why_not",
 ]
 
 MOST_INLINE = 1000
@@ -121,6 +110,18 @@ def read_record(data: bytes) -> Record | None:
         return Record(int(words[0]), int(words[1]), words[2].decode(), words[3].decode("utf-8", "surrogateescape"))
     except (ValueError, IndexError):
         return None
+
+
+def why_not(command: str) -> str | None:
+    """Why bash could not even be given a command."""
+    if "\x00" in command:
+        return "a command cannot have a NUL character in it"
+    if not command.isascii():
+        try:
+            command.encode("utf-8")
+        except UnicodeEncodeError as error:
+            return f"the command is not text: {error.reason} at {error.start}"
+    return None
 
 
 def quoted(text: str | bytes) -> bytes:

@@ -1,0 +1,29 @@
+"""The bash and the Node of this machine, which run tool files, commands and sessions alike."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Literal
+
+import msgspec
+
+__all__ = ["Interpreter", "find_interpreter"]
+
+
+class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that runs others' text."""
+
+    path: str
+    identity: str
+    """Changes when another program takes its place."""
+
+
+def find_interpreter(name: Literal["bash", "node"]) -> Interpreter | None:
+    """The one on PATH."""
+    path = shutil.which(name)
+    if path is None:
+        return None
+    real = os.path.realpath(path)
+    stat = os.stat(real)
+    return Interpreter(path=os.path.abspath(path), identity=f"{real}:{stat.st_mtime_ns}:{stat.st_size}")
