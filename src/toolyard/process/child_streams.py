@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Printed", "Unheard", "open_streams"]
 
-READ_AFTER = 0.012
+READ_AFTER = 0.01
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
@@ -86,11 +86,13 @@ class Unheard:
     """Pipes that are read at once where somebody listens, else as soon as their children have lived a little.
 
     Most children end within milliseconds and print less than a pipe holds; what those print is read once, at their end,
-    which saves a good part of what a call costs. One timer serves all that begin before it is due.
+    which saves a good part of what a call costs. One timer serves all of them: at each turn those are read that were
+    there at the turn before.
     """
 
     def __init__(self) -> None:
-        self._waiting: set[Printed] = set()
+        self._young: set[Printed] = set()
+        self._old: set[Printed] = set()
         self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
 
     def add(self, *readers: Printed) -> None:
@@ -99,20 +101,21 @@ class Unheard:
             if reader.is_heard:
                 reader.start()
             else:
-                self._waiting.add(reader)
+                self._young.add(reader)
         loop = asyncio.get_running_loop()
-        if self._waiting and (self._timer is None or self._timer[0] is not loop):
-            self._timer = (loop, loop.call_later(READ_AFTER, self._start))
+        if self._young and (self._timer is None or self._timer[0] is not loop):
+            self._timer = (loop, loop.call_later(READ_AFTER, self._turn, loop))
 
     def leave(self, *readers: Printed) -> None:
         """These have ended."""
-        self._waiting.difference_update(readers)
+        self._young.difference_update(readers)
+        self._old.difference_update(readers)
 
-    def _start(self) -> None:
-        self._timer = None
-        for reader in self._waiting:
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        for reader in self._old:
             reader.start()
-        self._waiting.clear()
+        self._old, self._young = self._young, set()
+        self._timer = (loop, loop.call_later(READ_AFTER, self._turn, loop)) if self._old else None
 
 
 def open_stdin(data: bytes) -> int:

@@ -191,6 +191,7 @@ class Sandbox:
         self._placeholders = self._placeholders or Placeholders(self.layout.placeholders)
         put = {path for path, _ in self._placeholders.put}
         self._layout = self.layout.without({path for path, _ in self.layout.placeholders} - put)
+        self._watch.close()
         self._watch = Watch(exactly=self._layout.guards(), roughly=self._layout.secrets)
 
     def _last(self) -> None:
@@ -261,6 +262,7 @@ class Sandbox:
             self._folder.remove()
         if self._placeholders:
             self._placeholders.remove()
+        self._watch.close()
         if self._bounds:
             self._bounds.remove()
         self._folder = self._placeholders = self._bounds = None

@@ -23,6 +23,8 @@ CALLS = """
     fcntl 72 25
     finit_module 313 273
     init_module 175 105
+    inotify_add_watch 254 27
+    inotify_init1 294 26
     ioctl 16 29
     ioperm 173 -
     iopl 172 -
