@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.permissions.carriers import carried_by
 from toolyard.permissions.guards import is_never_covered
-from toolyard.permissions.judge import Judge
+from toolyard.permissions.judge import OBEYS_INPUT, Judge
 from toolyard.permissions.paths import is_inside
 from toolyard.permissions.patterns import quoted_token
 from toolyard.permissions.programs import DESTRUCTIVE, names
@@ -118,7 +118,7 @@ def exact(words: Sequence[Word]) -> str | None:
 
 def derive_offers(verdict: LineVerdict, book: RuleBook, place: Place, tool: str) -> tuple[Offer, ...]:
     """Rules for all parts of a line that are asked about; none when one of them would be asked about even so."""
-    if verdict.reading.doubts:
+    if verdict.reading.doubts or any(part.doubt == OBEYS_INPUT for part in verdict.parts):
         return ()
     offers: dict[str, Offer] = {}
     for part in verdict.reading.parts:
@@ -145,10 +145,6 @@ def offers_for(part: Part, book: RuleBook, place: Place, tool: str) -> list[Offe
         if needed and is_allowed(part, book.extended(needed), place, tool):
             return [Offer(rule=rule_value(rule), text=rule.text, source=part.text) for rule in needed]
     return None
-
-
-def others(rule: Rule, rules: Sequence[Rule]) -> list[Rule]:
-    return [other for other in rules if other is not rule]
 
 
 def file_rules(part: Part, place: Place) -> Iterator[dict[str, str]]:

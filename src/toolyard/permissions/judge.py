@@ -14,7 +14,7 @@ from toolyard.permissions.guards_builtins import check_condition, is_safe_variab
 from toolyard.permissions.guards_git import git_subcommand
 from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
 from toolyard.permissions.places import Place
-from toolyard.permissions.programs import is_shell
+from toolyard.permissions.programs import is_shell, obeys_its_input
 from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
 from toolyard.permissions.variables import is_harmless_assignment
 from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from toolyard.shell.reading import Doubt, Part, Reading
     from toolyard.shell.words import Word
 
-__all__ = ["Judge", "judge_line"]
+__all__ = ["OBEYS_INPUT", "Judge", "judge_line"]
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 DEEPEST = 4
@@ -39,6 +39,8 @@ DUPLICATE = re.compile(r"\d-?|-")
 """Descriptors of a line have one digit; those with more are bash's own, and a session's."""
 PUTS_FILES = frozenset({"cp", "mv", "ln", "install", "touch", "mkdir"})
 """Programs whose arguments are files that come to be; a rule for them is not meant for what later commands run."""
+OBEYS_INPUT = "input"
+"""The code of a doubt that no rule takes away."""
 TRUSTED = "everything is trusted that no rule is against"
 
 
@@ -57,10 +59,13 @@ class Judge(msgspec.Struct):
     tool: str
     place: Place
     depth: int = 0
+    alone: bool = True
+    """Whether the line is one command, with nothing before it that it could read."""
     rules: list[Rule] = msgspec.field(default_factory=list)
 
     def line(self, reading: Reading) -> LineVerdict:
         """All parts, and the strictest of their decisions."""
+        self.alone = len(reading.parts) == 1
         parts = [judged for part in reading.parts for judged in self.part(part)]
         parts += [self._doubt(doubt, reading.text) for doubt in reading.doubts]
         if not reading.parts and (name := privileged_word(reading.text)):
@@ -83,7 +88,8 @@ class Judge(msgspec.Struct):
                 reads = part.name == "read"
                 yield from (self._assignment(each, before_read=reads) for each in part.assignments)
                 if part.words:
-                    yield self._denied_input(part) or self.command(part.words, part.wrapped, part.text)
+                    judged = self._denied_input(part) or self._fed(part)
+                    yield judged or self.command(part.words, part.wrapped, part.text)
                 yield from map(self._redirection, part.redirections)
             case Redirection():
                 yield self._redirection(part)
@@ -108,6 +114,15 @@ class Judge(msgspec.Struct):
             if denied := self._denied_in(here or "", part.text):
                 return denied
         return None
+
+    def _fed(self, part: SimpleCommand) -> Judged | None:
+        """A command that runs what it reads, and is given something: no rule about its words is about that."""
+        reads = not self.alone or any(each.operator.startswith("<") for each in part.redirections)
+        if not reads or self._trusts or not obeys_its_input([word.value for word in part.words]):
+            return None
+        if refused := self._refused([*part.wrapped, part.words], part.text):
+            return refused
+        return self._ask(part.text, "it runs what it reads from its standard input", OBEYS_INPUT)
 
     def _denied_in(self, line: str, text: str) -> Judged | None:
         """The first command that is denied in a line that another reads."""

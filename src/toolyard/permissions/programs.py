@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "CHANGES_THE_SHELL",
@@ -14,6 +18,7 @@ __all__ = [
     "is_interpreter",
     "is_shell",
     "names",
+    "obeys_its_input",
 ]
 
 
@@ -57,6 +62,21 @@ INTERPRETERS = SHELLS | names("""
     ts-node tsx utop v vi view vigr vim vimdiff vipw wish zig zx
 """)
 """Read code of any kind, from an argument, a file or their input."""
+OBEYS_ITS_INPUT = names("""
+    at batch dc ed ex ftp gnuplot lftp mariadb mongo mongosh mysql nc ncat netcat psql redis-cli smbclient socat sqlite3
+    ssh telnet
+""")
+"""Programs whose input is commands, whatever their arguments are."""
+LANGUAGES = SHELLS | names("""
+    bb bpython bun clisp clj clojure coffee crystal csi deno duk ecl elixir erl escript expect fennel gforth ghci groovy
+    guile hy iex ipython irb janet jruby js jshell julia lua luajit m4 mujs node nodejs ocaml octave osascript perl
+    perl6 php picolisp powershell pry ptpython pwsh pypy python qjs quickjs r racket raku rscript ruby sbcl scala scheme
+    swift tclsh ts-node tsx utop wish zx
+""")
+"""Interpreters whose input is a program when no other is given."""
+GIVES_PROGRAM = re.compile(r"-[a-zA-Z]*[cemprE]$|--(?:eval|execute|expression|command|print|run|test)\b")
+GIVES_PROGRAM_TO_A_SHELL = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*$")
+"""An option behind which the program stands."""
 VERSIONED = re.compile(r"(?P<name>[a-z][a-z_-]*?)(?:-?\d[\d.]*[a-z]?)?(?:\.exe)?")
 CHANGES_THE_SHELL = names("""
     alias bind compgen complete compopt declare enable export fc getopts hash history let local mapfile readarray
@@ -98,6 +118,21 @@ def is_shell(name: str) -> bool:
 def is_interpreter(name: str) -> bool:
     """Whether a program reads code."""
     return name in INTERPRETERS or base_name(name) in INTERPRETERS
+
+
+def obeys_its_input(words: Sequence[str | None]) -> bool:
+    """Whether a command would run what it reads from its standard input; a word that is not certain may be anything."""
+    first, *rest = words
+    written = (first or "").rpartition("/")[2]
+    name = base_name(written)
+    if any(word in ("--version", "-V", "-v", "--help", "-h") for word in rest):
+        return False
+    if written in OBEYS_ITS_INPUT or name in OBEYS_ITS_INPUT:
+        return True
+    if name not in LANGUAGES or any(word is not None and not word.startswith("-") for word in rest):
+        return False
+    gives_program = GIVES_PROGRAM_TO_A_SHELL if name in SHELLS else GIVES_PROGRAM
+    return not any(gives_program.match(word or "") for word in rest)
 
 
 def base_name(name: str) -> str:
