@@ -63,6 +63,11 @@ STEPS = (
         shows="did you mean 'end_line'?",
     ),
     Step(
+        about="Rules read a command line as bash does, and say for each part who decides.",
+        words=["permissions", "check", "cat notes.txt | sh"],
+        shows="it runs what it reads from its standard input",
+    ),
+    Step(
         about="A tool that fails says what to do differently. The exit status is 1.",
         words=["call", "read_line_range", '{"path": "recipe.txt", "start_line": 1, "end_line": 9}'],
         exit_code=1,
