@@ -95,8 +95,7 @@ class Draft(msgspec.Struct):
     def add(self, access: Access, paths: Iterable[str]) -> None:
         """A rule for each path that exists."""
         for path in paths:
-            real = os.path.realpath(path)
-            if os.path.lexists(real):
+            if os.path.lexists(path) and os.path.lexists(real := os.path.realpath(path)):
                 self.rules[real] = access
 
     def can_write(self, path: str) -> bool:
