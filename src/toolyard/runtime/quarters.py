@@ -10,7 +10,7 @@ from toolyard.config.problems import ConfigProblem
 from toolyard.plugins.workshops import Crews
 from toolyard.process.child import Children
 from toolyard.runtime.audit import AuditUnavailable
-from toolyard.runtime.sandboxing import Surroundings, builders_for, sandbox_problems, tools_sandbox
+from toolyard.runtime.sandboxing import Surroundings, builders_beside, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,13 +36,12 @@ class Quarters:
 
     def crews(self, configuration: Configuration, before: Crews | None) -> Crews:
         """Who runs processes now: those from before a reload, unless they are to be kept in otherwise."""
-        around = self._around(configuration)
-        sandbox = tools_sandbox(around)
+        sandbox = tools_sandbox(self._around(configuration))
         if sandbox:
             sandbox.on_decision = self._record_connection
         return Crews(
             tools=self._crew(sandbox, before.tools if before else None),
-            builders=builders_for(around),
+            builders=builders_beside(sandbox, allow_remote=configuration.policy.allow_remote),
             fetchers=self._crew(None, before.fetchers if before else None),
         )
 

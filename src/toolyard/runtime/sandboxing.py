@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
     from toolyard.process.sandbox_backends import Backend
 
-__all__ = ["Surroundings", "builders_for", "sandbox_problems", "tools_sandbox"]
+__all__ = ["Surroundings", "builders_beside", "sandbox_problems", "tools_sandbox"]
 
 PACKAGE = Path(__file__).parent.parent
 REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
@@ -50,9 +50,9 @@ class Surroundings(msgspec.Struct, frozen=True):
     @property
     def entries(self) -> list[Json]:
         """The plugins of all agents."""
-        layers = [layer for agent in self.configuration.agents() for layer in self.configuration.layers(agent)]
-        listed = [value for layer in layers if isinstance(value := layer.value.get("plugins"), list)]
-        return [entry for value in listed for entry in value]
+        layers = [layer.value for agent in self.configuration.agents() for layer in self.configuration.layers(agent)]
+        lists = {id(value): value for layer in layers if isinstance(value := layer.get("plugins"), list)}
+        return [entry for value in lists.values() for entry in value]
 
     def workspace(self) -> list[str]:
         """The folders that tools work in."""
@@ -99,19 +99,12 @@ def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
     return HIDING if settings.hide_processes else BACKENDS
 
 
-def builders_for(around: Surroundings) -> Builders:
+def builders_beside(tools: Sandbox | None, *, allow_remote: bool) -> Builders:
     """Who installs and builds plugins: what that runs reaches other machines only if that is allowed."""
-    settings = around.configuration.sandbox
-    if settings.mode == "off" and not damage(around.configuration):
+    if tools is None:
         return Builders()
-    policy = SandboxPolicy(
-        damaged=damage(around.configuration),
-        mode="require" if settings.mode == "require" else "auto",
-        properties=tuple(settings.properties),
-        network=around.configuration.policy.allow_remote,
-        backends=backends(settings),
-    )
-    places = replace(places_for(around), workspace=(), protected=(), also_writable=())
+    policy = replace(tools.policy, network=allow_remote, hosts=(), unix_sockets=False)
+    places = replace(tools.places, workspace=(), protected=(), also_writable=())
     return Builders(sandbox=(policy, places))
 
 
