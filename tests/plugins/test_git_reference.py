@@ -9,15 +9,15 @@ from toolyard.plugins.refusal import Refusal
 
 
 def read(url: str, ref: str | None = None) -> GitReference | Refusal:
-    return read_git_reference(url, ref, "/work")
+    return read_git_reference(url, ref, "/base")
 
 
 @pytest.mark.parametrize(
     ("url", "given", "protocol", "host"),
     [
         ("/srv/x.git", "/srv/x.git", "file", None),
-        ("repos/x", "/work/repos/x", "file", None),
-        ("./a:b", "/work/a:b", "file", None),
+        ("repos/x", "/base/repos/x", "file", None),
+        ("./a:b", "/base/a:b", "file", None),
         ("../-x", "/-x", "file", None),
         ("file:///srv/x.git", "/srv/x.git", "file", None),
         ("file://localhost/srv/a%20b", "/srv/a b", "file", None),
