@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 
 from benchmarks.measure import Row, interleave, milliseconds
 from toolyard.config.configuration import builtin_names, read_configuration
-from toolyard.config.effective import added_up
+from toolyard.config.explain import added_up
 from toolyard.config.placeholders import Names
-from toolyard.config.problems import ConfigProblem
 from toolyard.config.schema import config_schema
+from toolyard.core.problems import Problem
 from toolyard.plugins.spec import parse_plugin
 
 PLUGINS, MIXINS, AGENTS, PROVIDERS = 1000, 200, 50, 10
@@ -58,7 +58,7 @@ def resolve_all(file: Path, names: Names) -> None:
         assert added_up(configuration, agent, "disabled_plugins")
     for layer, pointer in plugin_lists(configuration.value):
         for index, entry in enumerate(layer):
-            assert not isinstance(parse_plugin(entry, (*pointer, index), configuration.document), ConfigProblem)
+            assert not isinstance(parse_plugin(entry, (*pointer, index), configuration.document), Problem)
 
 
 def plugin_lists(value: dict[str, Any]) -> list[tuple[list[Any], tuple[str, ...]]]:

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from benchmarks.measure import Row, interleave
-from toolyard.permissions.deciding import Circumstances, decide_line
+from toolyard.bash.syntax.tree import parser
+from toolyard.permissions.decide import Circumstances, decide_line
 from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
-from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.rule_index import RuleBook
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 from toolyard.process.shfmt import find_shfmt
-from toolyard.shell.syntax_tree import parser
 
 ROUNDS = 500
 FEWER = 150

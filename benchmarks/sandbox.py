@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from benchmarks.measure import Note, Row, milliseconds
+from toolyard.bash.session.session import BashSession
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment
-from toolyard.process.sandbox import Sandbox, SandboxPolicy
-from toolyard.process.sandbox_backends import BACKENDS, Backend
-from toolyard.process.sandbox_layout import Places
-from toolyard.shell.session import BashSession
+from toolyard.process.sandbox.backends.backends import BACKENDS, Backend
+from toolyard.process.sandbox.layout import Places
+from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
 
 STARTS, FIRST_STARTS, CALLS = 60, 8, 400
 COMMANDS = ("true", "echo hi", "/bin/true", "f() { echo x | cat; }; f")

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from toolyard.process.sandbox_properties import MEANINGS, PROPERTIES  # noqa: E402
+from toolyard.process.sandbox.properties import MEANINGS, PROPERTIES  # noqa: E402
 from users import as_other  # noqa: E402
 
 PAGE = ROOT / "docs" / "security.md"
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def probe(prefix: list[str]) -> dict[str, dict]:
-    argv = [*prefix, sys.executable, "-m", "toolyard.process.sandbox_probe"]
+    argv = [*prefix, sys.executable, "-m", "toolyard.process.sandbox.self_test.probe"]
     ran = subprocess.run(argv, capture_output=True, timeout=PATIENCE, cwd="/", check=True)
     return json.loads(ran.stdout)
 

@@ -75,12 +75,12 @@ class PlainReader(Floor):
 
 
 class Ours:
-    """`toolyard.shell.BashSession` through its own interface."""
+    """`toolyard.bash.BashSession` through its own interface."""
 
     mark = ""
 
     def __init__(self) -> None:
-        from toolyard.shell import BashSession  # the peers' environment has no toolyard
+        from toolyard.bash import BashSession  # the peers' environment has no toolyard
 
         self.shell = BashSession()
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from support import need_backend
 from toolyard.process.child import Children, ChildRequest
-from toolyard.process.sandbox import Sandbox, SandboxPolicy
-from toolyard.process.sandbox_layout import Places
+from toolyard.process.sandbox.layout import Places
+from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
 
 PATIENCE = 60.0
 

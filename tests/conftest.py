@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from console import Console, Session
 from marks import end_marked, marked
-from shell.console import Console, Session
 from support import CommandLine
 
 TEARDOWN_PATIENCE = 100.0

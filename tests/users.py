@@ -70,9 +70,9 @@ def open_up(libc: ctypes.CDLL, needed: list[str]) -> None:
 def contain() -> None:
     """A filter like that of a container."""
     sys.path.insert(0, str(ROOT / "src"))
-    from toolyard.process import sandbox_filter as filters
-    from toolyard.process.sandbox_calls import numbers_on
-    from toolyard.process.sandbox_kernel import PR_SET_NO_NEW_PRIVS, Kernel
+    from toolyard.process.sandbox.backends import seccomp as filters
+    from toolyard.process.sandbox.backends.kernel import PR_SET_NO_NEW_PRIVS, Kernel
+    from toolyard.process.sandbox.backends.system_calls import numbers_on
 
     calls = numbers_on(os.uname().machine)
     program = [

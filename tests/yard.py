@@ -11,8 +11,8 @@ import pytest
 
 from toolyard.app import AgentApplication
 from toolyard.core.events import OutputChunk
-from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
+from toolyard.kinds.bash_script.schema import SchemaCache
+from toolyard.kinds.bash_script.workshop import BashConditions, BashWorkshop
 from toolyard.process.child import Children
 from toolyard.process.interpreter import find_interpreter
 

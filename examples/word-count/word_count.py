@@ -5,7 +5,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
 
-from toolyard.plugins.contract import ToolContext, ToolError, tool
+from toolyard.errors import ToolError
+from toolyard.plugins.author_code.context import ToolContext
+from toolyard.plugins.contract import tool
 
 WORD = re.compile(r"\w+")
 

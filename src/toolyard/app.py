@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolyard.config.configuration import Configuration, builtin_names, read_configuration
 from toolyard.config.placeholders import Names
-from toolyard.config.problems import ConfigProblem, Position, sort_problems
+from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.permissions.grants import GrantStore, default_grants_file
@@ -23,26 +23,25 @@ from toolyard.permissions.section import Sections
 from toolyard.plugins.loader import Loader
 from toolyard.plugins.workshops import Caches, Workshops
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
-from toolyard.runtime.audit import NdjsonAudit
-from toolyard.runtime.invoke import CallSettings, Invoker
+from toolyard.runtime.audit.log import NdjsonAudit
+from toolyard.runtime.invoke import Invoker
 from toolyard.runtime.loaded import AgentTools, Loaded
-from toolyard.runtime.quarters import Quarters
+from toolyard.runtime.passage import CallSettings
+from toolyard.runtime.process_pools import Quarters
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from toolyard.agents.request import Contribution, Features
     from toolyard.core.events import Observer
     from toolyard.core.tool import Json, JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.catalog import Catalog
-    from toolyard.plugins.refetch import RepositoryNow
-    from toolyard.plugins.standing import Standing
-    from toolyard.process.sandbox import Sandbox, SandboxReport
-    from toolyard.runtime.features import Contribution, Features
-
-__all__ = ["AgentApplication"]
+    from toolyard.plugins.plugin_status import Standing
+    from toolyard.process.sandbox.sandbox import Sandbox, SandboxReport
 
 
 class AgentApplication:
@@ -75,7 +74,7 @@ class AgentApplication:
         self._metadata = dict(session_metadata or {})
         self._caches = Caches(Path(os.path.abspath(cache_dir or default_cache_dir())))
         self._numbers = itertools.count(1)
-        self._said: list[ConfigProblem] = []
+        self._said: list[Problem] = []
         self._loaded: Loaded | None = None
         self._apart: Loaded | None = None
         self._reloading = asyncio.Lock()
@@ -100,7 +99,7 @@ class AgentApplication:
         """Every problem known now: type, detail, file, line, column, hint and severity."""
         return [problem.as_mapping() for problem in self.problems()]
 
-    def problems(self) -> list[ConfigProblem]:
+    def problems(self) -> list[Problem]:
         """Every problem known now, sorted."""
         loaded = self._known()
         rules = self._rules
@@ -142,7 +141,7 @@ class AgentApplication:
 
     def plugins(self, agent: str | None = None) -> list[Standing]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
-        from toolyard.plugins.standing import standings
+        from toolyard.plugins.plugin_status import standings
 
         loaded = self._known()
         return list(standings(loaded.agent(agent).catalog, loaded.configuration.document))
@@ -222,7 +221,7 @@ class AgentApplication:
 
     async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
         """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
-        from toolyard.plugins.refetch import fetch_again, repositories_of
+        from toolyard.plugins.acquire.refetch import fetch_again, repositories_of
 
         loaded = await self._current()
         document = loaded.configuration.document
@@ -365,7 +364,7 @@ class AgentApplication:
     def _say_audit(self, message: str) -> None:
         hint = "free space or mend the folder's permissions"
         self._said.append(
-            ConfigProblem(
+            Problem(
                 code="audit_unwritable", message=message, hint=hint, where=Position(file=self._sessions_dir / "audit")
             )
         )
@@ -393,8 +392,8 @@ class AgentApplication:
     def _features(
         self, loaded: Loaded, agent: str, *, tags: Sequence[str] = (), models: Sequence[str] = ()
     ) -> Features:
+        from toolyard.agents.request import Features
         from toolyard.plugins.contract import FeatureContext
-        from toolyard.runtime.features import Features
 
         document = loaded.configuration.document
         context = FeatureContext(

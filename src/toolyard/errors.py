@@ -1,7 +1,7 @@
 """The whole exception tree.
 
 Exceptions are for promises broken between our modules and for callers who misuse the Python API. A user's mistake in a
-configuration is a `ConfigProblem`, a model's mistake or a tool's failure is a `ToolResult`; neither is raised.
+configuration is a `Problem`, a model's mistake or a tool's failure is a `ToolResult`; neither is raised.
 
     ToolyardError
     ├── ApplicationClosed       a call on an application that is not open

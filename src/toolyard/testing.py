@@ -18,17 +18,17 @@ import msgspec
 
 from toolyard.core.events import OutputChunk
 from toolyard.core.tool import ToolCall
-from toolyard.plugins.authored import Author
-from toolyard.plugins.closing import close_plugin
-from toolyard.plugins.python_plugin import adopt
-from toolyard.runtime.invoke import CallSettings, Invoker
+from toolyard.kinds.python_function.plugin import adopt
+from toolyard.plugins.author_code.hooks import Author, close_plugin
+from toolyard.runtime.invoke import Invoker
+from toolyard.runtime.passage import CallSettings
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from toolyard.config.problems import ConfigProblem
     from toolyard.core.events import Event
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolResult, ToolSpec
     from toolyard.plugins.source import Plugin
 
@@ -51,7 +51,7 @@ class PluginBench(msgspec.Struct, kw_only=True):
     """A plugin that can be called."""
 
     plugins: Sequence[Plugin]
-    problems: Sequence[ConfigProblem]
+    problems: Sequence[Problem]
     config: JsonObject
     cwd: Path
     events: list[Event] = msgspec.field(default_factory=list)

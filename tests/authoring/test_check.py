@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from support import CommandLine
-from toolyard.authoring.check import Finding, check_tools
+from toolyard.authoring.check import check_tools
+from toolyard.plugins.checks.findings import Finding
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 
 from support import CommandLine, need
 from toolyard.authoring.check import check_tools
-from toolyard.authoring.findings import Finding
+from toolyard.plugins.checks.findings import Finding
 
 pytestmark = pytest.mark.anyio
 

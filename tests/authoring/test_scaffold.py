@@ -7,8 +7,8 @@ import os
 import pytest
 
 from support import CommandLine, need
-from toolyard.authoring.new_bash import MODES
 from toolyard.authoring.scaffold import KINDS
+from toolyard.kinds.bash_script.scaffold import MODES
 
 
 @pytest.mark.parametrize(

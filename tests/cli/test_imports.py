@@ -59,7 +59,7 @@ def test_writing_a_new_tool_starts_no_machinery(toolyard: CommandLine):
     modules = imported(toolyard, "tool", "new", "my_tool")
     assert {name for name in modules if name.startswith("toolyard.")} == START - {"toolyard"} | {
         "toolyard.authoring",
-        "toolyard.authoring.new_bash",
+        "toolyard.kinds.bash_script.scaffold",
         "toolyard.authoring.scaffold",
         "toolyard.cli.render",
         "toolyard.cli.running",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolyard.config.configuration import resolve
 from toolyard.config.document import Document, parse_document, read_document
 from toolyard.config.placeholders import Names
-from toolyard.config.problems import ConfigProblem, sort_problems
+from toolyard.core.problems import Problem, sort_problems
 
 TEXT = """{
   "plugins": [
@@ -69,7 +69,7 @@ def test_every_value_has_its_place_and_a_missing_one_that_of_what_is_around_it(t
 )
 def test_a_syntax_error_says_where_and_what(tmp_path, text, line, column, words):
     problem = parse_document(tmp_path / "c.json", text)
-    assert isinstance(problem, ConfigProblem)
+    assert isinstance(problem, Problem)
     assert problem.code == "config_syntax"
     assert words in problem.message
     assert problem.where is not None
@@ -94,7 +94,7 @@ def test_what_is_not_text_or_not_there_is_a_problem(tmp_path):
 @given(st.text())
 def test_no_text_whatever_raises(text):
     found = parse_document(__file__, text)  # the path is only carried along
-    assert isinstance(found, Document | ConfigProblem)
+    assert isinstance(found, Document | Problem)
 
 
 JSON = st.recursive(

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from toolyard.core.arguments import ArgumentDecoder, ArgumentFault, BadArguments, schema_fault
+from toolyard.core.arguments.decoder import ArgumentDecoder
+from toolyard.core.arguments.faults import ArgumentFault, BadArguments
+from toolyard.core.arguments.schema import schema_fault
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
@@ -539,7 +541,7 @@ class TestSchemaFault:
 
 
 def test_the_module_does_not_import_the_schema_library():
-    program = "import sys, toolyard.core.arguments; sys.exit('jsonschema' in sys.modules)"
+    program = "import sys, toolyard.core.arguments.decoder; sys.exit('jsonschema' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
 

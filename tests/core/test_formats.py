@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from toolyard.core import formats
 from toolyard.core.formats import Exported, FormatProblem, export, export_one, format_problems
 from toolyard.core.tool import Hints, JsonInput, TextInput, ToolSpec, WireFormat
 
@@ -125,11 +124,6 @@ def schema_of(form: Any) -> Any:
     """The schema of a form of any format."""
     inner = form.get("function", form)
     return next(inner[key] for key in ("parameters", "input_schema", "inputSchema") if key in inner)
-
-
-def test_the_public_names_are_all_there() -> None:
-    assert sorted(formats.__all__) == formats.__all__
-    assert all(hasattr(formats, name) for name in formats.__all__)
 
 
 @pytest.mark.parametrize(

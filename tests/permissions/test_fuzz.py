@@ -10,9 +10,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from toolyard.permissions.deciding import Circumstances, decide_line
+from toolyard.permissions.decide import Circumstances, decide_line
 from toolyard.permissions.policy_tests import PolicyCase, read_cases
-from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.rule_index import RuleBook
 from toolyard.permissions.rules import Origin, parse_rule
 
 PATIENCE = 20

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import need
-from toolyard.permissions.guards_awk import awk_concern
-from toolyard.permissions.guards_sed import sed_concern
 from toolyard.permissions.judge import judge_line
-from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.programs.awk import awk_concern
+from toolyard.permissions.programs.sed import sed_concern
+from toolyard.permissions.rule_index import RuleBook
 from toolyard.permissions.rules import Origin, parse_rule
 
 PATIENCE = 20

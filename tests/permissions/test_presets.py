@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolyard.permissions.deciding import Circumstances, decide_line, make_book
+from toolyard.permissions.decide import Circumstances, decide_line, make_book
 from toolyard.permissions.section import Section
 from toolyard.permissions.tool_rules import ToolUse, judge_tool
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from toolyard.bash.syntax.parse import read_line
 from toolyard.config.document import Document
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
 from toolyard.permissions.patterns import BadPattern, CommandIndex, CommandPattern, parse_pattern, quoted_token
-from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.rule_index import RuleBook
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 from toolyard.permissions.section import read_permissions
 from toolyard.permissions.tool_rules import ToolUse, judge_tool
-from toolyard.shell.syntax import read_line
 
 HERE = Origin(label="test")
 

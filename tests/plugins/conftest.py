@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from toolyard.config.settings import PluginPolicy
-from toolyard.plugins.acquire import Acquirer, Fetched
-from toolyard.plugins.builders import Builders
-from toolyard.plugins.git_reference import read_git_reference, split_reference
-from toolyard.plugins.refusal import Refusal
+from toolyard.core.problems import Problem
+from toolyard.plugins.acquire.acquirer import Acquirer, Fetched
+from toolyard.plugins.acquire.build import Builders
+from toolyard.plugins.acquire.git_reference import read_git_reference, split_reference
 from toolyard.process.child import Children
 
 
@@ -35,8 +35,8 @@ def acquirer(tmp_path: Path, children: Children) -> Callable[..., Acquirer]:
 def fetch(acquirer: Callable[..., Acquirer]) -> Callable[..., Any]:
     """Fetch `URL#REF` under a policy."""
 
-    async def run(text: str, **policy: Any) -> Fetched | Refusal:
+    async def run(text: str, **policy: Any) -> Fetched | Problem:
         reference = read_git_reference(*split_reference(text), "/")
-        return reference if isinstance(reference, Refusal) else await acquirer(**policy).fetch(reference)
+        return reference if isinstance(reference, Problem) else await acquirer(**policy).fetch(reference)
 
     return run

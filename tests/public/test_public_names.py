@@ -34,7 +34,7 @@ def test_importing_the_package_imports_nothing_else_of_it():
     "module",
     [
         *("toolyard", "toolyard.plugins.contract", "toolyard.core.tool", "toolyard.core.events"),
-        *("toolyard.config.problems", "toolyard.permissions.verdict", "toolyard.permissions.approval"),
+        *("toolyard.core.problems", "toolyard.permissions.verdict", "toolyard.permissions.approval"),
     ],
 )
 def test_the_values_that_others_see_tell_how_they_are_made(module):

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from toolyard.config.settings import AuditPolicy
-from toolyard.runtime import audit_chain
-from toolyard.runtime.audit import AuditUnavailable, NdjsonAudit
-from toolyard.runtime.audit_chain import head_path
-from toolyard.runtime.audit_check import check_log
+from toolyard.runtime.audit import chain as audit_chain
+from toolyard.runtime.audit.chain import head_path
+from toolyard.runtime.audit.log import AuditUnavailable, NdjsonAudit
+from toolyard.runtime.audit.verify import check_log
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 CHAIN = ("seq", "prev", "hash")
@@ -248,7 +248,7 @@ def swap(lines):
 
 def forge(lines):
     """A line with a hash that fits itself."""
-    from toolyard.runtime.audit_chain import Head, seal
+    from toolyard.runtime.audit.chain import Head, seal
 
     lines.insert(2, seal("", {"n": 9}, Head("2026-01-02", 0, 2, json.loads(lines[1])["hash"]))[0].decode())
     return lines
@@ -341,7 +341,7 @@ def test_an_empty_log_is_whole(folder):
 WRITER = """
 import sys
 from pathlib import Path
-from toolyard.runtime.audit import NdjsonAudit
+from toolyard.runtime.audit.log import NdjsonAudit
 audit = NdjsonAudit(Path(sys.argv[1]), on_failure=sys.exit)
 for number in range(int(sys.argv[2])):
     audit.write({"n": number, "who": sys.argv[3], "text": "x" * (number % 3000)})

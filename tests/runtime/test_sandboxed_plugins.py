@@ -10,7 +10,7 @@ import pytest
 from node_yard import NodeYard, call
 from repositories import descriptor, packaging, write
 from support import need, need_backend
-from toolyard.process.sandbox_backends import BACKENDS
+from toolyard.process.sandbox.backends.backends import BACKENDS
 from yard import Yard, inhabit
 
 pytestmark = pytest.mark.anyio
@@ -193,7 +193,7 @@ async def test_where_no_sandbox_can_be_had_only_looking_is_allowed_without_askin
     yard, monkeypatch, permissions, mode, runs
 ):
     """An allow rule never means "outside of the sandbox"; to do without one is the owner's to say."""
-    monkeypatch.setattr("toolyard.runtime.sandboxing.BACKENDS", ())
+    monkeypatch.setattr("toolyard.runtime.sandbox_policy.BACKENDS", ())
     assert BACKENDS
     yard.config("shell:command", permissions=permissions, sandbox={"mode": mode})
     async with yard.open(yard.folder / "toolyard.json") as app:

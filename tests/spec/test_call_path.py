@@ -14,7 +14,7 @@ from support import running
 from toolyard.core.events import CallFinished, OutputChunk
 from toolyard.core.tool import ToolCall
 from toolyard.permissions.verdict import Verdict, answer_always
-from toolyard.runtime.audit_check import check_log
+from toolyard.runtime.audit.verify import check_log
 
 pytestmark = pytest.mark.anyio
 

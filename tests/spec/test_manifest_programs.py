@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import is_alive, need
-from toolyard.kinds.manifest_answers import success_text
+from toolyard.kinds.manifest.tool import success_text
 from yard import named
 
 pytestmark = pytest.mark.anyio

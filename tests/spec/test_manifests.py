@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from support import need
 from toolyard.config.document import Document, parse_document
-from toolyard.plugins.manifest import Manifest, read_manifest
-from toolyard.plugins.manifest_rules import WrongPath, located_program, passed_name, quoted, without_repeats
+from toolyard.kinds.manifest.entries import (
+    Manifest,
+    WrongPath,
+    located_program,
+    passed_name,
+    quoted,
+    read_manifest,
+    without_repeats,
+)
 from yard import ANYTHING, named
 
 pytestmark = pytest.mark.anyio

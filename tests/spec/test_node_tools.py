@@ -13,8 +13,8 @@ from repositories import commit, git, repository
 from support import CommandLine, is_alive, need
 from toolyard.config.document import Document
 from toolyard.config.settings import PluginPolicy
-from toolyard.plugins.node_manager import NodePolicy, choose_manager
-from toolyard.plugins.node_package import facts_of
+from toolyard.kinds.node_module.package import facts_of
+from toolyard.kinds.node_module.package_manager import NodePolicy, choose_manager
 from toolyard.plugins.spec import NodeFile, NodeFolder, NodeGit, parse_plugin
 
 pytestmark = pytest.mark.anyio

@@ -9,12 +9,13 @@ import pytest
 from support import is_alive
 from toolyard.core.events import CallStarted
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.kinds.shell.source import ShellSource
 from toolyard.plugins.catalog import Catalog
-from toolyard.plugins.shell_source import ShellSource
 from toolyard.plugins.spec import ShellCommand
 from toolyard.process.child import Children
-from toolyard.runtime.audit import NdjsonAudit
-from toolyard.runtime.invoke import CallSettings, Invoker
+from toolyard.runtime.audit.log import NdjsonAudit
+from toolyard.runtime.invoke import Invoker
+from toolyard.runtime.passage import CallSettings
 from toolyard.runtime.redaction import Redactor
 from yard import bash_shop
 

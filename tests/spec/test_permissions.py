@@ -9,15 +9,14 @@ import sys
 import pytest
 
 from support import PATIENCE
+from toolyard.bash.syntax.parse import read_line
 from toolyard.permissions.approval import ApprovalDesk
-from toolyard.permissions.deciding import Circumstances, decide_line
+from toolyard.permissions.decide import ALLOWLIST, Circumstances, decide_line, preset_rules
 from toolyard.permissions.derive import derive_pattern
 from toolyard.permissions.grants import default_grants_file
-from toolyard.permissions.presets import ALLOWLIST, preset_rules
-from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.rule_index import RuleBook
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 from toolyard.permissions.verdict import Answer
-from toolyard.shell.syntax import read_line
 
 pytestmark = pytest.mark.anyio
 HERE = Origin(label="test")

@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
+from console import SINCE_5_2, Console
 from marks import marked
-from shell.console import SINCE_5_2, Console
 from support import PATIENCE, is_alive, need, running, until
 from toolyard.app import AgentApplication
+from toolyard.bash import BashSession
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.process.limits import Limits
-from toolyard.shell import BashSession
 from yard import Yard
 
 pytestmark = pytest.mark.anyio

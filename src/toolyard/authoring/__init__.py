@@ -1,1 +1,1 @@
-"""For people who write tools: start one, check it, test it, with no configuration and no model."""
+"""For people who write tools: check, test, start and find them, over the Kind protocol."""

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.authoring.differences import differences
 from toolyard.authoring.workbench import Workbench, open_workbench
 from toolyard.config.document import Document, read_document
-from toolyard.config.problems import ConfigProblem
-from toolyard.core.tool import Failure, ToolCall
-from toolyard.runtime.invoke import CallSettings
+from toolyard.core.problems import Problem
+from toolyard.core.tool import Failure, ToolCall, ToolResult
+from toolyard.runtime.passage import CallSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Case", "CaseOutcome", "test_tools"]
 
 OUTPUT_LIMIT = 1 << 20
 
@@ -64,14 +64,14 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-async def test_tools(path: Path) -> tuple[list[CaseOutcome], list[ConfigProblem]]:
+async def test_tools(path: Path) -> tuple[list[CaseOutcome], list[Problem]]:
     """Run every case beside a tool file or in a folder; what is wrong with the files themselves comes apart."""
     outcomes: list[CaseOutcome] = []
     async with open_workbench(path) as bench:
         problems = [*bench.problems, *bench.catalog.problems]
         for file in case_files(path, bench):
             for found in read_cases(file):
-                if isinstance(found, ConfigProblem):
+                if isinstance(found, Problem):
                     problems.append(found)
                 elif concerns(path, found.case, bench):
                     outcomes.append(await run_case(found, bench))
@@ -96,30 +96,30 @@ def concerns(path: Path, case: Case, bench: Workbench) -> bool:
     return path.is_dir() or case.tool is None or case.tool in bench.catalog.names()
 
 
-def read_cases(file: Path) -> Iterator[Placed | ConfigProblem]:
+def read_cases(file: Path) -> Iterator[Placed | Problem]:
     """The cases of a file, each checked on its own."""
     document = read_document(file)
-    if isinstance(document, ConfigProblem):
+    if isinstance(document, Problem):
         yield document
     elif not isinstance(document.value, list):
         message, hint = "a file of cases is a list", 'for example [{"arguments": {}, "output": "done\\n"}]'
-        yield ConfigProblem(code="cases_type", message=message, hint=hint, where=document.position(()))
+        yield Problem(code="cases_type", message=message, hint=hint, where=document.position(()))
     else:
         for index in range(len(document.value)):
             yield read_case(document, index)
 
 
-def read_case(document: Document, index: int) -> Placed | ConfigProblem:
+def read_case(document: Document, index: int) -> Placed | Problem:
     where = document.position((index,))
     try:
         case = msgspec.convert(document.value[index], Case)
     except msgspec.ValidationError as error:
         message, hint = str(error).replace("`", "'"), f"a case may have {', '.join(Case.__struct_fields__)}"
-        return ConfigProblem(code="case_type", message=message, hint=hint, where=where)
+        return Problem(code="case_type", message=message, hint=hint, where=where)
     if outside := [name for name in case.files if not stays_inside(name)]:
         hint = "name files relative to the folder in which the case runs"
         where = document.position((index, "files", outside[0]))
-        return ConfigProblem(code="case_file", message=f"'{outside[0]}' is outside", hint=hint, where=where)
+        return Problem(code="case_file", message=f"'{outside[0]}' is outside", hint=hint, where=where)
     return Placed(case=case, file=document.path, line=where.line or 1)
 
 
@@ -164,3 +164,63 @@ def write_files(case: Case, folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode("utf-8"))
+
+
+LONGEST_QUOTE = 300
+
+
+def differences(case: Case, result: ToolResult, preview: str | ToolResult | None) -> Iterator[str]:
+    """Compare what a case expects, and nothing else; but that a call succeeds is expected unless it says otherwise."""
+    yield from ending_differences(case, result)
+    yield from output_differences(case, result.text)
+    if case.preview is not None and preview is not None:
+        shown = preview.text if isinstance(preview, ToolResult) else preview
+        yield from text_differences("preview", case.preview, shown)
+
+
+def ending_differences(case: Case, result: ToolResult) -> Iterator[str]:
+    expects_failure = case.failure is not None or case.exit not in (None, 0)
+    if case.failure is not None and result.failure != case.failure:
+        yield f"failure: expected {case.failure}, got {result.failure or 'success'}: {quote(result.text)}"
+    elif not expects_failure and not result.ok:
+        yield f"expected success, got {result.failure}: {quote(result.text)}"
+    if case.exit is not None and result.exit_code != case.exit:
+        got = "no exit, since it never ran" if result.exit_code is None else result.exit_code
+        yield f"exit: expected {case.exit}, got {got}"
+
+
+def output_differences(case: Case, text: str) -> Iterator[str]:
+    if case.output is not None:
+        yield from text_differences("output", case.output, text)
+    if case.output_contains is not None and case.output_contains not in text:
+        yield f"output: expected to contain {case.output_contains!r}, got {quote(text)}"
+    if case.output_matches is not None and (reason := mismatch(case.output_matches, text)):
+        yield reason
+
+
+def text_differences(what: str, expected: str, got: str) -> Iterator[str]:
+    """The whole of two short texts, the first line at odds of longer ones."""
+    if expected == got:
+        return
+    lines = list(zip_longest(expected.splitlines(keepends=True), got.splitlines(keepends=True)))
+    if len(lines) <= 1:
+        yield f"{what}: expected {expected!r}, got {quote(got)}"
+        return
+    for number, (wanted, found) in enumerate(lines, start=1):
+        if wanted != found:
+            yield f"{what}: line {number}: expected {quote(wanted)}, got {quote(found)}"
+            return
+
+
+def mismatch(pattern: str, text: str) -> str | None:
+    try:
+        found = re.search(pattern, text)
+    except re.error as error:
+        return f"output_matches: {pattern!r} is not a regular expression: {error}"
+    return None if found else f"output: expected to match {pattern!r}, got {quote(text)}"
+
+
+def quote(text: str | None) -> str:
+    if text is None:
+        return "nothing more"
+    return repr(text) if len(text) <= LONGEST_QUOTE else repr(text[:LONGEST_QUOTE]) + "…"

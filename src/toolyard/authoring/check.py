@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.authoring.findings import Finding, error, from_problem, warning
-from toolyard.authoring.manifest_check import manifest_findings
-from toolyard.authoring.node_check import node_findings
-from toolyard.authoring.python_check import python_findings
 from toolyard.authoring.schema_check import schema_findings
 from toolyard.authoring.trial import trial_findings
 from toolyard.authoring.workbench import open_workbench
-from toolyard.kinds.bash_script import BashScriptTool
-from toolyard.plugins.bash_source import BashToolSource
-from toolyard.plugins.manifest_source import ManifestSource
-from toolyard.plugins.node_source import NodeSource
-from toolyard.plugins.python_source import PythonSource
-from toolyard.plugins.script_text import ScriptText, read_script
+from toolyard.kinds.bash_script.script_text import ScriptText, read_script
+from toolyard.kinds.bash_script.source import BashToolSource
+from toolyard.kinds.bash_script.tool import BashScriptTool
+from toolyard.kinds.manifest.check import manifest_findings
+from toolyard.kinds.manifest.source import ManifestSource
+from toolyard.kinds.node_module.check import node_findings
+from toolyard.kinds.node_module.source import NodeSource
+from toolyard.kinds.python_function.check import python_findings
+from toolyard.kinds.python_function.source import PythonSource
+from toolyard.plugins.checks.findings import Finding, error, from_problem, warning
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import ParentEnvironment
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Finding", "check_tools"]
 
 TRIAL_SECONDS = 10
 CONSEQUENCES = {

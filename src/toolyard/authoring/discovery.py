@@ -10,9 +10,9 @@ import msgspec
 
 from toolyard.config.document import Document, read_document
 from toolyard.config.layers import mapping
-from toolyard.config.problems import ConfigProblem
-from toolyard.kinds.bash_comments import has_comment_tags
-from toolyard.kinds.bash_file import SCHEMA_SUBCOMMAND
+from toolyard.core.problems import Problem
+from toolyard.kinds.bash_script.comments import has_comment_tags
+from toolyard.kinds.bash_script.schema_reading import SCHEMA_SUBCOMMAND
 from toolyard.plugins.descriptors import DESCRIPTOR
 from toolyard.plugins.spec import parse_plugin
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Json, JsonObject
 
-__all__ = ["Found", "find_plugins"]
 
 DEEPEST = 3
 MOST_FOLDERS = 2000
@@ -49,7 +48,7 @@ def find_plugins(folder: Path) -> list[Found]:
         Found(
             what=what,
             entry=entry,
-            is_loadable=not isinstance(parse_plugin(entry, ("plugins",), document), ConfigProblem),
+            is_loadable=not isinstance(parse_plugin(entry, ("plugins",), document), Problem),
             needs_bash=isinstance(entry, str) and entry.startswith("bash:"),
         )
         for what, entry in found
@@ -141,7 +140,7 @@ def json_of(file: Path) -> Json:
     if not file.is_file():
         return None
     document = read_document(file)
-    return None if isinstance(document, ConfigProblem) else document.value
+    return None if isinstance(document, Problem) else document.value
 
 
 def spelled(place: Path) -> str:

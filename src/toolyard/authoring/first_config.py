@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from toolyard.authoring.discovery import Found
     from toolyard.core.tool import Json
 
-__all__ = ["CONFIG", "SCHEMA", "create_config"]
 
 CONFIG = "toolyard.json"
 SCHEMA = "toolyard.schema.json"

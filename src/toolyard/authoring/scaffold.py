@@ -10,14 +10,12 @@ from typing import Protocol, cast
 
 import msgspec
 
-__all__ = ["KINDS", "CannotCreate", "NewFile", "create_tool"]
-
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 KINDS = {
-    "bash": "toolyard.authoring.new_bash",
-    "manifest": "toolyard.authoring.new_manifest",
-    "node": "toolyard.authoring.new_node",
-    "python": "toolyard.authoring.new_python",
+    "bash": "toolyard.kinds.bash_script.scaffold",
+    "manifest": "toolyard.kinds.manifest.scaffold",
+    "node": "toolyard.kinds.node_module.scaffold",
+    "python": "toolyard.kinds.python_function.scaffold",
 }
 """The kinds of tools that can be started, each with the module that knows its files."""
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolyard.authoring.findings import Finding, warning
-from toolyard.authoring.spec_check import properties_of, spec_findings
-from toolyard.plugins.script_text import FUNCTION, PARAMETERS, ScriptText
+from toolyard.kinds.bash_script.schema import FUNCTION
+from toolyard.kinds.bash_script.script_text import PARAMETERS, ScriptText
+from toolyard.plugins.checks.findings import Finding, warning
+from toolyard.plugins.checks.spec import properties_of, spec_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from toolyard.authoring.spec_check import Part
     from toolyard.core.tool import Json
-    from toolyard.kinds.bash_schema import BashSchema
-    from toolyard.kinds.bash_script import BashScriptTool
-
-__all__ = ["schema_findings"]
+    from toolyard.kinds.bash_script.schema import BashSchema
+    from toolyard.kinds.bash_script.tool import BashScriptTool
+    from toolyard.plugins.checks.spec import Part
 
 
 class ScriptPlaces:

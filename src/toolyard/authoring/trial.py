@@ -8,20 +8,20 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.authoring.findings import Finding, warning
-from toolyard.authoring.samples import sample_arguments
-from toolyard.core.arguments import ArgumentDecoder, BadArguments
+from toolyard.core.arguments.decoder import ArgumentDecoder
+from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.tool import CallContext, ToolResult
+from toolyard.plugins.checks.findings import Finding, warning
+from toolyard.plugins.checks.samples import sample_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.core.tool import JsonObject
-    from toolyard.kinds.bash_script import BashScriptTool
-    from toolyard.plugins.script_text import ScriptText
+    from toolyard.kinds.bash_script.script_text import ScriptText
+    from toolyard.kinds.bash_script.tool import BashScriptTool
     from toolyard.process.child import ChildOutcome
 
-__all__ = ["trial_findings"]
 
 OUTPUT_LIMIT = 65_536
 RUN_BRANCH = re.compile(r"^[^#\n]*\brun[\"']?[ \t]*[|)]", re.MULTILINE)

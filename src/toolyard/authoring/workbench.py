@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.authoring.node_bench import node_at, node_source
-from toolyard.authoring.python_bench import python_source_at
 from toolyard.config.document import read_document
-from toolyard.config.problems import ConfigProblem, Position
-from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
-from toolyard.kinds.manifest_command import CommandConditions
-from toolyard.plugins.bash_source import BashToolSource
+from toolyard.core.problems import Position, Problem
+from toolyard.kinds.bash_script.schema import SchemaCache
+from toolyard.kinds.bash_script.source import BashToolSource
+from toolyard.kinds.bash_script.workshop import BashConditions, BashWorkshop
+from toolyard.kinds.manifest.source import ManifestSource
+from toolyard.kinds.manifest.tool import CommandConditions
+from toolyard.kinds.node_module.bench import node_at, node_source
+from toolyard.kinds.python_function.bench import python_source_at
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
-from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.spec import MANIFEST, ManifestFile
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from toolyard.plugins.source import Source
 
-__all__ = ["Workbench", "open_workbench"]
 
 SUFFIXES = (".bash", ".sh")
 
@@ -44,7 +43,7 @@ class Workbench(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[Source]
     catalog: Catalog
     invoker: Invoker
-    problems: Sequence[ConfigProblem]
+    problems: Sequence[Problem]
     """What is wrong with the folder itself; each source has its own."""
 
 
@@ -73,7 +72,7 @@ async def open_workbench(path: Path, *, timeout: float = 60) -> AsyncIterator[Wo
         sources.append(ManifestSource(manifest, CommandConditions(children=children)))
     if node:
         found = node_source(node, children, timeout)
-        if isinstance(found, ConfigProblem):
+        if isinstance(found, Problem):
             problems = [*problems, found]
         else:
             sources.append(found)
@@ -99,9 +98,9 @@ def make_workshop(children: Children, timeout: float) -> BashWorkshop | None:
     return BashWorkshop(bash=bash, children=children, conditions=conditions, cache=SchemaCache(None))
 
 
-def no_bash() -> ConfigProblem:
+def no_bash() -> Problem:
     hint = "install bash 4.4 or newer and put it on PATH"
-    return ConfigProblem(code="bash_missing", message="there is no bash on PATH", hint=hint)
+    return Problem(code="bash_missing", message="there is no bash on PATH", hint=hint)
 
 
 def manifest_at(path: Path) -> ManifestFile | None:
@@ -117,12 +116,12 @@ def has_scripts(path: Path) -> bool:
     if not path.is_dir():
         return False
     descriptor = read_document(path / DESCRIPTOR)
-    if isinstance(descriptor, ConfigProblem):
+    if isinstance(descriptor, Problem):
         return any(file.suffix in SUFFIXES for file in path.iterdir())
     return isinstance(descriptor.value, dict) and "bash_tools" in descriptor.value
 
 
-def tool_files(path: Path) -> tuple[list[Path], list[ConfigProblem]]:
+def tool_files(path: Path) -> tuple[list[Path], list[Problem]]:
     """The tool files meant by a path: a file, a folder with a descriptor, or a folder of `*.bash` files."""
     path = Path(os.path.abspath(path))
     if not path.is_dir():
@@ -141,12 +140,12 @@ def looks_like_script(file: Path) -> bool:
         return re.match(rb"#!.*\b(ba)?sh\b", content.readline(200)) is not None
 
 
-def no_script(file: Path) -> ConfigProblem:
+def no_script(file: Path) -> Problem:
     message = "this is not a bash script"
     hint = "name it *.bash, or begin it with #!/usr/bin/env bash; a manifest *.json, a module *.mjs"
-    return ConfigProblem(code="tool_not_script", message=message, hint=hint, where=Position(file=file))
+    return Problem(code="tool_not_script", message=message, hint=hint, where=Position(file=file))
 
 
-def no_tools(folder: Path) -> ConfigProblem:
+def no_tools(folder: Path) -> Problem:
     hint = f"start one: toolyard tool new {folder / 'my_tool'}"
-    return ConfigProblem(code="tool_missing", message="no tool files here", hint=hint, where=Position(file=folder))
+    return Problem(code="tool_missing", message="no tool files here", hint=hint, where=Position(file=folder))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
-__all__ = ["TerminalApprover"]
 
 STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
 NOBODY = "nobody is at a terminal to ask"

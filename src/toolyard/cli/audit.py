@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.cli.main import Places
-    from toolyard.runtime.audit_check import Checked
-    from toolyard.runtime.audit_read import Filter
+    from toolyard.runtime.audit.read import Filter
+    from toolyard.runtime.audit.verify import Checked
 
-__all__ = ["audit"]
 
 LOOK_EVERY = 0.25
 LAST = 50
@@ -50,7 +49,7 @@ def show(
     as_json: bool,
 ) -> int:
     """Show the calls of the log, oldest first: one row for a call, or with --json every line."""
-    from toolyard.runtime.audit_read import Filter
+    from toolyard.runtime.audit.read import Filter
 
     if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
         raise click.UsageError(f"--day {day}: a day is written as 2026-01-31")
@@ -69,7 +68,7 @@ def verify(places: Places, as_json: bool) -> int:
 
     Exit status: 0 the log is whole, 1 it is not.
     """
-    from toolyard.runtime.audit_check import check_log
+    from toolyard.runtime.audit.verify import check_log
 
     checked = check_log(sessions_dir(places) / "audit")
     if as_json:
@@ -84,7 +83,7 @@ def verify(places: Places, as_json: bool) -> int:
 def show_log(folder: Path, wanted: Filter, last: int, as_json: bool) -> int:
     from collections import deque
 
-    from toolyard.runtime.audit_read import calls_of, records_of
+    from toolyard.runtime.audit.read import calls_of, records_of
 
     records = records_of(folder, wanted)
     show_records(deque(records if as_json else calls_of(records), maxlen=last or None), as_json)
@@ -94,7 +93,7 @@ def show_log(folder: Path, wanted: Filter, last: int, as_json: bool) -> int:
 async def follow_log(folder: Path, wanted: Filter, last: int, as_json: bool) -> int:
     import asyncio
 
-    from toolyard.runtime.audit_read import LogFollower
+    from toolyard.runtime.audit.read import LogFollower
 
     follower = LogFollower(folder, wanted)
     show_records(follower.more()[-last:], as_json)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from toolyard.core.tool import ToolResult
     from toolyard.permissions.verdict import Approver
 
-__all__ = ["call", "preview"]
 
 EXIT_CODES = {"unknown_tool": 2, "invalid_arguments": 2, "denied": 3, "cancelled": 130}
 OF_THE_TOOL = (None, "exit_code", "timeout")
@@ -183,7 +182,7 @@ class Watcher:
             case PreviewReady(preview=text):
                 self._preview = text
                 if text and not self._quiet and is_terminal(sys.stderr):
-                    from toolyard.shell.visible_text import escaped
+                    from toolyard.core.visible_text import escaped
 
                     show_note(escaped(text), "faint")
             case OutputChunk(stream=stream, text=text) if not self._quiet:

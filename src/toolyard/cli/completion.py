@@ -7,8 +7,6 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 from toolyard.cli.render import show_text
 
-__all__ = ["completion"]
-
 INSTALL = {
     "bash": 'eval "$(toolyard completion bash)"     # in ~/.bashrc',
     "zsh": 'eval "$(toolyard completion zsh)"      # in ~/.zshrc, after compinit',

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from toolyard.cli.main import Places
     from toolyard.config.configuration import Configuration
     from toolyard.config.explain import Contribution
-    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.problems import Problem
 
-__all__ = ["config"]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
 
@@ -49,7 +48,7 @@ def show(places: Places, agent: str | None, as_json: bool) -> int:
     Mixins, layers and placeholders are resolved, defaults filled in, secrets hidden. Problems go to standard error,
     unless the answer is for programs.
     """
-    from toolyard.config.effective import whole_config
+    from toolyard.config.explain import whole_config
 
     configuration = read_masked(places)
     show_json(whole_config(configuration, known_agent(configuration.agents(), agent)))
@@ -110,7 +109,7 @@ async def check_once(places: Places, strict: bool, as_json: bool) -> int:
         return exit_code(problems, strict=strict)
 
 
-def show_summary(problems: list[ConfigProblem], file: str) -> None:
+def show_summary(problems: list[Problem], file: str) -> None:
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
     found = ", ".join(count(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number)
@@ -119,13 +118,13 @@ def show_summary(problems: list[ConfigProblem], file: str) -> None:
 
 def read_masked(places: Places) -> Configuration:
     """The configuration without its secrets; nothing that it names is loaded."""
-    from toolyard.runtime.masking import masked
+    from toolyard.runtime.redaction import masked
 
     configuration, names = read_config(places)
     return masked(configuration, names.get)
 
 
-def exit_code(problems: tuple[ConfigProblem, ...] | list[ConfigProblem], *, strict: bool = False) -> int:
+def exit_code(problems: tuple[Problem, ...] | list[Problem], *, strict: bool = False) -> int:
     return 2 if any(strict or problem.severity == "error" for problem in problems) else 0
 
 
@@ -158,7 +157,7 @@ def nearest_key(configuration: Configuration, key: str, agent: str | None) -> st
     """The key beside one that nothing sets which it was probably meant to be."""
     import difflib
 
-    from toolyard.config.effective import whole_config
+    from toolyard.config.explain import whole_config
 
     *owner, name = key.split(".")
     beside: Any = whole_config(configuration, known_agent(configuration.agents(), agent))

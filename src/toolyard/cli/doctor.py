@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from toolyard.cli.doctor_checks import Row
     from toolyard.cli.main import Places
 
-__all__ = ["doctor"]
 
 STYLES = {"ok": "good", "warning": "warning", "failure": "error"}
 

@@ -18,25 +18,17 @@ from toolyard.config.layers import mapping
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
-from toolyard.process.sandbox_properties import MEANINGS
+from toolyard.process.sandbox.properties import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration
-    from toolyard.config.problems import ConfigProblem
-    from toolyard.process.sandbox import SandboxReport
-    from toolyard.process.sandbox_properties import Property
+    from toolyard.core.problems import Problem
+    from toolyard.process.sandbox.properties import Property
+    from toolyard.process.sandbox.sandbox import SandboxReport
 
-__all__ = [
-    "Row",
-    "check_configuration",
-    "check_folders",
-    "check_programs",
-    "check_provider_keys",
-    "check_sandbox",
-]
 
 PATIENCE = 20.0
 VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -181,7 +173,7 @@ def sandbox_hint() -> str:
     return install_hint("bubblewrap") if which("bwrap") is None else "allow user namespaces: docs/security.md"
 
 
-def check_configuration(problems: Sequence[ConfigProblem], configuration: Configuration) -> Iterator[Row]:
+def check_configuration(problems: Sequence[Problem], configuration: Configuration) -> Iterator[Row]:
     """How many problems there are; `config check` tells them."""
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors

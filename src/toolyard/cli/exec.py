@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolyard.core.events import Event
     from toolyard.core.tool import JsonObject, ToolResult
 
-__all__ = ["execute"]
 
 SHELL = "shell"
 TIMED_OUT = 124

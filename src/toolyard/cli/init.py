@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from toolyard.authoring.discovery import Found
     from toolyard.core.tool import Json
 
-__all__ = ["init"]
-
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")

@@ -11,8 +11,6 @@ from toolyard.cli.render import is_terminal, show_note, show_piece, show_text
 if TYPE_CHECKING:
     from toolyard.core.tool import ToolResult
 
-__all__ = ["LiveOutput"]
-
 
 class LiveOutput:
     """Shows pieces on a terminal only; remembers of them no more than whether they were the final text."""

@@ -14,7 +14,6 @@ from toolyard import __version__
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["Places", "main", "run"]
 
 COMMANDS = {
     "init": ("toolyard.cli.init:init", "Write a first configuration for a folder."),

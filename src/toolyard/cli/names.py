@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from toolyard.app import AgentApplication
 
-__all__ = ["agent_option", "tool_argument"]
-
 
 def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """The tools whose names begin so."""

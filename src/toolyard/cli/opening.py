@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolyard.config.placeholders import Names
     from toolyard.permissions.verdict import Approver
 
-__all__ = ["agent_of", "config_path", "known_agent", "open_application", "read_config", "sessions_dir", "settle"]
 
 DEFAULT_CONFIG = Path(__file__).parent.parent / "default_config.json"
 

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from toolyard.cli.main import Places
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import CaseOutcome
-    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rule_index import RuleBook
     from toolyard.permissions.rules import Rule
     from toolyard.permissions.verdict import Verdict
 
-__all__ = ["permissions"]
 
 STYLES = {"allow": "good", "ask": "warning", "deny": "error"}
 json_option = click.option("--json", "as_json", is_flag=True, help="Print records for programs.")
@@ -158,9 +157,9 @@ def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspa
 
 def without_effect(rule: Rule) -> str | None:
     """Why a rule that was typed does not allow what it seems to."""
-    from toolyard.permissions.guards import is_never_covered
-    from toolyard.permissions.programs import PRIVILEGED
-    from toolyard.shell.words import literal_word
+    from toolyard.bash.syntax.words import literal_word
+    from toolyard.permissions.programs.guards import is_never_covered
+    from toolyard.permissions.programs.known import PRIVILEGED
 
     if rule.command is None or not rule.command.words:
         return None
@@ -200,7 +199,7 @@ def workspace_of(places: Places) -> str:
 async def check_once(
     places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool
 ) -> int:
-    from toolyard.permissions.deciding import Circumstances, decide_line
+    from toolyard.permissions.decide import Circumstances, decide_line
 
     book = book_of(places, rules, agent)
     if book is None:
@@ -247,12 +246,12 @@ def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: b
             section.is_configured = True
         return policy.book(agent, os.getcwd())
     from toolyard.config.document import read_document
-    from toolyard.config.problems import ConfigProblem
-    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.core.problems import Problem
+    from toolyard.permissions.rule_index import RuleBook
     from toolyard.permissions.section import LISTS, read_rules
 
     document = read_document(rules)
-    if isinstance(document, ConfigProblem):
+    if isinstance(document, Problem):
         show_problems([document])
         return None
     value = document.value if isinstance(document.value, dict) else {}

@@ -13,9 +13,8 @@ from toolyard.errors import UnknownPlugin
 
 if TYPE_CHECKING:
     from toolyard.cli.main import Places
-    from toolyard.plugins.refetch import RepositoryNow
+    from toolyard.plugins.acquire.refetch import RepositoryNow
 
-__all__ = ["plugins"]
 
 SHORT = 10
 """How much of a commit is shown."""

@@ -14,24 +14,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.problems import Problem
 
-__all__ = [
-    "Interrupted",
-    "ReaderLeft",
-    "ask",
-    "count",
-    "is_terminal",
-    "relative",
-    "reserve_stdout",
-    "show_bug",
-    "show_json",
-    "show_note",
-    "show_piece",
-    "show_problems",
-    "show_rows",
-    "show_text",
-]
 
 STYLES = {"error": "31", "warning": "33", "good": "32", "faint": "2", "strong": "1"}
 
@@ -89,7 +73,7 @@ def show_note(text: str, style: str = "") -> None:
     write(sys.stderr, paint(text, style, sys.stderr) + "\n")
 
 
-def show_problems(problems: Iterable[ConfigProblem], *, on_stdout: bool = False) -> None:
+def show_problems(problems: Iterable[Problem], *, on_stdout: bool = False) -> None:
     """Problems, one after the other, with their hints; on standard output where they are the answer."""
     stream = sys.stdout if on_stdout else sys.stderr
     for problem in problems:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Coroutine, Iterable
 
-__all__ = ["on_signals", "run_to_end"]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

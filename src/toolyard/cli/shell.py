@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from toolyard.cli.shell_grammar import Grammar
     from toolyard.cli.shell_keyboard import Keyboard
 
-__all__ = ["shell"]
 
 GREETING = "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves."
 WITHOUT_EDITING = "Without history and completion; they come with: pip install 'toolyard[shell]'"

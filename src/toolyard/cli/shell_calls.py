@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from toolyard.cli.shell_keyboard import Keyboard
     from toolyard.core.tool import JsonObject, ToolResult
 
-__all__ = ["Place", "SessionCalls"]
 
 NO_LIMIT = 1e9
 """Seconds: a person ends a command that takes too long."""

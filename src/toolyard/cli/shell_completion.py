@@ -11,7 +11,6 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Completion", "Vocabulary", "complete"]
 
 VARIABLE = re.compile(r"(?<!\\)\$(\{?)((?:[A-Za-z_]\w*)?)$")
 ASSIGNED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w*)\+?=|\bread\s+(?:-r\s+)?([A-Za-z_]\w*)|\bfor\s+([A-Za-z_]\w*)\b")

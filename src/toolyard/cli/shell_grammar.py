@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from toolyard.process.child import ChildOutcome
 
-__all__ = ["Grammar"]
 
 PATIENCE = 10.0
 UNFINISHED = re.compile(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from toolyard.cli.shell_calls import Place
 
-__all__ = ["GOES_ON", "Keyboard", "PlainKeyboard", "asks_for_secret", "echo", "prompt_of"]
 
 GOES_ON = "> "
 SECRET = re.compile(r"password|passphrase|passcode", re.IGNORECASE)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 
-__all__ = ["Lines"]
-
 STDIN = 0
 READ_SIZE = 1 << 16
 

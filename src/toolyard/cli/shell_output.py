@@ -9,8 +9,8 @@ import click
 
 from toolyard.cli.render import is_terminal, show_piece
 from toolyard.core.events import OutputChunk
-from toolyard.kinds.shell_session import NO_OUTPUT
-from toolyard.shell.screen_text import as_seen
+from toolyard.core.screen_text import as_seen
+from toolyard.kinds.shell.session_tools import NO_OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolyard.core.events import Event
     from toolyard.core.tool import ToolResult
 
-__all__ = ["ShownOutput", "note_of"]
 
 LONGEST_LINE = 1 << 16
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from toolyard.cli.shell_calls import Place
     from toolyard.cli.shell_completion import Vocabulary
 
-__all__ = ["EditingKeyboard"]
 
 WIDEST_QUESTION = 1000
 

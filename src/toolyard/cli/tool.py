@@ -13,9 +13,7 @@ from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.authoring.cases import CaseOutcome
-    from toolyard.authoring.check import Finding
-
-__all__ = ["tool"]
+    from toolyard.plugins.checks.findings import Finding
 
 
 class InOrder(click.Group):

@@ -6,8 +6,6 @@ import logging
 
 from toolyard.cli.render import show_note
 
-__all__ = ["show_tool_log"]
-
 
 class OnStandardError(logging.Handler):
     """Shows the lines themselves, with nothing around them."""

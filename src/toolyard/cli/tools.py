@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolyard.cli.main import Places
     from toolyard.core.tool import WireFormat
 
-__all__ = ["tools"]
 
 NOT_ABOUT_LOADING = (
     *("audit_", "config_", "env_", "file_", "grants_", "mixin_", "permissions_", "provider_"),

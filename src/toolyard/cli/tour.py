@@ -24,7 +24,6 @@ from toolyard.cli.render import ReaderLeft, is_terminal, show_note, show_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["main"]
 
 SAMPLE = "notes.txt"
 SAMPLE_TEXT = "bread\nmilk\neggs\nrye flour\n"

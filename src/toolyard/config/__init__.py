@@ -1,1 +1,1 @@
-"""From the text of a configuration to settings; problems are collected, never raised."""
+"""The text of a configuration becomes settings; problems are collected, never raised."""

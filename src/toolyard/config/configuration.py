@@ -13,7 +13,6 @@ from toolyard.config.known_keys import UnknownKey, unknown_keys
 from toolyard.config.layers import Layer, effective_config, layers_of, mapping, provider_of
 from toolyard.config.mixins import expand_mixins
 from toolyard.config.placeholders import Names, expand_placeholders
-from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import (
     MISFITS,
     SECTIONS,
@@ -25,13 +24,13 @@ from toolyard.config.settings import (
     ResourceLimits,
     SandboxSettings,
 )
+from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from toolyard.core.tool import Json, JsonObject
 
-__all__ = ["Configuration", "builtin_names", "read_configuration", "resolve"]
 
 Section = TypeVar("Section", bound=msgspec.Struct)
 
@@ -50,7 +49,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     limits: ResourceLimits = msgspec.field(default_factory=ResourceLimits)
     audit: AuditPolicy = msgspec.field(default_factory=AuditPolicy)
     sandbox: SandboxSettings = msgspec.field(default_factory=SandboxSettings)
-    problems: tuple[ConfigProblem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     """Keys that nobody knows, unless a tool that is loaded later asks for them."""
     readable: bool = True
@@ -96,7 +95,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 def read_configuration(path: Path, names: Names) -> Configuration:
     """Read a file; it never raises for what is in it."""
     document = read_document(path)
-    if isinstance(document, ConfigProblem):
+    if isinstance(document, Problem):
         return Configuration(document=Document(path, "{}", {}), value={}, problems=(document,), readable=False)
     return resolve(document, names)
 
@@ -107,9 +106,7 @@ def resolve(document: Document, names: Names) -> Configuration:
         value: dict[str, Json] = {"plugins": [{"manifest": {"path": str(document.path)}}]}
         return Configuration(document=document, value=value)
     if not isinstance(document.value, dict):
-        wrong = ConfigProblem(
-            code="config_type", message="a configuration is a JSON object", where=document.position(())
-        )
+        wrong = Problem(code="config_type", message="a configuration is a JSON object", where=document.position(()))
         return Configuration(document=document, value={}, problems=(wrong,), readable=False)
     merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
     value, problems = expand_placeholders(merged, names)
@@ -135,7 +132,7 @@ def resolve(document: Document, names: Names) -> Configuration:
     )
 
 
-def read_settings(document: Document, value: JsonObject) -> tuple[FileSettings, list[ConfigProblem]]:
+def read_settings(document: Document, value: JsonObject) -> tuple[FileSettings, list[Problem]]:
     """The typed settings. Providers, agents and mixins are looked at as they are written, each where it stands."""
     written = {key: document.value[key] for key in ("mixins", "providers", "agents") if key in document.value}
     whole = {**value, **written}
@@ -169,10 +166,10 @@ def fitting_fields(kind: type[Section], value: JsonObject) -> Iterator[tuple[str
                     continue
 
 
-def repeated_keys(document: Document) -> Iterator[ConfigProblem]:
+def repeated_keys(document: Document) -> Iterator[Problem]:
     """Keys that stand twice in one object: JSON takes the last without a word."""
     for key, lost, kept in document.repeated_keys():
-        yield ConfigProblem(
+        yield Problem(
             code="config_repeated_key",
             message=f"'{key}' stands in this object again, at line {kept.line}; what is written here does not count",
             hint="keep one of them",
@@ -181,7 +178,7 @@ def repeated_keys(document: Document) -> Iterator[ConfigProblem]:
         )
 
 
-def unknown_providers(value: JsonObject, document: Document) -> Iterator[ConfigProblem]:
+def unknown_providers(value: JsonObject, document: Document) -> Iterator[Problem]:
     """Agents that name a provider which is not among those there are; without any, the name is a plugin's."""
     providers = mapping(value.get("providers"))
     for agent, own in mapping(value.get("agents")).items() if providers else ():
@@ -190,7 +187,7 @@ def unknown_providers(value: JsonObject, document: Document) -> Iterator[ConfigP
             import difflib
 
             close = difflib.get_close_matches(name, providers, n=1)
-            yield ConfigProblem(
+            yield Problem(
                 code="provider_unknown",
                 message=f"agent '{agent}' names the provider '{name}', which is not among the 'providers'",
                 hint=f"did you mean '{close[0]}'?" if close else f"known: {', '.join(providers)}",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import msgspec
 
-from toolyard.config.problems import ConfigProblem, Position
+from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolyard.config.origins import Origins
     from toolyard.core.tool import Json
 
-__all__ = ["Document", "Place", "Pointer", "read_document"]
 
 Pointer: TypeAlias = "tuple[str | int, ...]"
 """The way from the root to a value: keys and indices."""
@@ -110,19 +109,19 @@ class Place(msgspec.Struct, frozen=True):
         return self.document.position(self.pointer)
 
 
-def read_document(path: Path) -> Document | ConfigProblem:
+def read_document(path: Path) -> Document | Problem:
     """Read a JSON file, strictly; anything wrong with it is one problem that says where and what."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return ConfigProblem(
+        return Problem(
             code="config_not_text",
             message=f"not UTF-8 text (byte {error.start})",
             hint="save the file as UTF-8",
             where=Position(file=path),
         )
     except OSError as error:
-        return ConfigProblem(
+        return Problem(
             code="config_unreadable",
             message=f"cannot be read: {error.strerror}",
             hint="check the path and its permissions",
@@ -131,7 +130,7 @@ def read_document(path: Path) -> Document | ConfigProblem:
     return parse_document(path, text)
 
 
-def parse_document(path: Path, text: str) -> Document | ConfigProblem:
+def parse_document(path: Path, text: str) -> Document | Problem:
     """Parse the text of a JSON file."""
     repeats = False
 
@@ -174,7 +173,7 @@ def is_nested_too_deeply(text: str, value: Json) -> bool:
     return True
 
 
-def nested_problem(path: Path, text: str) -> ConfigProblem:
+def nested_problem(path: Path, text: str) -> Problem:
     """The bracket that is one too many."""
     from toolyard.config.json_syntax import BRACKETS
 
@@ -186,9 +185,9 @@ def nested_problem(path: Path, text: str) -> ConfigProblem:
     return problem_at(path, text, 0, f"nested more than {DEEPEST} levels deep")
 
 
-def problem_at(path: Path, text: str, offset: int, message: str) -> ConfigProblem:
+def problem_at(path: Path, text: str, offset: int, message: str) -> Problem:
     line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-    return ConfigProblem(code="config_syntax", message=message, where=Position(file=path, line=line, column=column))
+    return Problem(code="config_syntax", message=message, where=Position(file=path, line=line, column=column))
 
 
 def child_at(node: Node, step: str | int) -> Node | None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.config.problems import ConfigProblem, Position
+from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
     import json
     from pathlib import Path
 
-__all__ = ["BRACKETS", "syntax_problem"]
 
 BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])')
 LITERALS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 WORD = re.compile(r"[A-Za-z]+")
 
 
-def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> ConfigProblem:
+def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> Problem:
     """A syntax error in words of our own: the parser's tell what surprised it."""
     before, after = text[: error.pos].rstrip(), text[error.pos :]
     if error.msg.startswith("Illegal trailing comma"):  # since Python 3.13 the parser stops at the comma itself
@@ -29,7 +28,7 @@ def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> Config
         message, hint = f"trailing comma before '{after[0]}'", "remove the comma"
     else:
         message, hint = usual_cause(error, after) or expectation(text, error, after)
-    return ConfigProblem(code="config_syntax", message=message, hint=hint, where=where)
+    return Problem(code="config_syntax", message=message, hint=hint, where=where)
 
 
 def usual_cause(error: json.JSONDecodeError, after: str) -> tuple[str, str] | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.config.layers import mapping
-from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import SECTIONS, FileSettings, NodeSettings
+from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import JsonObject
 
-__all__ = ["UnknownKey", "unknown_keys"]
 
 TOP = frozenset(FileSettings.__struct_encode_fields__)
 NODE = frozenset(NodeSettings.__struct_encode_fields__)
@@ -30,7 +29,7 @@ class UnknownKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key that does nothing, as far as the configuration itself can tell."""
 
     key: str
-    problem: ConfigProblem
+    problem: Problem
 
 
 def unknown_keys(document: Document) -> Iterator[UnknownKey]:
@@ -72,7 +71,7 @@ def in_section(
 
 def unknown(key: str, message: str, hint: str, pointer: Pointer, document: Document) -> UnknownKey:
     where = document.position((*pointer, key) if key else pointer, of_key=True)
-    problem = ConfigProblem(code="config_unknown_key", message=message, hint=hint, where=where, severity="warning")
+    problem = Problem(code="config_unknown_key", message=message, hint=hint, where=where, severity="warning")
     return UnknownKey(key=key, problem=problem)
 
 

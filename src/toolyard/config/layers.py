@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from toolyard.config.document import Pointer
     from toolyard.core.tool import Json, JsonObject
 
-__all__ = ["STRUCTURE", "Layer", "effective_config", "layers_of", "mapping", "merge_deep", "provider_of"]
 
 STRUCTURE = frozenset(
     {

@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.config.layers import mapping, merge_deep
-from toolyard.config.mixin_circles import in_order, references_in_circles
 from toolyard.config.origins import Merged, Origins, dotted
-from toolyard.config.problems import ConfigProblem
+from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolyard.config.document import Document, Pointer
     from toolyard.config.settings import MixinPolicy
     from toolyard.core.tool import Json, JsonObject
 
-__all__ = ["expand_mixins"]
 
 REFS, MERGE = "mixin_refs", "mixin_merge"
 
 
-def expand_mixins(document: Document, policy: MixinPolicy) -> tuple[Document, list[ConfigProblem]]:
+def expand_mixins(document: Document, policy: MixinPolicy) -> tuple[Document, list[Problem]]:
     """The document with every provider and agent merged from what it refers to, and without the mixins themselves."""
     config = document.value
     if not any(REFS in node or MERGE in node for _, node in nodes_of(config)):
@@ -47,7 +45,7 @@ class Expansion:
     """Expands one document: each mixin in use once, after those it refers to."""
 
     def __init__(self, document: Document, policy: MixinPolicy) -> None:
-        self.problems: list[ConfigProblem] = []
+        self.problems: list[Problem] = []
         self._document = document
         self._policy = policy
         self._mixins = {
@@ -164,7 +162,7 @@ class Expansion:
 
     def _say(self, code: str, message: str, hint: str, pointer: Pointer) -> None:
         where = self._document.position(pointer)
-        self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=where))
+        self.problems.append(Problem(code=code, message=message, hint=hint, where=where))
 
 
 def must_be_a_merge(pointer: Pointer, mode: Json) -> str:
@@ -174,3 +172,59 @@ def must_be_a_merge(pointer: Pointer, mode: Json) -> str:
 def way(chain: Sequence[str]) -> str:
     """A chain of names, as a person reads it; of a long one both ends."""
     return " → ".join(chain if len(chain) <= 24 else (*chain[:18], "…", *chain[-3:]))
+
+
+def in_order(refs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Each name after those it refers to; a name that leads into a circle has no such place and is left out."""
+    waits_for = {name: len(set(found)) for name, found in refs.items()}
+    users: dict[str, list[str]] = {name: [] for name in refs}
+    for name, found in refs.items():
+        for ref in set(found):
+            users[ref].append(name)
+    order = [name for name, number in waits_for.items() if number == 0]
+    for name in order:  # grows while we go over it
+        for user in users[name]:
+            waits_for[user] -= 1
+            if waits_for[user] == 0:
+                order.append(user)
+    return order
+
+
+def references_in_circles(
+    refs: Mapping[str, Sequence[str]], order: Sequence[str]
+) -> Iterator[tuple[Sequence[str], list[tuple[str, str]]]]:
+    """For each group of names that lead to one another: a circle in it, and every reference inside the group."""
+    placed = set(order)
+    left = [name for name in refs if name not in placed]
+    reach = {name: reachable(name, refs, placed) for name in left}
+    done: set[str] = set()
+    for name in left:
+        if name in reach[name] and name not in done:
+            group = {other for other in reach[name] if name in reach[other]}
+            done |= group
+            yield circle(name, refs, group), [(one, ref) for one in group for ref in refs[one] if ref in group]
+
+
+def reachable(name: str, refs: Mapping[str, Sequence[str]], outside: set[str]) -> set[str]:
+    """The names that one leads to, itself only if by a circle."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = {ref for ref in refs[waiting.pop()] if ref not in outside} - found
+        found |= new
+        waiting += new
+    return found
+
+
+def circle(name: str, refs: Mapping[str, Sequence[str]], group: set[str]) -> Sequence[str]:
+    """The shortest way from a name back to itself, the name at both ends."""
+    ways: list[tuple[str, ...]] = [(name,)]
+    seen: set[str] = set()
+    for way in ways:  # grows while we go over it
+        for ref in refs[way[-1]]:
+            if ref == name:
+                return (*way, name)
+            if ref in group and ref not in seen:
+                seen.add(ref)
+                ways.append((*way, ref))
+    raise ValueError(f"{name} does not lead back to itself")

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from toolyard.config.document import Pointer
     from toolyard.core.tool import Json, JsonObject
 
-__all__ = ["MISSING", "Merged", "Origin", "Origins", "below", "dotted", "hides"]
-
 
 class Missing:
     """The type of MISSING, which is no JSON value."""

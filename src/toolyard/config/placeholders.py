@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from toolyard.config.problems import ConfigProblem
+from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from toolyard.config.document import Document
     from toolyard.core.tool import Json
 
-__all__ = ["Names", "expand_placeholders"]
 
 ENV = re.compile(r"\$\{env:([^{}]*)\}")
 FILE = re.compile(r"\$\{file:((?:(?!\$\{file:).)*)\}", re.DOTALL)
@@ -38,7 +37,7 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[ConfigProblem]]:
+def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[Problem]]:
     """The document's value with every placeholder replaced."""
     # A text without either has none: `\\u` may spell one.
     if "${" not in document.text and "\\u" not in document.text:
@@ -51,7 +50,7 @@ class Replacing:
     """Goes through a document once; a part that many share through a mixin is replaced once and stays shared."""
 
     def __init__(self, document: Document, names: Names) -> None:
-        self.problems: list[ConfigProblem] = []
+        self.problems: list[Problem] = []
         self._document = document
         self._names = names
         self._pointer: list[str | int] = []
@@ -110,4 +109,4 @@ class Replacing:
 
     def _say(self, code: str, message: str, hint: str, severity: Literal["error", "warning"]) -> None:
         where = self._document.position(tuple(self._pointer))
-        self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=where, severity=severity))
+        self.problems.append(Problem(code=code, message=message, hint=hint, where=where, severity=severity))

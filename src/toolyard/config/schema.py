@@ -11,8 +11,6 @@ from toolyard.config.settings import PLACEHOLDER_PATTERN, SECTIONS, FileSettings
 if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
-__all__ = ["config_schema"]
-
 
 def config_schema() -> dict[str, Json]:
     """Made from the typed settings, so that it agrees with what is checked here."""

@@ -10,24 +10,6 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-__all__ = [
-    "MISFITS",
-    "PLACEHOLDER_PATTERN",
-    "SECTIONS",
-    "AuditPolicy",
-    "FileSettings",
-    "LayerSettings",
-    "MixinPolicy",
-    "NodeSettings",
-    "OutputSettings",
-    "PermissionRule",
-    "PermissionSettings",
-    "PluginPolicy",
-    "Preset",
-    "ResourceLimits",
-    "SandboxSettings",
-]
-
 MISFITS = (msgspec.ValidationError, UnicodeEncodeError)
 """What converting raises for a value of a wrong shape; the second for half a character, which JSON can spell."""
 PLACEHOLDER_PATTERN = r"\$\{(env|file):"

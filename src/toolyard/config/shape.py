@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec import inspect
 
 from toolyard.config.origins import dotted
-from toolyard.config.problems import ConfigProblem, Position
 from toolyard.config.settings import PLACEHOLDER_PATTERN
+from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
-
-__all__ = ["faults", "first_fault", "shape_problems"]
 
 
 PLACEHOLDER = re.compile(PLACEHOLDER_PATTERN)
@@ -28,7 +26,7 @@ UNSAFE = "until this is mended, nothing is allowed without asking"
 UNRUN = "until this is mended, nothing is run that needs the sandbox"
 
 
-def shape_problems(value: Json, kind: type, document: Document) -> list[ConfigProblem]:
+def shape_problems(value: Json, kind: type, document: Document) -> list[Problem]:
     """A problem for each value that is not what its key takes."""
     return [problem(pointer, message, document) for pointer, message in faults(value, inspect.type_info(kind), ())]
 
@@ -44,7 +42,7 @@ def position(pointer: Pointer, message: str, document: Document) -> Position:
     return document.position(pointer, of_key=message.startswith(UNKNOWN))
 
 
-def problem(pointer: Pointer, message: str, document: Document) -> ConfigProblem:
+def problem(pointer: Pointer, message: str, document: Document) -> Problem:
     code, hint = "config_type", ""
     written = document.at(pointer)
     if "permissions" in (pointer[:1] + pointer[2:3]):
@@ -56,7 +54,7 @@ def problem(pointer: Pointer, message: str, document: Document) -> ConfigProblem
     if isinstance(written, str) and "${" in written:
         hint = "a placeholder always gives text; write the value itself"
     where = position(pointer, message, document)
-    return ConfigProblem(code=code, message=f"'{dotted(pointer)}' {message}", hint=hint, where=where)
+    return Problem(code=code, message=f"'{dotted(pointer)}' {message}", hint=hint, where=where)
 
 
 def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:

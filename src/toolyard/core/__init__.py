@@ -1,1 +1,1 @@
-"""The vocabulary: pure data that every other package speaks."""
+"""Values that every other room speaks of; they touch nothing."""

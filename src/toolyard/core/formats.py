@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Hints, Json, JsonObject, ToolSpec, WireFormat
 
-__all__ = ["Exported", "FormatProblem", "FormatProblemCode", "export", "export_one", "format_problems"]
 
 FormatProblemCode = Literal[
     "name_empty",

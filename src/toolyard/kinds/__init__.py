@@ -1,1 +1,1 @@
-"""One file for each kind of tool, each an implementation of `core.tool.Tool`."""
+"""One folder is one kind of tool, whole."""

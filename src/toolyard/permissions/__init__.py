@@ -1,1 +1,1 @@
-"""May this call happen?"""
+"""May a call happen, and how far may it reach?"""

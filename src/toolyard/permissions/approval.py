@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import Answer, Judged, Offer
-from toolyard.shell.visible_text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -5,27 +5,26 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.carriers import carried_by
-from toolyard.permissions.guards import is_never_covered
+from toolyard.bash.syntax.reading import Redirection, SimpleCommand
 from toolyard.permissions.judge import OBEYS_INPUT, Judge
 from toolyard.permissions.paths import is_inside
 from toolyard.permissions.patterns import quoted_token
-from toolyard.permissions.programs import DESTRUCTIVE, names
+from toolyard.permissions.programs.carriers import carried_by
+from toolyard.permissions.programs.guards import is_never_covered
+from toolyard.permissions.programs.known import DESTRUCTIVE, names
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 from toolyard.permissions.verdict import Offer
-from toolyard.shell.reading import Redirection, SimpleCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from toolyard.bash.syntax.reading import Part
+    from toolyard.bash.syntax.words import Word
     from toolyard.core.tool import Json
     from toolyard.permissions.line_verdict import LineVerdict
     from toolyard.permissions.places import Place
-    from toolyard.permissions.rulebook import RuleBook
-    from toolyard.shell.reading import Part
-    from toolyard.shell.words import Word
+    from toolyard.permissions.rule_index import RuleBook
 
-__all__ = ["derive_offers", "derive_pattern"]
 
 WORDS_KEPT = {
     **dict.fromkeys(

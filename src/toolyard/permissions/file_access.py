@@ -12,13 +12,12 @@ from toolyard.permissions.paths import is_inside, resolved
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
     from toolyard.permissions.places import Place
-    from toolyard.permissions.rulebook import Access, RuleBook
+    from toolyard.permissions.rule_index import Access, RuleBook
     from toolyard.permissions.rules import Rule
-    from toolyard.shell.words import Word
 
-__all__ = ["FREE_TARGETS", "NETWORK_FILE", "FileAccess"]
 
 AGAINST: tuple[Decision, ...] = ("deny", "ask")
 ACCESSES: tuple[Access, ...] = ("read", "write")

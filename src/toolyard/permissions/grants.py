@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from toolyard.config.problems import ConfigProblem, Position
+from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
     from toolyard.permissions.rules import Rule
 
-__all__ = ["Grant", "GrantStore", "Loaded", "default_grants_file"]
 
 VERSION = 1
 
@@ -48,7 +47,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the file says, or what is left of it."""
 
     grants: tuple[Grant, ...] = ()
-    problem: ConfigProblem | None = None
+    problem: Problem | None = None
 
     def rules(self, workspace: str, file: Path) -> list[Rule]:
         """The rules that hold in a workspace."""
@@ -160,7 +159,7 @@ class GrantStore:
             denies = [grant for grant in decode(self._last_good) if grant.decision == "deny"]
         except (OSError, ValueError):
             denies = []
-        problem = ConfigProblem(
+        problem = Problem(
             code="grants_damaged",
             message=f"the saved permissions cannot be used: {why}; nothing that they allowed is allowed now",
             hint="mend the file, or give a grant anew: toolyard permissions allow|deny …",

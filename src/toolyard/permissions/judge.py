@@ -7,31 +7,29 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.permissions.carriers import carried_by
+from toolyard.bash.syntax.parse import read_line
+from toolyard.bash.syntax.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
+from toolyard.bash.syntax.wrappers import take_off_wrappers
 from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess
-from toolyard.permissions.guards import concerns_about, is_never_covered, place_concern
-from toolyard.permissions.guards_builtins import check_condition, is_safe_variable
-from toolyard.permissions.guards_git import git_subcommand
 from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
 from toolyard.permissions.places import Place
-from toolyard.permissions.programs import is_shell, obeys_its_input
+from toolyard.permissions.programs.builtins import check_condition, is_safe_variable
+from toolyard.permissions.programs.carriers import carried_by
+from toolyard.permissions.programs.git import git_subcommand
+from toolyard.permissions.programs.guards import concerns_about, is_never_covered, place_concern
+from toolyard.permissions.programs.known import is_harmless_assignment, is_shell, obeys_its_input
 from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
-from toolyard.permissions.variables import is_harmless_assignment
-from toolyard.shell.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
-from toolyard.shell.syntax import read_line
-from toolyard.shell.wrappers import take_off_wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from toolyard.bash.syntax.reading import Doubt, Part, Reading
+    from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
-    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rule_index import RuleBook
     from toolyard.permissions.rules import Rule
     from toolyard.permissions.verdict import Judged
-    from toolyard.shell.reading import Doubt, Part, Reading
-    from toolyard.shell.words import Word
 
-__all__ = ["OBEYS_INPUT", "Judge", "judge_line"]
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 DEEPEST = 4

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import Judged
-from toolyard.shell.visible_text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.bash.syntax.reading import Reading
     from toolyard.core.events import Decision
     from toolyard.permissions.rules import Rule
-    from toolyard.shell.reading import Reading
 
-__all__ = ["LineVerdict", "judged_as", "reason_for"]
 
 MOST_SHOWN = 200
 

@@ -13,7 +13,6 @@ from toolyard.permissions.patterns import BadPattern
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PathIndex", "is_inside", "parse_path_pattern", "resolved"]
 
 DEEP = "**"
 NOWHERE = "/dev/null/nowhere"

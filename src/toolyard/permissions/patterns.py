@@ -11,9 +11,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolyard.shell.words import Word
+    from toolyard.bash.syntax.words import Word
 
-__all__ = ["BadPattern", "CommandIndex", "CommandPattern", "Found", "parse_pattern", "quoted_token"]
 
 REST = "**"
 ANY_WORD = ".*"

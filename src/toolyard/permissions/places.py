@@ -7,14 +7,13 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from toolyard.bash.syntax.reading import Assignment, Loop
 from toolyard.permissions.paths import is_inside, resolved
-from toolyard.shell.reading import Assignment, Loop
 
 if TYPE_CHECKING:
-    from toolyard.shell.reading import Reading, SimpleCommand
-    from toolyard.shell.words import Word
+    from toolyard.bash.syntax.reading import Reading, SimpleCommand
+    from toolyard.bash.syntax.words import Word
 
-__all__ = ["Place"]
 
 CHANGES_FOLDER = frozenset({"cd", "pushd", "popd"})
 SETS_VARIABLES = frozenset({None, "read", "printf", "mapfile", "readarray", "getopts", "eval", "source", ".", "wait"})

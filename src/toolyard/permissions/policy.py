@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.permissions.meanings import Meanings
 from toolyard.permissions.verdict import ALLOWED
 
 if TYPE_CHECKING:
-    from toolyard.config.problems import ConfigProblem
-    from toolyard.permissions.deciding import Circumstances
+    from collections.abc import Iterable
+
+    from toolyard.core.problems import Problem
+    from toolyard.permissions.decide import Circumstances
     from toolyard.permissions.grants import GrantStore
-    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rule_index import RuleBook
     from toolyard.permissions.rules import Rule
     from toolyard.permissions.section import Sections
     from toolyard.permissions.verdict import Answer, PermissionRequest, Verdict
 
-__all__ = ["RulePolicy"]
 
 NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look are allowed without asking"
 MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
@@ -53,7 +53,7 @@ class RulePolicy:
         """How many seconds a question about an agent's call waits for its answer."""
         return self.sections.of(agent).ask_timeout
 
-    def problems(self) -> list[ConfigProblem]:
+    def problems(self) -> list[Problem]:
         """What is wrong with what the user granted."""
         problem = self.grants.load().problem
         return [problem] if problem else []
@@ -65,7 +65,7 @@ class RulePolicy:
             command = request.plan.command
             if command is None or not MAY_RAISE_RIGHTS.search(command):
                 return ALLOWED
-        from toolyard.permissions.deciding import decide_request
+        from toolyard.permissions.decide import decide_request
 
         where = self._circumstances(request)
         book = self.book(request.agent, where.workspace, request.session)
@@ -92,8 +92,8 @@ class RulePolicy:
         if request.plan.command is None:
             self.approved(request)
             return verdict
+        from toolyard.bash.syntax.parse import read_line
         from toolyard.permissions.line_verdict import judged_as
-        from toolyard.shell.syntax import read_line
 
         command = request.plan.command
         words = (
@@ -108,7 +108,7 @@ class RulePolicy:
 
     async def _outside(self, request: PermissionRequest, verdict: Verdict, where: Circumstances) -> Verdict:
         """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
-        from toolyard.permissions.deciding import decide_request, make_book
+        from toolyard.permissions.decide import decide_request, make_book
         from toolyard.permissions.section import Section
 
         trusts = self.sections.of(request.agent).preset == "trusted"
@@ -134,7 +134,7 @@ class RulePolicy:
 
     def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:
         """All rules that hold for an agent's calls in a workspace."""
-        from toolyard.permissions.deciding import make_book
+        from toolyard.permissions.decide import make_book
 
         section, granted = self.sections.of(agent), self.grants.load()
         session_rules = self._session_rules.get(session, [])
@@ -154,7 +154,7 @@ class RulePolicy:
                 self._session_rules.setdefault(session, []).append(rule)
 
     def _circumstances(self, request: PermissionRequest) -> Circumstances:
-        from toolyard.permissions.deciding import Circumstances
+        from toolyard.permissions.decide import Circumstances
 
         workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
         return Circumstances(
@@ -163,3 +163,44 @@ class RulePolicy:
             workspace=workspace,
             protected=self._protected,
         )
+
+
+NAME = r"[^\s;&|<>()$`'\"\\=]+"
+FUNCTION = re.compile(rf"(?:^|[\s;&|({{])(?:function\s+({NAME})|({NAME})\s*\(\s*\))")
+ALIAS = re.compile(r"(?:^|[\s;&|({])alias\s+([^;&|\n]*)")
+ALIASED = re.compile(rf"(?:^|\s)['\"]?({NAME})=")
+ELSEWHERE = re.compile(rf"\b(?:enable\s+-n|hash\s+-p\s+\S+)\s+({NAME})")
+TAKEN_BACK = re.compile(rf"\b(?:unset\s+-f|unalias)\s+((?:{NAME}\s*)+)")
+
+
+class Meanings:
+    """For each session the names that no longer mean what rules say of them."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, set[str]] = {}
+
+    def learn(self, session: str, text: str) -> None:
+        """Note what a line defines, and what it takes back."""
+        changed = self._changed.setdefault(session, set())
+        for found in TAKEN_BACK.finditer(text):
+            names = found[1].split()
+            changed.difference_update(changed.copy() if "-a" in names else names)
+        changed.update(defined_in(text))
+
+    def forget(self, session: str) -> None:
+        """The session begins anew."""
+        self._changed.pop(session, None)
+
+    def changed_among(self, session: str, names: Iterable[str | None]) -> str | None:
+        """The first of some names that means something else now."""
+        changed = self._changed.get(session)
+        return next((name for name in names if name in changed), None) if changed else None
+
+
+def defined_in(text: str) -> set[str]:
+    """The names that a line gives another meaning, as far as the line itself says."""
+    found = {match[1] or match[2] for match in FUNCTION.finditer(text)}
+    for aliases in ALIAS.finditer(text):
+        found.update(match[1] for match in ALIASED.finditer(aliases[1]))
+    found.update(match[1] for match in ELSEWHERE.finditer(text))
+    return found

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from toolyard.permissions.deciding import Circumstances, decide_line
-from toolyard.permissions.rulebook import RuleBook
+from toolyard.permissions.decide import Circumstances, decide_line
+from toolyard.permissions.rule_index import RuleBook
 from toolyard.permissions.rules import Origin, Rule, parse_rule
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolyard.core.events import Decision
     from toolyard.permissions.verdict import Verdict
 
-__all__ = ["BadCase", "CaseOutcome", "PolicyCase", "read_cases", "rules_of", "run_case"]
 
 LISTS: tuple[Decision, ...] = ("allow", "ask", "deny")
 Must = Literal["auto_allow", "not_auto_allow", "deny"]

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.permissions.carriers import carried_by, suspects_in
-from toolyard.permissions.guards import is_known
-from toolyard.permissions.guards_git import git_subcommand
-from toolyard.permissions.programs import PRIVILEGED
-from toolyard.shell.words import Word, literal_word
-from toolyard.shell.wrappers import take_off_wrappers
+from toolyard.bash.syntax.words import Word, literal_word
+from toolyard.bash.syntax.wrappers import take_off_wrappers
+from toolyard.permissions.programs.carriers import carried_by, suspects_in
+from toolyard.permissions.programs.git import git_subcommand
+from toolyard.permissions.programs.guards import is_known
+from toolyard.permissions.programs.known import PRIVILEGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.events import Decision
-    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rule_index import RuleBook
     from toolyard.permissions.rules import Rule
 
-__all__ = ["Against", "Inside", "against", "everything_in", "privilege_reason", "privileged_word"]
 
 MOST = 32
 AT_A_COMMAND = re.compile(r"(?:^|[\s;&|(){}!`])(?:\S*/)?(sudo|doas|pkexec|su|sudoedit)(?=[\s;&|)<>]|$)", re.MULTILINE)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from toolyard.core.events import Decision
     from toolyard.core.tool import Json
 
-__all__ = ["Origin", "Rule", "parse_rule"]
 
 KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reason"})
 

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.config.layers import provider_of
-from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import PermissionRule, PermissionSettings, Preset
+from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
     from toolyard.permissions.rules import Rule
 
-__all__ = ["Section", "Sections", "read_permissions", "read_rules"]
 
 LISTS: tuple[Decision, ...] = ("allow", "ask", "deny")
 PRESETS: tuple[Preset, ...] = get_args(Preset)
@@ -34,7 +33,7 @@ class Section(msgspec.Struct, eq=False):
     allowed_commands: list[str] | None = None
     ask_timeout: float = PermissionSettings().ask_timeout_seconds
     rules: list[Rule] = msgspec.field(default_factory=list)
-    problems: list[ConfigProblem] = msgspec.field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
 
     @property
     def broken(self) -> str:
@@ -46,7 +45,7 @@ class Section(msgspec.Struct, eq=False):
 class Sections:
     """The sections of all agents of a configuration, each read once."""
 
-    def __init__(self, value: Json, document: Document, damage: Sequence[ConfigProblem] = ()) -> None:
+    def __init__(self, value: Json, document: Document, damage: Sequence[Problem] = ()) -> None:
         self._value, self._document = value, document
         self._damage = damage
         """Why there is no configuration to read them from: it may have been against anything."""
@@ -60,7 +59,7 @@ class Sections:
             section.is_configured = section.is_configured or bool(self._damage)
         return self._known[agent]
 
-    def problems(self, agents: Iterable[str]) -> list[ConfigProblem]:
+    def problems(self, agents: Iterable[str]) -> list[Problem]:
         """What is wrong with the sections of agents."""
         return [each for agent in agents for each in self.of(agent).problems]
 
@@ -134,7 +133,7 @@ def read_setting(key: str, value: Json, document: Document, here: Pointer, secti
 
 def read_rules(
     value: Json, decision: Decision, document: Document, pointer: Pointer
-) -> tuple[list[Rule], list[ConfigProblem]]:
+) -> tuple[list[Rule], list[Problem]]:
     """A list of rules; each that is none is a problem of its own."""
     from toolyard.config.shape import first_fault
     from toolyard.permissions.rules import Origin, Rule, parse_rule
@@ -142,7 +141,7 @@ def read_rules(
     if not isinstance(value, list):
         return [], [problem(document, pointer, f"'{decision}' must be a list of rules")]
     rules: list[Rule] = []
-    problems: list[ConfigProblem] = []
+    problems: list[Problem] = []
     for index, item in enumerate(value):
         here = (*pointer, index)
         rule = parse_rule(item, decision, Origin(label=str(document.path), document=document, pointer=here))
@@ -155,8 +154,8 @@ def read_rules(
     return rules, problems
 
 
-def problem(document: Document, pointer: Pointer, message: str, hint: str = "") -> ConfigProblem:
-    return ConfigProblem(
+def problem(document: Document, pointer: Pointer, message: str, hint: str = "") -> Problem:
+    return Problem(
         code="permissions_rule",
         message=message,
         hint=hint or "until this is mended, nothing is allowed without asking",

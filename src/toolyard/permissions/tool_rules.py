@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.visible_text import escaped
 from toolyard.permissions.paths import PathIndex, is_inside, resolved
-from toolyard.permissions.programs import names
+from toolyard.permissions.programs.known import names
 from toolyard.permissions.verdict import Judged
-from toolyard.shell.visible_text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.events import Decision
     from toolyard.core.tool import Json, JsonObject
-    from toolyard.permissions.rulebook import RuleBook
+    from toolyard.permissions.rule_index import RuleBook
     from toolyard.permissions.rules import Rule
 
-__all__ = ["ToolUse", "judge_tool", "judged"]
 
 PATH_ARGUMENTS = names("""
     path paths file files filename filenames filepath filepaths dir dirs directory directories folder folders root cwd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from toolyard.config.problems import ConfigProblem, Position, sort_problems
+from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.plugins.enablement import asks_each_time, decide
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Tool
     from toolyard.plugins.enablement import Decision
     from toolyard.plugins.source import Plugin, Source
-
-__all__ = ["Catalog", "Changes", "Registration", "Shadowed", "refresh_side_by_side"]
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,12 +69,12 @@ class Catalog:
         self._taken: list[Shadowed] = []
 
     @property
-    def problems(self) -> list[ConfigProblem]:
+    def problems(self) -> list[Problem]:
         """What is wrong with any source now, which names are taken twice, and which plugins cannot be asked."""
         own = [problem for source in self._sources for problem in source.problems]
         return sort_problems([*own, *self.rivalries()])
 
-    def rivalries(self) -> list[ConfigProblem]:
+    def rivalries(self) -> list[Problem]:
         """What is wrong among the plugins, though each may be sound by itself."""
         return [*map(shadowed_problem, self.shadowed), *self._faulty()]
 
@@ -168,10 +166,10 @@ class Catalog:
                     owners[name] = found
                     self._by_name[name] = (found.source, tool)
 
-    def _faulty(self) -> Iterable[ConfigProblem]:
+    def _faulty(self) -> Iterable[Problem]:
         for id, decision in self.decisions.items():
             if decision.faulty:
-                yield ConfigProblem(
+                yield Problem(
                     code="plugin_enablement",
                     message=f"plugin '{id}' is off: {decision.reason}",
                     hint="mend the plugin, or list it in force_enabled_plugins",
@@ -193,10 +191,10 @@ async def refresh_side_by_side(sources: Sequence[Source]) -> None:
     await asyncio.gather(*(load_some() for _ in range(3 * (os.cpu_count() or 1))))
 
 
-def shadowed_problem(shadowed: Shadowed) -> ConfigProblem:
+def shadowed_problem(shadowed: Shadowed) -> Problem:
     winner = shadowed.winner.source.file
     thing = f"tool named '{shadowed.name}'" if shadowed.what == "tool" else f"plugin with the id '{shadowed.name}'"
-    return ConfigProblem(
+    return Problem(
         code="tool_name_taken" if shadowed.what == "tool" else "plugin_id_taken",
         message=f"a {thing} comes from {winner} already; this one is not used",
         hint="give one of them another name, or load only one",

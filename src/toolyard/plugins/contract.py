@@ -24,7 +24,7 @@ import msgspec
 
 from toolyard.core.tool import Hints, JsonObject, TextInput, ToolResult, ToolSpec
 from toolyard.errors import ToolError, ToolStopped
-from toolyard.kinds.python_context import ToolContext
+from toolyard.plugins.author_code.context import ToolContext
 
 __all__ = [
     "ApplicationPlugin",

@@ -6,31 +6,30 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.config.document import Document, read_document
-from toolyard.config.problems import ConfigProblem, Position
+from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.core.tool import Json
 
-__all__ = ["DESCRIPTOR", "bash_files"]
 
 DESCRIPTOR = "agent_plugin.json"
 
 
-def bash_files(folder: Path) -> tuple[list[Path], list[ConfigProblem]]:
+def bash_files(folder: Path) -> tuple[list[Path], list[Problem]]:
     """The tool files that a folder lists, each inside the folder."""
     if not folder.is_dir():
-        missing = ConfigProblem(
+        missing = Problem(
             code="plugin_missing", message="no such folder", hint="check the path", where=Position(file=folder)
         )
         return [], [missing]
     descriptor = read_document(folder / DESCRIPTOR)
-    if isinstance(descriptor, ConfigProblem):
+    if isinstance(descriptor, Problem):
         return [], [explain_missing(descriptor, folder)]
     listed = descriptor.value.get("bash_tools") if isinstance(descriptor.value, dict) else None
     if not isinstance(listed, list) or not listed:
-        empty = ConfigProblem(
+        empty = Problem(
             code="plugin_descriptor",
             message="'bash_tools' must be a list with at least one entry",
             hint='for example {"bash_tools": [{"file": "my_tool.bash"}]}',
@@ -40,9 +39,9 @@ def bash_files(folder: Path) -> tuple[list[Path], list[ConfigProblem]]:
     return listed_files(folder, listed, descriptor)
 
 
-def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tuple[list[Path], list[ConfigProblem]]:
+def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tuple[list[Path], list[Problem]]:
     files: list[Path] = []
-    problems: list[ConfigProblem] = []
+    problems: list[Problem] = []
     root = os.path.realpath(folder)
     for index, entry in enumerate(listed):
         match entry:
@@ -50,7 +49,7 @@ def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tupl
                 files.append(folder / name)
             case {"file": str(name)}:
                 problems.append(
-                    ConfigProblem(
+                    Problem(
                         code="plugin_outside",
                         message=f"'{name}' is outside the repository",
                         hint="a repository lists only files of its own",
@@ -59,7 +58,7 @@ def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tupl
                 )
             case _:
                 problems.append(
-                    ConfigProblem(
+                    Problem(
                         code="plugin_descriptor",
                         message="an entry of 'bash_tools' needs 'file', a string",
                         hint='for example {"file": "my_tool.bash"}',
@@ -75,12 +74,12 @@ def is_inside(root: str, name: str) -> bool:
     return real.startswith(root + os.sep)
 
 
-def explain_missing(problem: ConfigProblem, folder: Path) -> ConfigProblem:
+def explain_missing(problem: Problem, folder: Path) -> Problem:
     """A folder without a descriptor is the commonest mistake; say which line would have loaded it."""
     if problem.code != "config_unreadable":
         return problem
     scripts = sorted(path.name for path in folder.glob("*.bash"))
     hint = f'create it: {{"bash_tools": [{{"file": "{scripts[0] if scripts else "my_tool.bash"}"}}]}}'
-    return ConfigProblem(
+    return Problem(
         code="plugin_descriptor", message=f"no {DESCRIPTOR} in this folder", hint=hint, where=Position(file=folder)
     )

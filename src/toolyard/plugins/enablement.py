@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+from toolyard.core.problems import Problem
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from toolyard.config.configuration import Configuration
     from toolyard.config.document import Pointer
     from toolyard.config.layers import Layer
     from toolyard.core.tool import Json, JsonObject
+    from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.source import Plugin
 
-__all__ = [
-    "Circumstances",
-    "Decision",
-    "EnablementRules",
-    "asks_each_time",
-    "decide",
-    "ids_of",
-    "read_circumstances",
-    "read_rules",
-]
 
 HOOKS = ("is_enabled", "required_tags", "forbidden_tags", "tags")
 
@@ -190,3 +185,33 @@ def tags_by(instance: Any, name: str) -> frozenset[str]:
 def quoted(tags: Iterable[str]) -> str:
     names = sorted(tags)
     return f"{'s' if len(names) > 1 else ''} {', '.join(repr(name) for name in names)}"
+
+
+KEYS = {"enabled_plugins": "turned on", "disabled_plugins": "turned off", "force_enabled_plugins": "forced on"}
+
+
+def unknown_ids(configuration: Configuration, catalogs: Mapping[str, Catalog]) -> Iterator[Problem]:
+    """One warning for each id that none of the agents has for whom it is meant."""
+    for layer, plugins in layers_with_plugins(configuration, catalogs):
+        for key, done in KEYS.items():
+            for id, pointer in ids_of(key, [layer]).items():
+                if id not in plugins:
+                    close = difflib.get_close_matches(id, plugins, n=1)
+                    yield Problem(
+                        code="plugin_id_unknown",
+                        message=f"plugin '{id}' is {done} here, but no plugin has that id",
+                        hint=(f"did you mean '{close[0]}'? " if close else "") + "run `toolyard tools --all`",
+                        where=configuration.document.position(pointer),
+                        severity="warning",
+                    )
+
+
+def layers_with_plugins(
+    configuration: Configuration, catalogs: Mapping[str, Catalog]
+) -> Iterator[tuple[Layer, set[str]]]:
+    """Every layer once, with the ids of all plugins of the agents that it is part of."""
+    found: dict[str, tuple[Layer, set[str]]] = {}
+    for agent, catalog in catalogs.items():
+        for layer in configuration.layers(agent):
+            found.setdefault(layer.name, (layer, set()))[1].update(catalog.plugins)
+    yield from found.values()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from toolyard.config.problems import ConfigProblem
-from toolyard.plugins.bash_source import BashToolSource, Stamp, stamp_of
+from toolyard.core.problems import Problem
+from toolyard.kinds.bash_script.source import BashToolSource, Stamp, stamp_of
+from toolyard.kinds.manifest.source import ManifestSource
 from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
-from toolyard.plugins.manifest_source import ManifestSource
 from toolyard.plugins.repository_spec import BashRepository, PythonClass, PythonRepository
 from toolyard.plugins.spec import (
     BashDirectory,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from toolyard.plugins.spec import PluginSpec
     from toolyard.plugins.workshops import Workshops
 
-__all__ = ["Listed", "Loader"]
 
 PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
 
@@ -68,7 +67,7 @@ class Loader:
         self._configs: list[tuple[str, JsonObject]] = []
         self.sources: dict[Hashable, Source] = {}
         """All that came of the lists so far."""
-        self.problems: list[ConfigProblem] = []
+        self.problems: list[Problem] = []
         self.watched: dict[str, Stamp | None] = {}
         """Files besides the tools themselves whose change changes what is loaded."""
 
@@ -114,7 +113,7 @@ class Loader:
             if not isinstance(entry, str | dict) or any(place == index for place, _ in ids):
                 continue  # said already
             spec = parse_plugin(entry, (*pointer, index), document)
-            if isinstance(spec, ConfigProblem):
+            if isinstance(spec, Problem):
                 self.problems.append(spec)
             elif not self._may_load(spec, document):
                 continue
@@ -169,25 +168,25 @@ class Loader:
             case ManifestFile():
                 return ManifestSource(key, shops.commands)
             case NodeFile() | NodeFolder() | NodeGit():
-                from toolyard.plugins.node_source import NodeSource
+                from toolyard.kinds.node_module.source import NodeSource
 
                 return NodeSource(key, checked(shops.node), shops.fetch_for(key.pointer))
             case PythonClass() | PythonRepository():
-                from toolyard.plugins.python_source import PythonSource
+                from toolyard.kinds.python_function.source import PythonSource
 
                 return PythonSource(key, shops.python_for(config))
             case BashRepository():
-                from toolyard.plugins.fetched_source import FetchedBashSource
+                from toolyard.kinds.bash_script.repository import FetchedBashSource
 
                 return FetchedBashSource(key, checked(shops.bash), shops.python_for(config))
             case str():
                 return BashToolSource(key, checked(shops.bash))
-        from toolyard.plugins.shell_source import ShellSource
+        from toolyard.kinds.shell.source import ShellSource
 
         return ShellSource(key, checked(shops.bash))
 
     def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
-        self.problems.append(ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer)))
+        self.problems.append(Problem(code=code, message=message, hint=hint, where=document.position(pointer)))
 
 
 def renewed(old: Any, made: Source) -> Source:
@@ -209,10 +208,10 @@ def plugin_ids(entries: Json) -> list[tuple[int, str]]:
     return [(place, id) for place, id in enumerate(listed) if isinstance(id, str) and PLUGIN_ID.fullmatch(id)]
 
 
-def ids_problem(ids: list[tuple[int, str]], pointer: Pointer, document: Document) -> ConfigProblem:
+def ids_problem(ids: list[tuple[int, str]], pointer: Pointer, document: Document) -> Problem:
     """Configurations of old listed the ids of an agent's plugins where packages are listed now."""
     named = ", ".join(f"'{id}'" for _, id in ids)
-    return ConfigProblem(
+    return Problem(
         code="plugins_are_ids",
         message=f"{named}: an agent's 'plugins' says where plugins come from and no longer which ids are on",
         hint="turn plugins off with 'disabled_plugins' and on with 'enabled_plugins'; choose the ids for one session "

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.plugins.refetch import reference_of
+from toolyard.plugins.acquire.refetch import reference_of
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
-    from toolyard.config.problems import ConfigProblem, Position
+    from toolyard.core.problems import Position, Problem
     from toolyard.plugins.source import Source
 
-__all__ = ["placed"]
 
-
-def placed(problem: ConfigProblem, source: Source, pointer: Pointer, document: Document) -> ConfigProblem:
+def placed(problem: Problem, source: Source, pointer: Pointer, document: Document) -> Problem:
     """A problem of a file that is not there, or lies in our cache, at the entry of the configuration that names it."""
     where = problem.where
     if where is None or where.file == document.path:

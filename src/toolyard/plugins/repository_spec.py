@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from toolyard.config.document import read_document
-from toolyard.config.problems import ConfigProblem
-from toolyard.plugins.git_reference import GitReference, read_git_reference, split_reference
-from toolyard.plugins.refusal import Refusal
+from toolyard.core.problems import Problem
+from toolyard.plugins.acquire.git_reference import GitReference, read_git_reference, split_reference
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = ["BashRepository", "PythonClass", "PythonRepository", "Reference", "RepositorySpec", "parse_repository"]
 
 DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 KEYS = ("path", "git", "ref", "subdirectory", "entry")
@@ -64,7 +62,7 @@ class BashRepository(Reference, frozen=True, kw_only=True):
 RepositorySpec: TypeAlias = PythonClass | PythonRepository | BashRepository
 
 
-def parse_repository(value: Json, pointer: Pointer, document: Document) -> RepositorySpec | ConfigProblem | None:
+def parse_repository(value: Json, pointer: Pointer, document: Document) -> RepositorySpec | Problem | None:
     """An entry of `plugins`, if it is one of these; relative paths start at the configuration file's folder."""
     reader = Reader(pointer, document)
     match value:
@@ -92,10 +90,10 @@ class Reader:
         self._pointer = pointer
         self._document = document
 
-    def python(self, given: dict[str, Json]) -> PythonRepository | ConfigProblem:
+    def python(self, given: dict[str, Json]) -> PythonRepository | Problem:
         """A folder or a repository of Python plugins."""
         origin = self._wrong_keys(given) or (self._git(given) if "git" in given else self._path(given))
-        if isinstance(origin, ConfigProblem):
+        if isinstance(origin, Problem):
             return origin
         return PythonRepository(
             origin=origin,
@@ -104,21 +102,21 @@ class Reader:
             pointer=self._pointer,
         )
 
-    def bash(self, given: dict[str, Json]) -> BashRepository | ConfigProblem:
+    def bash(self, given: dict[str, Json]) -> BashRepository | Problem:
         """A repository of bash tools."""
         git = self._wrong_keys(given) or self._git(given)
-        if isinstance(git, ConfigProblem):
+        if isinstance(git, Problem):
             return git
         return BashRepository(git=git, subdirectory=given.get("subdirectory"), pointer=self._pointer)
 
-    def _git(self, given: dict[str, Json]) -> GitReference | ConfigProblem:
+    def _git(self, given: dict[str, Json]) -> GitReference | Problem:
         if "path" in given:
             return self._problem("a plugin has 'path' or 'git', not both", "leave one out", "path")
         reference = read_git_reference(given["git"], given.get("ref") or None, self._document.folder)
         place = self._document.position(self._pointer)
-        return reference.at(place) if isinstance(reference, Refusal) else reference
+        return reference.at(place) if isinstance(reference, Problem) else reference
 
-    def _path(self, given: dict[str, Json]) -> str | ConfigProblem:
+    def _path(self, given: dict[str, Json]) -> str | Problem:
         """A path as written, made absolute without following links, so that messages show what the user wrote."""
         name = given["path"]
         if not name:
@@ -127,7 +125,7 @@ class Reader:
             return self._problem("'ref' is for a git repository", 'write {"git": …, "ref": …}, or leave it out', "ref")
         path = os.path.abspath(os.path.join(self._document.folder, os.path.expanduser(name)))
         if given.get("entry") is None and is_bash_repository(Path(path, given.get("subdirectory") or "")):
-            return ConfigProblem(
+            return Problem(
                 code="plugin_path_is_bash",
                 message=f"'{name}' is a repository of bash tools, which 'path:' does not load",
                 hint=f'write "bash:{name}"',
@@ -135,7 +133,7 @@ class Reader:
             )
         return path
 
-    def _wrong_keys(self, given: dict[str, Json]) -> ConfigProblem | None:
+    def _wrong_keys(self, given: dict[str, Json]) -> Problem | None:
         """Every key must be known, and text."""
         hint = f"it takes {', '.join(KEYS)}, each a string"
         for key, value in given.items():
@@ -145,14 +143,14 @@ class Reader:
                 return self._problem(f"'{key}' must be a string", hint, key)
         return None
 
-    def _problem(self, message: str, hint: str, *below: str) -> ConfigProblem:
+    def _problem(self, message: str, hint: str, *below: str) -> Problem:
         where = self._document.position((*self._pointer, *below))
-        return ConfigProblem(code="plugin_spec", message=message, hint=hint, where=where)
+        return Problem(code="plugin_spec", message=message, hint=hint, where=where)
 
 
 def is_bash_repository(path: Path) -> bool:
     """Whether a path holds bash tools and no Python ones."""
     descriptor = read_document(path / "agent_plugin.json")
-    value = None if isinstance(descriptor, ConfigProblem) else descriptor.value
+    value = None if isinstance(descriptor, Problem) else descriptor.value
     listed = isinstance(value, dict) and "bash_tools" in value and not value.get("entries")
     return path.suffix in (".bash", ".sh") or listed

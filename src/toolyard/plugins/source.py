@@ -10,10 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from pathlib import Path
 
-    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import Tool
-
-__all__ = ["Plugin", "Source"]
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +46,7 @@ class Source(Protocol):
         """What to name as its origin."""
 
     @property
-    def problems(self) -> Sequence[ConfigProblem]:
+    def problems(self) -> Sequence[Problem]:
         """What is wrong with it now."""
 
     def plugins(self) -> Sequence[Plugin]:

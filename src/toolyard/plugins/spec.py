@@ -7,29 +7,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeV
 
 import msgspec
 
-from toolyard.config.problems import ConfigProblem
 from toolyard.config.settings import MISFITS, ResourceLimits
+from toolyard.core.problems import Problem
 from toolyard.plugins.repository_spec import Reference, RepositorySpec, parse_repository
 
 if TYPE_CHECKING:
     from toolyard.config.document import Document, Pointer
     from toolyard.core.tool import Json
 
-__all__ = [
-    "MANIFEST",
-    "BashDirectory",
-    "BashFile",
-    "CommandOptions",
-    "ManifestFile",
-    "NodeFile",
-    "NodeFolder",
-    "NodeGit",
-    "PluginSpec",
-    "SessionOptions",
-    "ShellCommand",
-    "ShellSession",
-    "parse_plugin",
-]
 
 MANIFEST = "tools.json"
 
@@ -137,7 +122,7 @@ FORMS = (
 )
 
 
-def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
+def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpec | Problem:
     """One entry of `plugins`; relative paths start at the configuration file's folder."""
     if isinstance(value, dict) and len(value) > 1 and (crowded := beside_another(value, pointer, document)):
         return crowded
@@ -158,16 +143,16 @@ def parse_plugin(value: Json, pointer: Pointer, document: Document) -> PluginSpe
             return ShellSession(options=SessionOptions(), pointer=pointer)
         case {"shell_command": dict(options)}:
             read = read_options(CommandOptions, options, (*pointer, "shell_command"), document)
-            return read if isinstance(read, ConfigProblem) else ShellCommand(options=read, pointer=pointer)
+            return read if isinstance(read, Problem) else ShellCommand(options=read, pointer=pointer)
         case {"shell_session": dict(options)}:
             found = read_options(SessionOptions, options, (*pointer, "shell_session"), document)
-            return found if isinstance(found, ConfigProblem) else ShellSession(options=found, pointer=pointer)
+            return found if isinstance(found, Problem) else ShellSession(options=found, pointer=pointer)
         case str() if value.startswith(("node:", "node+git:")):
-            from toolyard.plugins.node_spec import parse_node_word
+            from toolyard.kinds.node_module.reference import parse_node_word
 
             return parse_node_word(value, pointer, document)
         case {"node_tool": options}:
-            from toolyard.plugins.node_spec import parse_node_tool
+            from toolyard.kinds.node_module.reference import parse_node_tool
 
             return parse_node_tool(options, pointer, document)
         case {"bash_tool": options}:
@@ -185,7 +170,7 @@ Options = TypeVar("Options", bound=msgspec.Struct)
 
 def read_options(
     kind: type[Options], options: dict[str, Json], pointer: Pointer, document: Document
-) -> Options | ConfigProblem:
+) -> Options | Problem:
     """The options that an entry has of its own."""
     try:
         return msgspec.convert(options, kind)
@@ -195,7 +180,7 @@ def read_options(
         return problem("config_type", message, f"it takes {known}", pointer, document)
 
 
-def beside_another(value: dict[str, Json], pointer: Pointer, document: Document) -> ConfigProblem | None:
+def beside_another(value: dict[str, Json], pointer: Pointer, document: Document) -> Problem | None:
     """An object that is everything about a plugin has nothing beside it."""
     from toolyard.plugins.spelling import OBJECTS
 
@@ -207,7 +192,7 @@ def beside_another(value: dict[str, Json], pointer: Pointer, document: Document)
     return problem("plugin_spec", f"'{other}' means nothing beside '{form}'", hint, (*pointer, other), document)
 
 
-def bash_tool(options: Json, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
+def bash_tool(options: Json, pointer: Pointer, document: Document) -> PluginSpec | Problem:
     """A file, or a folder and where in it the tools are."""
     from toolyard.plugins.spelling import nearest_of
 
@@ -235,7 +220,7 @@ def bash_tool(options: Json, pointer: Pointer, document: Document) -> PluginSpec
     return problem("plugin_spec", message, hint if has_file else example, pointer, document)
 
 
-def manifest_file(name: str, pointer: Pointer, document: Document) -> ManifestFile | ConfigProblem:
+def manifest_file(name: str, pointer: Pointer, document: Document) -> ManifestFile | Problem:
     """A manifest, or the folder that it is in."""
     if not name:
         hint = f'for example "manifest:./{MANIFEST}" or {{"manifest": {{"path": "./{MANIFEST}"}}}}'
@@ -244,7 +229,7 @@ def manifest_file(name: str, pointer: Pointer, document: Document) -> ManifestFi
     return ManifestFile(path=os.path.join(path, MANIFEST) if os.path.isdir(path) else path, pointer=pointer)
 
 
-def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | ConfigProblem:
+def bash_path(name: str, pointer: Pointer, document: Document) -> PluginSpec | Problem:
     """`bash:` takes a folder or a single file."""
     if not name:
         return problem("plugin_spec", "'bash:' names no path", 'for example "bash:./tools"', pointer, document)
@@ -257,8 +242,8 @@ def absolute(name: str, document: Document) -> str:
     return os.path.abspath(os.path.join(document.folder, os.path.expanduser(name)))
 
 
-def problem(code: str, message: str, hint: str, pointer: Pointer, document: Document) -> ConfigProblem:
-    return ConfigProblem(code=code, message=message, hint=hint, where=document.position(pointer))
+def problem(code: str, message: str, hint: str, pointer: Pointer, document: Document) -> Problem:
+    return Problem(code=code, message=message, hint=hint, where=document.position(pointer))
 
 
 def short(value: Json) -> str:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Json
 
-__all__ = ["OBJECTS", "nearest_form", "nearest_of"]
 
 OBJECTS = ("bash_tool", "node_tool", "manifest", "shell_session", "shell_command")
 """The keys of entries that are objects with everything about a plugin in one key."""

@@ -10,26 +10,25 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from toolyard.kinds.bash_schema_cache import SchemaCache
-from toolyard.kinds.bash_workshop import BashConditions, BashWorkshop
+from toolyard.kinds.bash_script.schema import SchemaCache
+from toolyard.kinds.bash_script.workshop import BashConditions, BashWorkshop
 from toolyard.process.interpreter import find_interpreter
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.config.document import Pointer
-    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
-    from toolyard.kinds.content_cache import ContentCache
-    from toolyard.kinds.manifest_command import CommandConditions
-    from toolyard.kinds.node_listing import NodeListing
-    from toolyard.plugins.builders import Builders
-    from toolyard.plugins.code_shelf import CodeShelf
-    from toolyard.plugins.node_source import Fetch, NodeShop
-    from toolyard.plugins.python_workshop import PythonWorkshop
+    from toolyard.files.content_cache import ContentCache
+    from toolyard.kinds.manifest.tool import CommandConditions
+    from toolyard.kinds.node_module.listing import NodeListing
+    from toolyard.kinds.node_module.source import Fetch, NodeShop
+    from toolyard.kinds.python_function.workshop import PythonWorkshop
+    from toolyard.plugins.acquire.build import Builders
+    from toolyard.plugins.author_code.module_cache import CodeShelf
     from toolyard.process.child import Children
 
-__all__ = ["Caches", "Crews", "Workshops"]
 
 BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
 
@@ -59,14 +58,14 @@ class Caches:
     @cached_property
     def code(self) -> CodeShelf:
         """The modules of Python plugins, which outlive a configuration that is read again."""
-        from toolyard.plugins.code_shelf import CodeShelf
+        from toolyard.plugins.author_code.module_cache import CodeShelf
 
         return CodeShelf()
 
     @cached_property
     def node(self) -> ContentCache[NodeListing]:
         """What Node tools said of themselves."""
-        from toolyard.plugins.node_shop import open_listing_cache
+        from toolyard.kinds.node_module.shop import open_listing_cache
 
         return open_listing_cache(self.folder)
 
@@ -105,7 +104,7 @@ class Workshops:
     @cached_property
     def commands(self) -> CommandConditions:
         """For the commands of manifests, which need no bash."""
-        from toolyard.kinds.manifest_command import CommandConditions
+        from toolyard.kinds.manifest.tool import CommandConditions
 
         timeout = self._configuration.policy.manifest_timeout_seconds
         return CommandConditions(children=self._crews.tools, timeout=timeout, limits=self._limits)
@@ -113,14 +112,14 @@ class Workshops:
     @cached_property
     def node(self) -> NodeShop | None:
         """None on a machine without a Node."""
-        from toolyard.plugins.node_shop import make_node_shop
+        from toolyard.kinds.node_module.shop import make_node_shop
 
         return make_node_shop(self._configuration, self._crews, self._caches.node, self._caches.folder)
 
     @cached_property
     def python(self) -> PythonWorkshop:
         """For plugins that are fetched, installed or imported; made for no agent in particular."""
-        from toolyard.plugins.python_workshop import PythonWorkshop
+        from toolyard.kinds.python_function.workshop import PythonWorkshop
 
         return PythonWorkshop(
             children=self._crews.fetchers,
@@ -140,8 +139,8 @@ class Workshops:
     def fetch_for(self, pointer: Pointer) -> Fetch:
         """How a Node package is fetched that a place in the configuration names."""
 
-        async def fetch(git: str, ref: str | None, subdirectory: str | None) -> Path | ConfigProblem:
-            from toolyard.plugins.acquire import fetch_folder
+        async def fetch(git: str, ref: str | None, subdirectory: str | None) -> Path | Problem:
+            from toolyard.plugins.acquire.acquirer import fetch_folder
 
             document = self._configuration.document
             found = await fetch_folder(self.python.acquirer, git, ref, subdirectory, base=document.folder)

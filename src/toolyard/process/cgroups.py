@@ -6,9 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from toolyard.process.keeper_groups import remove_group
-
-__all__ = ["ControlGroup"]
+from toolyard.process.keeper.groups import remove_group
 
 ROOT = Path("/sys/fs/cgroup")
 MEMORY = (("memory.max", "memory.limit_in_bytes"), ("memory.events", "memory.oom_control"))

@@ -11,7 +11,7 @@ import msgspec
 
 from toolyard.errors import CannotStart, ProcessError
 from toolyard.process.child import ANSWER_PATIENCE, encode_words, read_wait_status
-from toolyard.process.keeper_link import close_all
+from toolyard.process.keeper.link import close_all
 from toolyard.process.limits import Limits
 from toolyard.process.pipe_end import PipeEnd
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
-    from toolyard.process.keeper_link import KeeperLink, Spawned
+    from toolyard.process.keeper.link import KeeperLink, Spawned
 
-__all__ = ["Companion", "CompanionEnd", "CompanionRequest", "to_the_end"]
 
 Result = TypeVar("Result")
 GRACE = 0.5

@@ -10,15 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-__all__ = [
-    "NON_INTERACTIVE",
-    "ParentEnvironment",
-    "as_bytes",
-    "child_environment",
-    "exact_environment",
-    "looks_like_credential",
-    "process_secrets",
-]
 
 CREDENTIAL_WORDS = frozenset({
     "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS", "DSN", "JWT",

@@ -8,8 +8,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Interpreter", "find_interpreter"]
-
 
 class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
     """A program that runs others' text."""

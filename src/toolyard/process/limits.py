@@ -7,8 +7,6 @@ import resource
 import msgspec
 from msgspec.structs import fields, replace
 
-__all__ = ["NO_LIMITS", "Limits"]
-
 MOST_SECONDS = 10**9
 """Thirty years; the kernel counts in nanoseconds, and beyond some centuries it starts again from nothing."""
 MOST = 1 << 62

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["READ_SIZE", "PipeEnd", "read_some"]
 
 READ_SIZE = 1 << 16
 READS_AT_ONCE = 16

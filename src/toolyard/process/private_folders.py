@@ -13,10 +13,8 @@ import stat
 import tempfile
 import time
 
-from toolyard.process.removal import remove_tree
-from toolyard.process.sandbox_cleanup import LASTING
-
-__all__ = ["PrivateFolder", "SharedFolder"]
+from toolyard.files.removal import remove_tree
+from toolyard.process.sandbox.cleanup import LASTING
 
 PREFIX = "toolyard-"
 SHARED = "toolyard-shared-"

@@ -15,8 +15,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["find_shfmt", "parse_with_shfmt"]
-
 PATIENCE = 5.0
 MOST_OUTPUT = 16 << 20
 

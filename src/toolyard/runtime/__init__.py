@@ -1,1 +1,1 @@
-"""The loops: the one path of every call, and what it keeps."""
+"""The one path of a call, and what it keeps."""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from toolyard.core.tool import Plan, ToolCall, ToolSpec
 
-__all__ = ["Checkpointer", "NoCheckpoints"]
-
 
 class Checkpointer(Protocol):
     """Keeps states of a workspace."""

@@ -20,16 +20,15 @@ from toolyard.runtime.passage import CallSettings, Passage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolyard.core.arguments import ArgumentDecoder
+    from toolyard.core.arguments.decoder import ArgumentDecoder
     from toolyard.core.events import Observer
     from toolyard.core.tool import JsonObject, Tool, ToolCall, ToolResult
     from toolyard.permissions.verdict import Approver, PermissionPolicy
-    from toolyard.process.sandbox import Sandbox
-    from toolyard.runtime.audit import AuditLog
+    from toolyard.process.sandbox.sandbox import Sandbox
+    from toolyard.runtime.audit.log import AuditLog
     from toolyard.runtime.checkpoints import Checkpointer
     from toolyard.runtime.redaction import Redactor
 
-__all__ = ["CallSettings", "Invoker", "ToolFinder"]
 
 TEXT_SCHEMA: JsonObject = {
     "type": "object",
@@ -106,7 +105,7 @@ class Invoker:
         """The tool's decoder, made once for each version of the tool."""
         decoder = self._decoders.get(tool)
         if decoder is None:
-            from toolyard.core.arguments import ArgumentDecoder
+            from toolyard.core.arguments.decoder import ArgumentDecoder
 
             shape = tool.spec.input
             if isinstance(shape, JsonInput):

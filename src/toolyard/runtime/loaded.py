@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.errors import UnknownAgent
-from toolyard.plugins.bash_source import stamp_of
+from toolyard.kinds.bash_script.source import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes, refresh_side_by_side
-from toolyard.plugins.enablement import decide, read_circumstances, read_rules
-from toolyard.plugins.named_ids import unknown_ids
+from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
-    from toolyard.config.problems import ConfigProblem
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, JsonObject
     from toolyard.plugins.enablement import Decision
     from toolyard.plugins.loader import Listed, Loader
     from toolyard.plugins.source import Plugin, Source
     from toolyard.plugins.workshops import Crews
-    from toolyard.runtime.invoke import CallSettings, Invoker
+    from toolyard.runtime.invoke import Invoker
+    from toolyard.runtime.passage import CallSettings
     from toolyard.runtime.redaction import Redactor
-
-__all__ = ["AgentTools", "Loaded"]
 
 
 class AgentTools:
@@ -64,7 +62,7 @@ class Loaded:
         self._metadata = metadata
         self._session = session
         self._changes = Changes()
-        self._broken_edit: tuple[ConfigProblem, ...] = ()
+        self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[str, AgentTools] = {}
         self._listed = {agent: self._read_plugins(agent, only) for agent in configuration.agents()}
         self._is_whole = only is None
@@ -105,7 +103,7 @@ class Loaded:
         await refresh_side_by_side(list(self.sources()))
         self._changes.count += 1
 
-    def problems(self) -> list[ConfigProblem]:
+    def problems(self) -> list[Problem]:
         """What is wrong with the configuration and with what it names."""
         asked = {key for source in self.sources() for plugin in source.plugins() for key in plugin.config_keys}
         unknown = [found.problem for found in self.configuration.unknown if found.key not in asked]
@@ -122,7 +120,7 @@ class Loaded:
         places = {problem.where for problem in told}  # a manifest that is the configuration itself tells it, too
         return [*told, *(problem for problem in self._broken_edit if problem.where not in places)]
 
-    def _source_problems(self) -> Iterator[ConfigProblem]:
+    def _source_problems(self) -> Iterator[Problem]:
         """What sources say, each problem where a user can do something about it."""
         pointers = {id(one.source): one.pointer for listed in self._listed.values() for one in reversed(listed)}
         for source in self.sources():

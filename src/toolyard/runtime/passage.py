@@ -22,7 +22,7 @@ from toolyard.core.events import (
 from toolyard.core.tool import CallContext, ToolResult
 from toolyard.permissions.verdict import PermissionRequest, RemembersAnswers, Verdict
 from toolyard.process.output import limit_text
-from toolyard.runtime.audit import AuditUnavailable
+from toolyard.runtime.audit.log import AuditUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from toolyard.runtime.invoke import Invoker
     from toolyard.runtime.redaction import StreamRedactor
 
-__all__ = ["CallSettings", "Passage"]
 
 log = logging.getLogger("toolyard.calls")
 ROOM_FOR_A_NOTE = 512

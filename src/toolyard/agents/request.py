@@ -1,0 +1,81 @@
+"""What plugins have to say to a request: system messages, options, controls for a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolyard.core.problems import Position, Problem
+from toolyard.plugins.author_code.hooks import Author
+from toolyard.plugins.author_code.running import Returned
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from toolyard.core.tool import JsonObject
+    from toolyard.plugins.contract import FeatureContext
+    from toolyard.plugins.source import Plugin
+
+
+class Contribution(msgspec.Struct, kw_only=True):
+    """What came of asking every plugin, and what was wrong."""
+
+    text: str = ""
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    elements: list[Any] = msgspec.field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
+
+
+class Features:
+    """The plugins of an agent, asked in the order of the configuration; one that fails is a problem, no more."""
+
+    def __init__(self, plugins: Sequence[Plugin], context: FeatureContext, config_file: Path, *, limit: float) -> None:
+        self._plugins = plugins
+        self._context = context
+        self._config_file = config_file
+        self._limit = limit
+
+    async def system_message(self, config: JsonObject) -> Contribution:
+        """All parts, with an empty line between them."""
+        result = Contribution()
+        parts = [part async for part in self._ask("build_system_message", config, result) if part]
+        result.text = "\n\n".join(str(part) for part in parts)
+        return result
+
+    async def request_options(self, config: JsonObject) -> Contribution:
+        """All options; those of later plugins win."""
+        result = Contribution()
+        async for options in self._ask("request_options", config, result):
+            result.options |= options if isinstance(options, dict) else {}
+        return result
+
+    async def ui_elements(self, config: JsonObject) -> Contribution:
+        """All controls."""
+        result = Contribution()
+        async for elements in self._ask("get_ui_elements", config, result):
+            result.elements += elements if isinstance(elements, list | tuple) else []
+        return result
+
+    async def _ask(self, method: str, config: JsonObject, result: Contribution) -> AsyncIterator[Any]:
+        """What each plugin that has the method answers; its notices become problems."""
+        context = self._context
+        given = {"config": config, "context": context, "tags": context.tags, "models": context.models}
+        for plugin in self._plugins:
+            function = getattr(plugin.instance, method, None)
+            if not callable(function):
+                continue
+            author = Author(roots=(), limit=self._limit, file=Path(plugin.id))
+            context.notices.clear()
+            outcome = await author.hook(function, given)
+            result.problems += [self._problem(notice) for notice in context.notices]
+            if isinstance(outcome, Returned):
+                yield outcome.value
+            else:
+                result.problems.append(author.problem(outcome, f"{method} of '{plugin.id}'"))
+
+    def _problem(self, notice: Any) -> Problem:
+        file = Path(notice.file) if notice.file else self._config_file
+        where = Position(file=file, line=notice.line)
+        return Problem(code="feature_notice", message=notice.message, hint=notice.hint, where=where)

@@ -1,0 +1,1 @@
+"""A bash that outlives its commands."""

@@ -1,0 +1,193 @@
+"""Where the commands of a shell print to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import termios
+from typing import TYPE_CHECKING
+
+from toolyard.bash.session.protocol import quoted
+from toolyard.errors import ShellError
+from toolyard.process.pipe_end import PipeEnd, read_some
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolyard.process.output import Transcript
+    from toolyard.process.private_folders import PrivateFolder
+
+
+LISTEN_AFTER = 0.002
+"""Most commands are over sooner, and what they print is then read once, at their end."""
+LOOK_AGAIN_AFTER = 0.02
+
+
+class OutputChannel:
+    """A named pipe that commands print to: its end tells that none of them has it any more."""
+
+    def __init__(self, folder: PrivateFolder, name: str) -> None:
+        self.word = quoted(folder.place(name))
+        """Its path as bash reads it."""
+        self._folder = folder
+        self._name = name
+        self._pipe = PipeEnd(folder.new_pipe(name, os.O_RDONLY))
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._sink: Transcript | None = None
+        self._on_end: Callable[[], bool] | None = None
+
+    def follow(self, sink: Transcript, on_end: Callable[[], bool] | None = None) -> None:
+        """Read whenever there is something. When nobody holds the pipe, `on_end` tells whether that was the end."""
+        self._sink = sink
+        self._on_end = on_end
+        self._timer = self._loop.call_later(LISTEN_AFTER, self._listen)
+
+    def drain(self, sink: Transcript) -> bool:
+        """Take what was printed by now and stop listening; tell whether somebody still holds the pipe."""
+        self._stop()
+        return self._pipe.drain(sink.add)
+
+    def catch_up(self, sink: Transcript) -> bool:
+        """Take what was printed by now, and no more; tell whether somebody still holds the pipe."""
+        return self._pipe.drain(sink.add)
+
+    async def at_end(self, sink: Transcript, *, within: float) -> bool:
+        """Wait a little for whoever holds the pipe to let go of it; tell whether that happened."""
+        give_up_at = self._loop.time() + within
+        while self.drain(sink):
+            if self._loop.time() > give_up_at:
+                return False
+            await asyncio.sleep(0.002)
+        return True
+
+    def close(self) -> None:
+        """Hang up; a process that still prints gets told that nobody listens."""
+        if self._pipe.fd >= 0:
+            self._stop()
+            self._pipe.close()
+            with contextlib.suppress(OSError):
+                self._folder.remove_file(self._name)
+
+    def _listen(self) -> None:
+        self._timer = None
+        if self._sink:
+            self._pipe.listen(self._sink.add, self._nobody_holds_it)
+
+    def _stop(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        self._pipe.stop()
+
+    def _nobody_holds_it(self) -> None:
+        """Not the end of a command: it may not have opened the pipe yet, or prints elsewhere for a while."""
+        if self._on_end is None or not self._on_end():
+            self._timer = self._loop.call_later(LOOK_AGAIN_AFTER, self._listen)
+
+
+class OwnOutput:
+    """The shell's own standard output, to which builtin commands print that start nothing and read nothing."""
+
+    def __init__(self) -> None:
+        self.fd, self._theirs = os.pipe()
+        os.set_blocking(self.fd, False)
+
+    def hand_over(self) -> int:
+        """The shell's end of it."""
+        theirs, self._theirs = self._theirs, -1
+        return theirs
+
+    def take(self) -> bytes:
+        """What was printed."""
+        return read_some(self.fd) or b""
+
+    def follow(self, sink: Transcript) -> None:
+        """It is over too soon for that."""
+
+    def drain(self, sink: Transcript) -> bool:
+        """Take what was printed; nobody but the shell holds this."""
+        if data := self.take():
+            sink.add(data)
+        return False
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+        if (theirs := self.hand_over()) >= 0:
+            os.close(theirs)
+
+
+class Terminal:
+    """A pseudo-terminal that a shell controls: for `/dev/tty`, for job control, and for whoever asks a question."""
+
+    def __init__(self, on_output: Callable[[bytes], None]) -> None:
+        try:
+            self._fd, slave = os.openpty()
+        except OSError as error:
+            raise ShellError(f"no terminal is left for a bash session: {error.strerror}") from error
+        try:
+            self.name = os.ttyname(slave)
+            make_quiet(slave)
+        finally:
+            self._spare = slave
+        os.set_blocking(self._fd, False)
+        self._on_output = on_output
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._fd, self._read)
+
+    def taken(self) -> None:
+        """The shell has it: from now on its end is the shell's."""
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+
+    def write(self, data: bytes) -> None:
+        """Type something. What does not fit into the terminal's own memory is lost, as with a real one."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._fd, data)
+
+    def catch_up(self) -> None:
+        """Take what there is, before it is taken for something else's."""
+        while self._fd >= 0 and self._read():
+            pass
+
+    def drain(self) -> None:
+        """Take what was printed; the kernel hands it on a moment after it was written."""
+        import select
+
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        while self._fd >= 0 and poll.poll(2):
+            if not self._read():
+                return
+
+    def close(self) -> None:
+        """Hang up."""
+        self.taken()
+        if self._fd >= 0:
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _read(self) -> bool:
+        data = read_some(self._fd)
+        if data is None:
+            return False
+        if not data:  # nobody has the terminal any more
+            self._loop.remove_reader(self._fd)
+            return False
+        self._on_output(data)
+        return True
+
+
+def make_quiet(terminal: int) -> None:
+    """No echo of what is typed, and what is printed comes out as it is."""
+    attributes = termios.tcgetattr(terminal)
+    attributes[1] &= ~termios.OPOST
+    attributes[3] &= ~(termios.ECHO | termios.ECHOE | termios.ECHOK | termios.ECHOCTL | termios.ECHOKE)
+    termios.tcsetattr(terminal, termios.TCSANOW, attributes)
+    termios.tcsetwinsize(terminal, (24, 80))

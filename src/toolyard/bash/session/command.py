@@ -1,0 +1,64 @@
+"""A command from the moment it is sent: what it is, and what happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from toolyard.bash.session.channels import OutputChannel, OwnOutput
+    from toolyard.bash.session.protocol import Record
+    from toolyard.process.output import Transcript
+
+
+NO_MARK = -1
+"""Of a command that starts nothing, and so has nothing that would carry one."""
+
+Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
+
+
+class Command:
+    """One command of one shell."""
+
+    __slots__ = (
+        *("_waiter", "changes", "channel", "end_number", "ended", "input", "mark", "news", "number", "record"),
+        *("started", "text", "transcript"),
+    )
+
+    def __init__(self, number: int, text: str, transcript: Transcript, mark: int) -> None:
+        self.number = number
+        self.text = text
+        self.transcript = transcript
+        self.mark = mark
+        """What all its processes carry."""
+        self.started = self.ended = time.monotonic()
+        self.record: Record | None = None
+        self.channel: OutputChannel | OwnOutput | None = None
+        self.input: int | None = None
+        """Where to write what it shall read, if it reads."""
+        self.end_number: int | None = None
+        """Of a job, whose record tells that it has begun: the number of the record that tells its end."""
+        self.news: str | None = None
+        """What the caller has to know of the shell that it runs in."""
+        self.changes: list[Change] = []
+        self._waiter: asyncio.Future[None] | None = None
+
+    def tell(self, change: Change) -> None:
+        """Something happened to it."""
+        self.changes.append(change)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def next_change(self, *, within: float | None = None) -> Change:
+        """The next thing that happens, `timeout` when nothing does in time."""
+        loop = asyncio.get_running_loop()
+        if not self.changes:
+            self._waiter = loop.create_future()
+            alarm = None if within is None else loop.call_later(max(within, 0.0), self.tell, "timeout")
+            try:
+                await self._waiter
+            finally:
+                if alarm:
+                    alarm.cancel()
+        return self.changes.pop(0)

@@ -1,0 +1,228 @@
+"""The shells of a session, one after the other: the next begins where the last one was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from toolyard.bash.session.interrupt import bring_back
+from toolyard.bash.session.shell import Bash
+from toolyard.bash.session.shell_process import BashSetup
+from toolyard.errors import ShellError
+from toolyard.process.child import Children, read_wait_status
+from toolyard.process.environment import NON_INTERACTIVE, ParentEnvironment, as_bytes
+from toolyard.process.interpreter import find_interpreter
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping
+
+    from toolyard.bash.session.command import Command
+    from toolyard.process.limits import Limits
+
+
+CLOSE_GRACE = 0.2
+PARENT = ParentEnvironment()
+OUR_OWN = frozenset({
+    b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
+    b"PS1", b"PS2", b"PS4", b"TMOUT",
+})  # fmt: skip
+"""Variables that mean something only to a shell with a person before it, or could read what we tell it (PS4, which
+root's bash takes from nobody)."""
+
+
+class Succession:
+    """The shell there is, those before it that something still runs in, and what the next one begins with."""
+
+    def __init__(
+        self,
+        *,
+        cwd: str,
+        env: Mapping[str, str] | None,
+        limits: Limits,
+        tty: bool,
+        children: Children | None,
+        parent: ParentEnvironment | None,
+    ) -> None:
+        self.current: Bash | None = None
+        self.news: str | None = None
+        """What whoever gets the next command has to know of its shell."""
+        self.is_closed = False
+        self._first_cwd = cwd
+        self._env = env
+        self._limits = limits
+        self._tty = tty
+        self._children = children
+        self._parent = parent or PARENT
+        self._borrowed: Children | None = None
+        self._past: list[Bash] = []
+        self._recovery: asyncio.Task[None] | None = None
+        self._next_state: bytes | None = None
+        self._next_cwd: str | None = None
+
+    @property
+    def cwd(self) -> str:
+        """Where the shell is, or the next one will be."""
+        return self.current.cwd if self.current else self._next_cwd or self._first_cwd
+
+    def take_news(self) -> str | None:
+        """What there is to say, once."""
+        news, self.news = self.news, None
+        return news
+
+    async def ready(self, gone: Bash | None = None) -> Bash:
+        """The shell, a fresh one if there is none, or the one there was is gone."""
+        if self.is_closed:
+            raise ShellError("the session is closed")
+        if gone:
+            await gone.process.has_exited()
+        elif self.current:
+            await asyncio.sleep(0)  # we may have been away for long: hear what became of it
+        if self.current and self.current.process.exit_status is None:
+            return self.current
+        if self.current:
+            self._retire(self.current)
+        try:
+            self.current = await self._start(self._next_state)
+        except ShellError:
+            if self._next_state is None:
+                raise
+            self.current = await self._start(None)
+            self.news = "The shell ended, and its state cannot be taken over; this is a fresh one."
+        self._next_state = None
+        return self.current
+
+    async def end_command(self, bash: Bash, command: Command) -> None:
+        """End a command; the shell with it, if it does not come back."""
+        if not await bring_back(bash, command) and bash.process.exit_status is None:
+            self.news = "The shell could not be brought back from its last command; this is a fresh one."
+            bash.process.kill(grace=0)
+            await bash.process.gone()
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether a command whose call was cancelled may still have to be ended."""
+        return self._recovery is not None
+
+    def recover_by(self, work: Coroutine[None, None, None]) -> None:
+        """Do in our absence what must be done before the next command."""
+        if self.is_closed:
+            work.close()
+        else:
+            self._recovery = asyncio.ensure_future(work)
+
+    async def recovered(self) -> None:
+        """Wait for that; whoever is cancelled while waiting does not stop it."""
+        if self._recovery:
+            await asyncio.shield(self._recovery)
+            self._recovery = None
+
+    async def settled(self) -> None:
+        """Wait until it is done, however it ends."""
+        if self._recovery:
+            await asyncio.wait([self._recovery])
+
+    def give_up_recovery(self) -> None:
+        """All shells will be ended anyway."""
+        if self._recovery:
+            self._recovery.cancel()
+            self._recovery = None
+
+    async def replace(self, bash: Bash) -> None:
+        """End a shell that lives but can run nothing more."""
+        bash.process.kill(grace=0)
+        await bash.process.gone()
+        self.news = "The last shell could run no more commands; this is a fresh one."
+
+    def leave_behind(self, bash: Bash) -> None:
+        """Let a shell go on with its command for itself; the next one takes over the state from before that."""
+        self._past.append(bash)
+        self.current = None
+        self._next_state, self._next_cwd = bash.state(), bash.cwd
+        self.news = "The last command still runs as a job, in its own shell; this is a fresh one" + (
+            " with the state from before it." if self._next_state else "."
+        )
+
+    async def end_all(self) -> None:
+        """End every shell and everything they started."""
+        shells = [*self._past, *([self.current] if self.current else [])]
+        self._past, self.current = [], None
+        for bash in shells:
+            bash.process.kill(grace=CLOSE_GRACE)
+        for bash in shells:
+            await bash.process.gone()
+            bash.close()
+
+    def forget(self) -> None:
+        """The next shell begins with nothing of the last."""
+        self.news = self._next_state = self._next_cwd = None
+
+    async def aclose(self) -> None:
+        """Give the keeper back, if it was borrowed."""
+        if self._borrowed:
+            children, self._borrowed = self._borrowed, None
+            await return_keeper(children)
+
+    async def _start(self, state: bytes | None) -> Bash:
+        program = find_interpreter("bash")
+        if program is None:
+            raise ShellError("there is no bash on the PATH; a session needs bash 4.4 or later")
+        children = self._children or self._borrowed
+        if children is None:
+            children = self._borrowed = borrow_keeper()
+        cwd = self._next_cwd or self._first_cwd
+        if self._next_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment, once for each shell
+            cwd = self._first_cwd
+        env, extra = self._variables()
+        setup = BashSetup(program=program.path, cwd=cwd, env=env, extra_env=extra, limits=self._limits, tty=self._tty)
+        return await Bash.start(children.keeper, setup, state=state)
+
+    def _variables(self) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
+        """What the shell sees: the application's variables less credentials, or those it was given."""
+        if self._env is None:
+            given = self._parent.current()
+        else:
+            given = {as_bytes(name): as_bytes(value) for name, value in self._env.items()}
+        given = {name: value for name, value in given.items() if name not in OUR_OWN}
+        quiet = {as_bytes(name): as_bytes(value) for name, value in NON_INTERACTIVE.items()}
+        return given, {name: value for name, value in quiet.items() if self._env is None or name not in given}
+
+    def _retire(self, bash: Bash) -> None:
+        """A shell that has ended: what it left running goes on, and the next shell begins where it was."""
+        self._next_cwd = bash.cwd
+        self._next_state = bash.state()
+        code, number = read_wait_status(bash.process.exit_status or 0)
+        how = f"was killed by signal {number}" if number else f"ended with status {code}"
+        kept = (
+            "variables, functions, aliases, options and directory were taken over"
+            if self._next_state
+            else "its state could not be taken over"
+        )
+        self.news = self.news or f"The shell {how}; this is a fresh one, {kept}."
+        self._past = [*(past for past in self._past if not past.process.is_gone), bash]
+        bash.close()
+        self.current = None
+
+
+SHARED: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Children, list[int]]] = WeakKeyDictionary()
+
+
+def borrow_keeper() -> Children:
+    """The loop's keeper, a new one for the first session."""
+    loop = asyncio.get_running_loop()
+    children, users = SHARED.setdefault(loop, (Children(), [0]))
+    users[0] += 1
+    return children
+
+
+async def return_keeper(children: Children) -> None:
+    """A session is over; the last one ends the keeper."""
+    loop = asyncio.get_running_loop()
+    shared = SHARED.get(loop)
+    if shared is None or shared[0] is not children:
+        return
+    shared[1][0] -= 1
+    if shared[1][0] == 0:
+        del SHARED[loop]
+        await children.aclose()

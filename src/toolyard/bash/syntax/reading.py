@@ -1,0 +1,107 @@
+"""What can be said of a command line without running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+if TYPE_CHECKING:
+    from toolyard.bash.syntax.words import Word
+
+
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that could not be proven, in words for a person."""
+
+    code: str
+    message: str
+    text: str = ""
+    """The piece of the line it is about."""
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """`NAME=value`, before a command or on its own."""
+
+    name: str | None
+    """None when it is more than a name, such as `a[1]`."""
+    value: Word | None
+    """None when it is no single word, such as an array."""
+    text: str
+    start: int
+    alone: bool = False
+    """Whether it stands for itself, and so changes the shell."""
+
+
+class Redirection(msgspec.Struct, frozen=True, kw_only=True):
+    """`>file`, `2>&1`, `<<EOF`, `<<<word`."""
+
+    operator: str
+    descriptor: str
+    target: Word | None
+    """The file or the descriptor; the delimiter of a here-document."""
+    text: str
+    start: int
+    body: str | None = None
+    """The text of a here-document."""
+    is_literal: bool = False
+    """Whether bash leaves the here-document's text as it is."""
+    body_span: tuple[int, int] = (0, 0)
+
+
+class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A program or builtin with its arguments, less what is wrapped around it."""
+
+    words: tuple[Word, ...]
+    text: str
+    start: int
+    assignments: tuple[Assignment, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    wrapped: tuple[tuple[Word, ...], ...] = ()
+    """The same command with its wrappers, such as `timeout 5`, from the outermost to the innermost."""
+    repeated: bool = False
+    """Whether it may run several times."""
+
+    @property
+    def name(self) -> str | None:
+        """What runs, if that is certain."""
+        return self.words[0].value if self.words else None
+
+    @property
+    def written(self) -> tuple[Word, ...]:
+        """The words with all wrappers."""
+        return self.wrapped[0] if self.wrapped else self.words
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True):
+    """`[[ … ]]`, flattened to its words and operators."""
+
+    words: tuple[Word, ...]
+    text: str
+    start: int
+
+
+class Loop(msgspec.Struct, frozen=True, kw_only=True):
+    """`for name in words`, which sets a variable; `case word in` likewise looks at words, and has no name."""
+
+    name: str | None
+    words: tuple[Word, ...]
+    text: str
+    start: int
+
+
+Part: TypeAlias = SimpleCommand | Redirection | Assignment | Condition | Loop
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """A line taken apart. Nothing in it is certain while there are doubts; the parts found even so may be refused."""
+
+    text: str
+    parts: tuple[Part, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    plain: bool = False
+    """Whether it is one command of plain words, which cannot be misread."""
+
+    @property
+    def commands(self) -> tuple[SimpleCommand, ...]:
+        """All simple commands, those inside substitutions included."""
+        return tuple(part for part in self.parts if isinstance(part, SimpleCommand))

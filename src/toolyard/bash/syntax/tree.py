@@ -1,0 +1,313 @@
+"""A line through tree-sitter-bash: an allow-list of node kinds, and every byte of the text accounted for.
+
+The grammar is tolerant, so a tree alone proves nothing. Whatever is not on the list is a doubt; so is text between two
+nodes that is no blank, and a word whose text is not what its node says. Of what is left a second reader has to say the
+same.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from toolyard.bash.syntax.command_nodes import WORD_NODES, CommandReader
+from toolyard.bash.syntax.reading import Condition, Doubt, Loop, SimpleCommand
+from toolyard.bash.syntax.words import Misread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tree_sitter import Node, Parser
+
+    from toolyard.bash.syntax.reading import Part
+    from toolyard.bash.syntax.words import Word
+
+
+DEEPEST = 64
+MOST_COMMANDS = 50
+HOLDERS = frozenset({
+    "program", "list", "pipeline", "subshell", "compound_statement", "if_statement", "elif_clause", "else_clause",
+    "while_statement", "do_group", "negated_command",
+})  # fmt: skip
+"""Nodes that only hold others."""
+STATEMENTS = HOLDERS | {
+    "command", "redirected_statement", "test_command", "for_statement", "case_statement", "function_definition",
+    "declaration_command", "c_style_for_statement", "file_redirect",
+}  # fmt: skip
+ENDLESS = re.compile(
+    r"(?!.*\b(?:break|exit|return)\b)(?:while\s+(?:true|:|(?:echo|printf|pwd|cd)\b[^;\n|&]*)|until\s+false)\s*[;\n]",
+    re.DOTALL,
+)
+"""Loops whose condition is always met, and that nothing inside leaves."""
+REPEATING = frozenset({"while_statement", "for_statement", "c_style_for_statement"})
+TOKENS = frozenset({
+    ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
+    "until", "do", "done", "for", "in", "case", "esac", ";;",
+})  # fmt: skip
+EXPRESSIONS = frozenset({"binary_expression", "unary_expression", "parenthesized_expression", "negation_expression"})
+CONSTRUCTS = {
+    "function_definition": "a function is defined",
+    "declaration_command": "the shell's variables are changed",
+    "unset_command": "the shell's variables are changed",
+    "c_style_for_statement": "arithmetic can run commands",
+}
+
+
+@cache
+def parser() -> Parser:
+    """Made once: the grammar takes a while to load."""
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+class TreeReader:
+    """Takes one line apart; `parts` and `doubts` hold what was found."""
+
+    def __init__(self, text: str) -> None:
+        self.parts: list[Part] = []
+        self._text = SourceText(text)
+        self._commands = CommandReader(self._text, self._substitution, self._look_inside)
+        self._depth = 0
+        self._repeating = 0
+        self._looking = False
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """What could not be proven."""
+        return self._text.doubts
+
+    def read(self) -> None:
+        """Read the whole line."""
+        root = parser().parse(self._text.for_grammar).root_node
+        if root.has_error:
+            self._text.doubt("syntax", "bash's grammar does not fit")
+        self._text.check_ends(root)
+        self._statement(root)
+        self.parts.sort(key=lambda part: part.start)
+        commands = sum(isinstance(part, SimpleCommand) for part in self.parts)
+        if commands > MOST_COMMANDS:
+            self._text.doubt("too_many", f"{commands} commands are more than can be looked over")
+        if not self.parts and not self.doubts:
+            self._text.doubt("empty", "there is no command")
+
+    def _statement(self, node: Node) -> None:
+        """Anything that can stand where a command can."""
+        self._depth += 1
+        repeats = node.type in REPEATING
+        self._repeating += repeats
+        try:
+            if self._depth > DEEPEST:
+                self._text.doubt("too_deep", "commands are nested too deep")
+            else:
+                self._read(node)
+        except Misread as error:
+            self._text.doubt("misread", str(error), node)
+            self._look_once(node)
+        finally:
+            self._depth -= 1
+            self._repeating -= repeats
+
+    def _read(self, node: Node) -> None:
+        match node.type:
+            case kind if kind in HOLDERS:
+                self._text.check_gaps(node.children)
+                if kind == "while_statement" and ENDLESS.match(self._text.of(node)):
+                    self._text.doubt("endless", "a loop that does not end by itself", node)
+                for child in node.children:
+                    self._statement(child)
+            case "command":
+                self.parts.append(self._commands.command(node, repeated=self._repeating > 0))
+            case "redirected_statement":
+                self._redirected(node)
+            case "test_command":
+                self._test(node)
+            case "for_statement":
+                self._loop(node)
+            case "case_statement" | "case_item":
+                self._case(node)
+            case "variable_assignment" | "variable_assignments":
+                self._bare_assignments(node)
+            case "comment":
+                self._comment(node)
+            case kind if not node.is_named and kind in TOKENS:
+                self._token(node)
+            case _:
+                self._unknown(node)
+
+    def _token(self, node: Node) -> None:
+        if self._text.of(node).strip(" \t") != node.type.strip(" \t"):
+            raise Misread("an operator is not what it seems")
+
+    def _unknown(self, node: Node) -> None:
+        """Not on the list; what is inside may still be refused."""
+        why = CONSTRUCTS.get(node.type, f"a construct that is not understood: {node.type}")
+        self._text.doubt("construct", why, node)
+        self._look_inside(node)
+
+    def _look_once(self, node: Node) -> None:
+        """Commands inside what was misread may still be refused; those that were seen before are seen twice then."""
+        if not self._looking:
+            self._looking = True
+            self._look_inside(node)
+            self._looking = False
+
+    def _look_inside(self, node: Node) -> None:
+        for child in node.children:
+            if child.type in STATEMENTS:
+                self._statement(child)
+            elif child.type in ("command_substitution", "process_substitution"):
+                self._substitution(child)
+            else:
+                self._look_inside(child)
+
+    def _substitution(self, node: Node) -> None:
+        """The commands inside `$(…)`, `<(…)` or backticks."""
+        self._text.check_gaps(node.children)
+        for child in node.children[1:-1]:
+            self._statement(child)
+
+    def _redirected(self, node: Node) -> None:
+        """A statement with redirections behind it, or redirections alone."""
+        self._text.check_gaps(node.children)
+        has_body = not node.children[0].type.endswith("_redirect")
+        body = node.children[0] if has_body else None
+        found, words = self._commands.redirections(node.children[has_body:], self._statement)
+        if body is not None and body.type == "command":
+            descriptor = self._commands.descriptor_of(body, node.children[1])
+            if descriptor is not None:
+                found[0] = replace(found[0], descriptor=self._text.of(descriptor), start=descriptor.start_byte)
+            command = self._commands.command(body, words, found, repeated=self._repeating > 0, without=descriptor)
+            self.parts.append(command)
+            return
+        self.parts.extend(found)
+        if body is not None:
+            self._statement(body)
+        if words:
+            raise Misread("words behind a redirection belong to no command")
+
+    def _loop(self, node: Node) -> None:
+        self._text.check_gaps(node.children)
+        name: str | None = None
+        words: list[Word] = []
+        for child in node.children:
+            match child.type:
+                case "variable_name":
+                    name = self._text.of(child)
+                case "do_group" | "compound_statement":
+                    self._statement(child)
+                case kind if not child.is_named and kind in TOKENS:
+                    self._token(child)
+                case "select":
+                    raise Misread("select asks a person")
+                case _:
+                    words.append(self._commands.word(child))
+        self.parts.append(Loop(name=name, words=tuple(words), text=self._text.of(node), start=node.start_byte))
+
+    def _case(self, node: Node) -> None:
+        self._text.check_gaps(node.children)
+        words: list[Word] = []
+        for child in node.children:
+            if child.type in WORD_NODES or child.type == "extglob_pattern":
+                words.append(self._commands.word(child))
+            elif child.type in (";;&", ";&"):
+                raise Misread("a case that goes on with the next")
+            else:
+                self._statement(child)
+        if words:
+            self.parts.append(Loop(name=None, words=tuple(words), text=self._text.of(node), start=words[0].start))
+
+    def _bare_assignments(self, node: Node) -> None:
+        nodes = node.children if node.type == "variable_assignments" else [node]
+        self._text.check_words(nodes)
+        self.parts.extend(self._commands.assignment(child, alone=True) for child in nodes)
+
+    def _test(self, node: Node) -> None:
+        """`[ … ]` is a command, `[[ … ]]` a condition; `(( … ))` is arithmetic, which can run commands."""
+        opening = node.children[0].type
+        if opening not in ("[", "[["):
+            self._text.doubt("arithmetic", "arithmetic can run commands", node)
+            self._look_inside(node)
+            return
+        leaves = [leaf for child in node.children for leaf in leaves_of(child)]
+        words = tuple(map(self._commands.word, leaves))
+        text, start = self._text.of(node), node.start_byte
+        if opening == "[":
+            self._text.check_words(leaves)
+            self.parts.append(SimpleCommand(words=words, text=text, start=start, repeated=self._repeating > 0))
+        else:
+            self._text.check_gaps(leaves)
+            self.parts.append(Condition(words=words, text=text, start=start))
+
+    def _comment(self, node: Node) -> None:
+        text = self._text.of(node)
+        before = self._text.between(node.start_byte - 1, node.start_byte) if node.start_byte else "\n"
+        if not text.startswith("#") or "\n" in text or before not in " \t\n;&|(){}":
+            raise Misread("a comment that may be none")
+
+
+def leaves_of(node: Node) -> list[Node]:
+    """The words and operators of a condition, in their order."""
+    if node.type in EXPRESSIONS:
+        return [leaf for child in node.children for leaf in leaves_of(child)]
+    return [node]
+
+
+BEYOND_LATIN_1 = re.compile(r"[^\x00-\xff]")
+BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*\Z")
+BETWEEN_WORDS = re.compile(rb"(?:\\\n)*[ \t](?:[ \t]|\\\n)*\Z")
+"""A line that goes on without a blank makes one word of two."""
+
+
+class SourceText:
+    """One line, byte by byte."""
+
+    def __init__(self, text: str) -> None:
+        self.source = text.encode("utf-8")
+        self.doubts: list[Doubt] = []
+        self.for_grammar = self.source
+        """The same bytes for the grammar, which looks behind a `{` for digits in a table that ends at U+00FF, and
+        crashes on what lies far beyond. Such characters are part of words to bash, so a `/` does as well."""
+        if b"{" in self.source and BEYOND_LATIN_1.search(text):
+            self.for_grammar = BEYOND_LATIN_1.sub(lambda found: "/" * len(found[0].encode()), text).encode()
+            if b"<<" in self.source:  # two delimiters could look alike
+                self.doubt("here_document", "a here-document beside braces and characters beyond Latin-1")
+
+    def doubt(self, code: str, message: str, node: Node | None = None) -> None:
+        """Note something that could not be proven."""
+        doubt = Doubt(code=code, message=message, text=self.of(node) if node is not None else "")
+        if doubt not in self.doubts:
+            self.doubts.append(doubt)
+
+    def of(self, node: Node) -> str:
+        """The text of a node."""
+        return self.between(node.start_byte, node.end_byte)
+
+    def between(self, start: int, end: int) -> str:
+        """The text of some bytes."""
+        return self.source[start:end].decode("utf-8", "replace")
+
+    def check_ends(self, root: Node) -> None:
+        """Before the first command and behind the last there must be blanks and nothing else."""
+        self._check(0, root.start_byte, BLANK)
+        self._check(root.end_byte, len(self.source), BLANK)
+
+    def check_gaps(self, nodes: Iterable[Node]) -> None:
+        """Between nodes there must be blanks and nothing else."""
+        for left, right in pairwise(nodes):
+            self._check(left.end_byte, right.start_byte, BLANK)
+
+    def check_words(self, nodes: Iterable[Node]) -> None:
+        """The same for words, which must be apart; a redirection may touch one."""
+        for left, right in pairwise(nodes):
+            touches = left.type.endswith("_redirect") or right.type.endswith("_redirect")
+            self._check(left.end_byte, right.start_byte, BLANK if touches else BETWEEN_WORDS)
+
+    def _check(self, start: int, end: int, allowed: re.Pattern[bytes]) -> None:
+        if not allowed.match(self.source[start:end]):
+            self.doubt("misread", "text between two words or commands belongs to neither")

@@ -1,0 +1,142 @@
+"""A JSON Schema taken apart: its parts, where their references lead, and in which dialect it is."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+# The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from jsonschema.protocols import Validator
+    from referencing import Specification
+    from referencing._core import Resolver
+
+    from toolyard.core.tool import Json
+
+
+ALWAYS_APPLIED = ("allOf",)
+
+TYPE_NAMES: dict[type, tuple[str, ...]] = {
+    bool: ("boolean",),
+    dict: ("object",),
+    float: ("number",),
+    int: ("integer", "number"),
+    list: ("array",),
+    str: ("string",),
+    type(None): ("null",),
+}
+
+
+class SchemaPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A schema inside the schema, and from where its references are to be read."""
+
+    schema: Json
+    resolver: Resolver[Any]
+    specification: Specification[Any]
+
+    def into(self, schema: Json) -> SchemaPart:
+        """A schema that lies directly in this one."""
+        resolver = self.resolver.in_subresource(self.specification.create_resource(schema))
+        return SchemaPart(schema=schema, resolver=resolver, specification=self.specification)
+
+    def target(self, reference: str) -> SchemaPart:
+        """The schema that is referred to; LookupError when there is none."""
+        from referencing.exceptions import Unresolvable
+
+        try:
+            found = self.resolver.lookup(reference)
+        # A pointer that leads through something else than schemas fails with whatever Python says to that.
+        except (Unresolvable, AttributeError, TypeError, ValueError):
+            raise LookupError(reference) from None
+        return SchemaPart(schema=found.contents, resolver=found.resolver, specification=self.specification)
+
+    def references(self) -> Iterator[str]:
+        """The references that this schema makes itself."""
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if keyword in self.schema:
+                yield self.schema[keyword]
+
+    def targets(self) -> Iterator[SchemaPart]:
+        """The schemas that are referred to, as far as they exist."""
+        for reference in self.references():
+            with suppress(LookupError):
+                yield self.target(reference)
+
+    def beside(self, keywords: Iterable[str]) -> Iterator[SchemaPart]:
+        """The schemas under some keywords that are for the same value."""
+        found = [schema for keyword in keywords for schema in schemas_under(keyword, self.schema.get(keyword))]
+        return (self.into(schema) for schema in found if isinstance(schema, Mapping))
+
+    def with_all_below(self) -> Iterator[SchemaPart]:
+        """This schema and all that lie in it, without following references."""
+        yield self
+        for schema in self.specification.subresources_of(self.schema):
+            # Not a schema of true or false, nor the list of names that older dialects allow in its place.
+            if isinstance(schema, Mapping):
+                yield from self.into(schema).with_all_below()
+
+
+def root_part(schema: Mapping[str, Json], dialect: type[Validator]) -> SchemaPart:
+    from referencing import Registry
+    from referencing.jsonschema import specification_with
+
+    meta = dialect.META_SCHEMA
+    specification = specification_with(meta.get("$id") or meta["id"])
+    # A reference back to the root would else leave the exact dialect for the standard one.
+    plain = {name: value for name, value in schema.items() if name != "$schema"}
+    resolver = Registry().resolver_with_root(specification.create_resource(plain))
+    return SchemaPart(schema=plain, resolver=resolver, specification=specification)
+
+
+def schemas_under(keyword: str, value: Json) -> list[Json]:
+    if keyword in ("dependencies", "dependentSchemas") and isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
+
+
+def facets_of(part: SchemaPart, keywords: Sequence[str] = ALWAYS_APPLIED) -> list[SchemaPart]:
+    """All the schemas for the same value: itself, those under the keywords, and those referred to."""
+    facets: dict[int, SchemaPart] = {}
+    todo = deque([part])
+    while todo:
+        current = todo.popleft()
+        if not isinstance(current.schema, Mapping) or id(current.schema) in facets:
+            continue
+        facets[id(current.schema)] = current
+        todo.extend(current.beside(keywords))
+        todo.extend(current.targets())
+    return list(facets.values())
+
+
+def dialect_of(schema: Mapping[str, Json]) -> type[Validator]:
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+
+    return validator_for(schema, default=Draft202012Validator)
+
+
+@cache
+def exact_dialect(dialect: type[Validator]) -> type[Validator]:
+    """A dialect in which 3.0 is no integer, so that it is seen and handed on as 3."""
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
+
+    standard = dialect.VALIDATORS["type"]
+
+    def exact_type(validator: Any, types: Any, instance: Any, schema: Any) -> Any:
+        names = TYPE_NAMES.get(type(instance))
+        if names is None:
+            return standard(validator, types, instance, schema)
+        if types in names if isinstance(types, str) else any(name in types for name in names):
+            return ()
+        return (ValidationError("of another type"),)
+
+    extended: type[Validator] = extend(dialect, {"type": exact_type})  # type: ignore[no-untyped-call]  # has no types
+    return extended

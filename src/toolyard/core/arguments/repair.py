@@ -1,0 +1,114 @@
+"""Lenient in: a text that spells what was wanted is read as that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolyard.core.arguments.faults import branches_of_its_kind, value_at
+from toolyard.core.arguments.parts import TYPE_NAMES
+from toolyard.core.arguments.values import MOST_LEVELS, STRICT_JSON, changed, is_deeper
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jsonschema.protocols import Validator
+
+    from toolyard.core.arguments.faults import Misfit
+    from toolyard.core.arguments.values import Changes
+    from toolyard.core.tool import Json
+
+
+MOST_ROUNDS = 8
+"""Each round may uncover texts inside a text that the round before has read; nobody nests them deeper."""
+
+MOST_TRIALS = 5_000
+"""How many alternatives are tried for one call; nested ones multiply."""
+
+
+class Repair:
+    """Makes one call's values fit by reading texts as what they spell, guided by the validator's errors."""
+
+    def __init__(self) -> None:
+        self._trials_left = MOST_TRIALS
+
+    def changes(self, validator: Validator, value: Json, errors: Sequence[Misfit]) -> Changes:
+        """The values to put in place of those that the errors complain of."""
+        changes: Changes = {}
+        for error in errors:
+            path = tuple(error.path)
+            # What is complained of may also be a property's name, which stays as it is.
+            if path not in changes and value_at(value, path) is error.instance:
+                better = self._better(validator, error)
+                if better is not error.instance:
+                    changes[path] = better
+        return changes
+
+    def _better(self, validator: Validator, error: Misfit) -> Json:
+        match error.validator:
+            case "type":
+                types = error.validator_value
+                return as_type(error.instance, [types] if isinstance(types, str) else types)
+            case "enum":
+                return as_member(error.instance, error.validator_value)
+            case "const":
+                return as_member(error.instance, [error.validator_value])
+            case "anyOf" | "oneOf" if error.context:
+                return self._as_alternative(validator, error)
+            case _:
+                return error.instance
+
+    def _as_alternative(self, validator: Validator, error: Misfit) -> Json:
+        """The value as the first alternative that it can be made to fit; else as near as one could bring it."""
+        nearest = error.instance
+        takes_text = bool(branches_of_its_kind(error))
+        whole = validator.evolve(schema={str(error.validator): error.validator_value})
+        for schema in error.validator_value:
+            attempt = self._settled(validator.evolve(schema=schema), error.instance)
+            if attempt is error.instance or (attempt is None and takes_text):
+                continue
+            if whole.is_valid(attempt):
+                return attempt
+            if nearest is error.instance:
+                nearest = attempt
+        return nearest
+
+    def _settled(self, validator: Validator, value: Json) -> Json:
+        from referencing.exceptions import Unresolvable
+
+        for _ in range(MOST_ROUNDS):
+            self._trials_left -= 1
+            if self._trials_left < 0:
+                break
+            try:
+                changes = self.changes(validator, value, list(validator.iter_errors(value)))
+            except Unresolvable:
+                # An alternative inside a part with an `$id` of its own is out of its context here.
+                break
+            if not changes:
+                break
+            value = changed(value, changes)
+        return value
+
+
+def as_type(value: Json, types: Sequence[str]) -> Json:
+    spelled = spelled_value(value)
+    if isinstance(spelled, float) and spelled.is_integer() and "integer" in types and "number" not in types:
+        return int(spelled)
+    return spelled if any(name in types for name in TYPE_NAMES.get(type(spelled), ())) else value
+
+
+def as_member(value: Json, members: Sequence[Json]) -> Json:
+    spelled = spelled_value(value)
+    return spelled if spelled in members else value
+
+
+def spelled_value(value: Json) -> Json:
+    """What a text spells in JSON, unless that is again a text; anything else is itself."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    try:
+        spelled = STRICT_JSON.decode(text.lower() if text.lower() in ("true", "false") else text)
+    except (ValueError, RecursionError):
+        return value
+    return value if isinstance(spelled, str) or is_deeper(spelled, MOST_LEVELS) else spelled

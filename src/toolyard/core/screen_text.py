@@ -1,0 +1,78 @@
+"""What a person would see of terminal output, for a model that reads it."""
+
+from __future__ import annotations
+
+import re
+
+# Every part of the pattern reads forward only and gives back at most what it reads once, so that hostile text costs no
+# more than other text: a string ends at the next escape at the latest, and without its end it counts to its line's end.
+OTHER_CONTROL = r"[\x00-\x07\x0b-\x1f\x7f-\x9f]"
+EDITS = r"(?:\x1b\[|\x9b)(?:0?[JK]|2K|[0-9]{0,6}[CDG])"
+COMMAND_SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+SYSTEM_STRING = r"(?:\x1b\]|\x9d)[^\n\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)?"
+DEVICE_STRING = (
+    r"(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])"
+    r"(?:[^\x1b\x90\x98\x9c-\x9f]*+(?:\x1b\\|\x9c)|[^\n\x1b\x90\x98\x9c-\x9f]*)"
+)
+SINGLE_SHIFT = r"(?:\x1b[NO]|[\x8e\x8f])[ -~]?"
+ESCAPE = r"\x1b[ -/]*[0-~]?"
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+UNSEEN = re.compile(
+    rf"(?!{EDITS}|\r)(?:"
+    rf"{COMMAND_SEQUENCE}|{SYSTEM_STRING}|{DEVICE_STRING}|{SINGLE_SHIFT}|{ESCAPE}|{OTHER_CONTROL})"
+)
+"""Whatever moves nothing in its own line: colours, titles, pictures, cursor moves to other lines, bells."""
+STROKE = re.compile(r"[^\r\x08\x1b\x9b]+|\r+|\x08+|(?:\x1b\[|\x9b)([0-9]*)([CDGJK])")
+DRAWN = re.compile(r"[\r\x08\x1b\x9b]")
+
+
+def as_seen(text: str) -> str:
+    """The text that stands on a screen of any width and height at the end.
+
+    Carriage returns, backspaces and erasures have happened, in their own line; all other control characters but newline
+    and tab, and all escape sequences, are gone. A line that is erased as a whole begins anew at its start.
+    """
+    if CONTROL.search(text) is None:
+        return text
+    text = UNSEEN.sub("", text)
+    if DRAWN.search(text) is None:
+        return text
+    return "\n".join(drawn(line) if DRAWN.search(line) else line for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def drawn(line: str) -> str:
+    """One line as its last strokes left it. The cursor never passes the line's end, so nothing needs to be padded."""
+    cells: list[str] = []
+    cursor = 0
+    for stroke in STROKE.finditer(line):
+        number, edit = stroke.groups()
+        if edit is None:
+            cursor = draw(cells, cursor, stroke[0])
+        elif edit in "JK":
+            cursor = erase(cells, cursor, whole=number == "2")
+        else:
+            cursor = move(len(cells), cursor, int(number or 1), edit)
+    return "".join(cells)
+
+
+def draw(cells: list[str], cursor: int, stroke: str) -> int:
+    """Write text over what is there, or go back; the new place of the cursor."""
+    if stroke[0] == "\r":
+        return 0
+    if stroke[0] == "\b":
+        return max(0, cursor - len(stroke))
+    cells[cursor : cursor + len(stroke)] = stroke
+    return cursor + len(stroke)
+
+
+def erase(cells: list[str], cursor: int, *, whole: bool) -> int:
+    start = 0 if whole else cursor
+    del cells[start:]
+    return start
+
+
+def move(length: int, cursor: int, number: int, way: str) -> int:
+    """Forward, back, or to a column, which counts from one."""
+    places = {"C": cursor + max(1, number), "D": cursor - max(1, number), "G": number - 1}
+    return min(max(0, places[way]), length)

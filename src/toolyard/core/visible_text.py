@@ -1,0 +1,45 @@
+"""Text as a person may safely look at it: what would hide or move other text is spelled out."""
+
+from __future__ import annotations
+
+import unicodedata
+
+LAYOUT = "\t\n"
+"""Control characters that belong in a command."""
+UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+"""Characters that show nothing although Unicode counts them among letters, marks or symbols."""
+SUSPECT = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
+"""Categories of controls, formats, blanks and of what has no meaning at all."""
+
+
+def hidden_characters(text: str) -> list[str]:
+    """The characters that a person would not see as they are, each once, as their code points."""
+    if text.isascii() and text.isprintable():
+        return []
+    return [name_of(char) for char in dict.fromkeys(text) if is_hidden(char) and char not in LAYOUT]
+
+
+def escaped(text: str) -> str:
+    """The text with every hidden character spelled out, so that nothing on a screen hides what is approved."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(spelled(char) if is_hidden(char) and char != "\n" else char for char in text)
+
+
+def is_hidden(char: str) -> bool:
+    if " " <= char <= "~":
+        return False
+    return char in UNSEEN or unicodedata.category(char) in SUSPECT or is_variation_selector(char)
+
+
+def is_variation_selector(char: str) -> bool:
+    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+
+
+def spelled(char: str) -> str:
+    short = {"\t": "\\t", "\r": "\\r", "\0": "\\0"}
+    return short.get(char) or (f"\\x{ord(char):02x}" if ord(char) < 0x100 else f"\\u{{{ord(char):x}}}")
+
+
+def name_of(char: str) -> str:
+    return f"U+{ord(char):04X}"

@@ -1,0 +1,1 @@
+"""The disk, safely: what is obeyed, written, walked over or removed goes through here."""

@@ -1,0 +1,1 @@
+"""A bash file is a tool: its schema, its subcommands, its comments."""

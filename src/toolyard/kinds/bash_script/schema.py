@@ -1,0 +1,289 @@
+"""What a bash tool file says of itself: the JSON object that its `schema` subcommand prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Literal, NoReturn, get_args
+
+import msgspec
+
+from toolyard.core.arguments.schema import schema_fault
+from toolyard.core.tool import Json  # noqa: TC001 - msgspec reads the annotations when the program runs
+from toolyard.files.content_cache import ContentCache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+ArgsMode = Literal["flags", "positional", "json"]
+SchemaFaultCode = Literal[
+    "bash_schema_exit_status",
+    "bash_schema_timeout",
+    "bash_schema_too_large",
+    "bash_schema_not_json",
+    "bash_schema_not_object",
+    "bash_schema_missing_field",
+    "bash_schema_args_mode",
+    "bash_schema_tool_count",
+    "bash_schema_tool_type",
+    "bash_schema_name_mismatch",
+    "bash_schema_positional_missing",
+    "bash_schema_positional_unknown",
+    "bash_schema_config_keys",
+    "bash_schema_parameters",
+    "bash_schema_comments",
+]
+
+
+FUNCTION = ("tools", 0, "function")
+
+
+class SchemaFault(msgspec.Struct, frozen=True, kw_only=True):
+    """One way in which a tool file breaks its contract."""
+
+    code: SchemaFaultCode
+    message: str
+    hint: str
+    pointer: tuple[str | int, ...] | None = None
+    """Which value of the schema object it is about: keys and indices from its root."""
+    printed: str = ""
+    """A line of the output that shows the fault, and may stand in the file."""
+    line: int | None = None
+    """On which line of the file it is, where that is known."""
+
+
+class Positional(msgspec.Struct, frozen=True, kw_only=True):
+    """One place on the command line; `default` is unset when there is none."""
+
+    name: str
+    required: bool = False
+    default: Json = msgspec.UNSET
+
+
+class BashSchema(msgspec.Struct, frozen=True, kw_only=True):
+    """A valid schema; `args_mode` is `comments` when the file declares itself in its comments."""
+
+    id: str
+    version: str
+    args_mode: Literal["flags", "positional", "json", "comments"]
+    parameters: dict[str, Json]
+    description: str = ""
+    positional: list[Positional] = []
+    config_keys: list[str] = []
+
+    def defaults(self) -> dict[str, Json]:
+        """Defaults that stand in `positional`; those in `parameters` are found there."""
+        return {place.name: place.default for place in self.positional if place.default is not msgspec.UNSET}
+
+
+def parse_schema(text: str) -> BashSchema | tuple[SchemaFault, ...]:
+    """Check what `schema` printed; every fault at once."""
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        return (not_json(text, error),)
+    if not isinstance(value, dict):
+        fault = SchemaFault(
+            code="bash_schema_not_object",
+            message=f"`schema` printed {json_type(value)}, not an object",
+            hint='print one object: {"id": …, "version": …, "args_mode": …, "tools": […]}',
+        )
+        return (fault,)
+    faults = tuple(schema_faults(value))
+    return faults or build_schema(value)
+
+
+def refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def not_json(text: str, error: Exception) -> SchemaFault:
+    """Not JSON, with the place in the output that shows it."""
+    printed = ""
+    if not text.strip():
+        message = "`schema` printed nothing"
+    elif isinstance(error, json.JSONDecodeError):
+        message = f"`schema` did not print JSON: {error.msg} at line {error.lineno} column {error.colno} of its output"
+        printed = text.split("\n")[error.lineno - 1].strip()
+    else:
+        message = f"`schema` did not print JSON: {error}"
+    hint = "run it by hand: bash FILE schema | python3 -m json.tool"
+    return SchemaFault(code="bash_schema_not_json", message=message, hint=hint, printed=printed)
+
+
+def schema_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
+    """Each thing that is wrong with a schema object."""
+    yield from field_faults(value)
+    yield from tool_faults(value)
+    yield from positional_faults(value)
+    keys = value.get("config_keys", [])
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        yield SchemaFault(
+            code="bash_schema_config_keys",
+            message="'config_keys' must be a list of strings",
+            hint='for example "config_keys": ["smtp_user"]',
+            pointer=("config_keys",),
+        )
+
+
+def field_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
+    for field in ("id", "version", "args_mode", "tools"):
+        if field not in value:
+            yield SchemaFault(
+                code="bash_schema_missing_field",
+                message=f"'{field}' is missing",
+                hint=f'add "{field}" to the schema object',
+                pointer=(),
+            )
+    for field in ("id", "version"):
+        if field in value and (not isinstance(value[field], str) or not value[field]):
+            yield SchemaFault(
+                code="bash_schema_missing_field",
+                message=f"'{field}' must be a non-empty string",
+                hint=f'for example "{field}": "{"my_tool" if field == "id" else "0.1.0"}"',
+                pointer=(field,),
+            )
+    mode = value.get("args_mode")
+    if "args_mode" in value and mode not in get_args(ArgsMode):
+        yield SchemaFault(
+            code="bash_schema_args_mode",
+            message=f"'args_mode' is {json.dumps(mode)}; it must be flags, positional or json",
+            hint='"flags" suits most tools, "json" takes any arguments',
+            pointer=("args_mode",),
+        )
+
+
+def tool_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
+    if "tools" not in value:
+        return
+    tools = value["tools"]
+    if not isinstance(tools, list) or len(tools) != 1:
+        count = f"{len(tools)} entries" if isinstance(tools, list) else json_type(tools)
+        yield SchemaFault(
+            code="bash_schema_tool_count",
+            message=f"'tools' has {count}; it must have exactly one",
+            hint="one file is one tool: put every further tool in a file of its own",
+            pointer=("tools",),
+        )
+        return
+    function = tools[0].get("function") if isinstance(tools[0], dict) else None
+    if not isinstance(function, dict) or tools[0].get("type") != "function":
+        yield SchemaFault(
+            code="bash_schema_tool_type",
+            message="'tools[0]' must have type 'function' and an object 'function'",
+            hint='{"type": "function", "function": {"name": …, "parameters": …}}',
+            pointer=("tools", 0),
+        )
+        return
+    yield from function_faults(value, function)
+
+
+def function_faults(value: dict[str, Json], function: dict[str, Json]) -> Iterator[SchemaFault]:
+    if function.get("name") != value.get("id") and "id" in value:
+        yield SchemaFault(
+            code="bash_schema_name_mismatch",
+            message=f"'id' is {json.dumps(value['id'])} but the function's name is {json.dumps(function.get('name'))}",
+            hint="give both the same name",
+            pointer=("id",),
+        )
+    if not isinstance(function.get("description", ""), str):
+        yield SchemaFault(
+            code="bash_schema_tool_type",
+            message="'description' must be a string",
+            hint="say in a sentence what the tool does",
+            pointer=(*FUNCTION, "description"),
+        )
+    if reason := schema_fault(function.get("parameters")):
+        yield SchemaFault(
+            code="bash_schema_parameters",
+            message=f"'parameters' is not a JSON Schema: {reason}",
+            hint='start from {"type": "object", "properties": {}}',
+            pointer=(*FUNCTION, "parameters", *path_in(reason)),
+        )
+
+
+def path_in(reason: str) -> tuple[str | int, ...]:
+    """The path at the beginning of a reason such as `properties.name.type: expected …`."""
+    found = re.match(r"([\w$.\[\]-]+): ", reason)
+    steps = re.findall(r"\[(\d+)\]|([\w$-]+)", found[1]) if found else ()
+    return tuple(int(index) if index else name for index, name in steps)
+
+
+def positional_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
+    if value.get("args_mode") != "positional":
+        return
+    places = value.get("positional")
+    if not isinstance(places, list) or not all(is_place(place) for place in places):
+        yield SchemaFault(
+            code="bash_schema_positional_missing",
+            message="positional mode needs 'positional', a list of objects with a 'name'",
+            hint='for example "positional": [{"name": "path", "required": true}]',
+            pointer=("positional",) if "positional" in value else ("args_mode",),
+        )
+        return
+    known = property_names(value)
+    for index, place in enumerate(places):
+        if known is not None and place["name"] not in known:
+            yield SchemaFault(
+                code="bash_schema_positional_unknown",
+                message=f"'positional' names '{place['name']}', which is no property of 'parameters'",
+                hint=f"known properties: {', '.join(known) or 'none'}",
+                pointer=("positional", index),
+            )
+
+
+def is_place(place: Json) -> bool:
+    return (
+        isinstance(place, dict)
+        and isinstance(place.get("name"), str)
+        and isinstance(place.get("required", False), bool)
+    )
+
+
+def property_names(value: dict[str, Json]) -> list[str] | None:
+    """The names in `parameters`, or None when those are faulty themselves."""
+    try:
+        return list(value["tools"][0]["function"]["parameters"]["properties"])
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def build_schema(value: dict[str, Json]) -> BashSchema:
+    function = value["tools"][0]["function"]
+    return BashSchema(
+        id=value["id"],
+        version=value["version"],
+        args_mode=value["args_mode"],
+        description=function.get("description", ""),
+        parameters=function["parameters"],
+        positional=[
+            Positional(
+                name=place["name"], required=place.get("required", False), default=place.get("default", msgspec.UNSET)
+            )
+            for place in value.get("positional") or []
+            if is_place(place)
+        ],
+        config_keys=value.get("config_keys", []),
+    )
+
+
+def json_type(value: Json) -> str:
+    """A JSON value's type in words."""
+    names = {
+        dict: "an object",
+        list: "an array",
+        str: "a string",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+    }
+    return names.get(type(value), "null")
+
+
+class SchemaCache(ContentCache[BashSchema]):
+    """What `schema` printed for each content."""
+
+    def __init__(self, path: Path | None) -> None:
+        super().__init__(path, BashSchema)

@@ -1,0 +1,123 @@
+"""From a bash file to its schema: read from its comments, or by running `schema` once for each content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from toolyard.errors import CannotStart
+from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault, parse_schema
+from toolyard.process.child import ChildOutcome, ChildRequest
+
+if TYPE_CHECKING:
+    from toolyard.kinds.bash_script.workshop import BashConditions, BashWorkshop
+
+
+SCHEMA_LIMIT = 1 << 20
+SCHEMA_VARIABLES = {"AGENT_TOOL_PYTHON": sys.executable, "LC_ALL": "C"}
+"""A schema is kept by the content of its file, so the user's language must not matter; bash also starts sooner."""
+SCHEMA_SUBCOMMAND = re.compile(
+    r"""["']?\bschema["']?[ \t]*[)|] | ={1,2}[ \t]*["']?schema\b | ^[ \t]*schema[ \t]*\(\)""", re.VERBOSE | re.MULTILINE
+)
+
+
+def content_key(file: str, source: bytes, shop: BashWorkshop) -> str:
+    """What a schema depends on: the content, the interpreter, and the name, which some tools are named by."""
+    name = os.path.basename(file).encode("utf-8", "surrogateescape")
+    return hashlib.sha256(b"\0".join((shop.bash.identity.encode(), name, source))).hexdigest()
+
+
+async def read_schema(file: str, source: bytes, shop: BashWorkshop) -> BashSchema | tuple[SchemaFault, ...]:
+    """The schema of a file's content; a good one is remembered by its content."""
+    from toolyard.kinds.bash_script.comments import has_comment_tags
+
+    text = source.decode("utf-8", "replace")
+    if has_comment_tags(text) and not SCHEMA_SUBCOMMAND.search(text):
+        read = schema_from_comments(file, text)
+    else:
+        read = await schema_from_run(file, shop)
+    if isinstance(read, BashSchema):
+        shop.cache.put(content_key(file, source, shop), read)
+        return read
+    return tuple(explain_line_ends(fault, source) for fault in read)
+
+
+def schema_from_comments(file: str, text: str) -> BashSchema | tuple[SchemaFault, ...]:
+    """A file that declares itself in comments is named after its file."""
+    from toolyard.kinds.bash_script.comments import CommentTool, parse_comments
+    from toolyard.kinds.bash_script.comments_schema import parameters_schema
+
+    parsed = parse_comments(text)
+    if not isinstance(parsed, CommentTool):
+        return tuple(
+            SchemaFault(code="bash_schema_comments", message=fault.message, hint=fault.hint, line=fault.line)
+            for fault in parsed
+        )
+    return BashSchema(
+        id=Path(file).stem.replace("-", "_"),
+        version=parsed.version or "0.0.0",
+        args_mode="comments",
+        description=parsed.description,
+        parameters=parameters_schema(parsed),
+    )
+
+
+async def schema_from_run(file: str, shop: BashWorkshop) -> BashSchema | tuple[SchemaFault, ...]:
+    """Run `bash FILE schema` and check what it prints."""
+    try:
+        outcome = await shop.children.run(
+            ChildRequest(
+                argv=[shop.bash.path, file, "schema"],
+                cwd=os.getcwd(),
+                env=shop.environment.current(),
+                extra_env=SCHEMA_VARIABLES,
+                timeout=shop.conditions.timeout,
+                limits=shop.conditions.limits,
+                output_limit=SCHEMA_LIMIT,
+            )
+        )
+    except CannotStart as error:
+        return (SchemaFault(code="bash_schema_exit_status", message=f"`schema` did not start: {error}", hint=""),)
+    fault = outcome_fault(outcome, shop.conditions)
+    return (fault,) if fault else parse_schema(outcome.stdout.text)
+
+
+def outcome_fault(outcome: ChildOutcome, conditions: BashConditions) -> SchemaFault | None:
+    """What is wrong before the output is even looked at."""
+    if outcome.timed_out:
+        return SchemaFault(
+            code="bash_schema_timeout",
+            message=f"`schema` did not finish within {conditions.timeout:g} seconds",
+            hint="`schema` should only print; plugin_policy.bash_timeout_seconds is the limit",
+        )
+    if outcome.exit_code != 0:
+        said = outcome.stderr.text.strip().splitlines()
+        return SchemaFault(
+            code="bash_schema_exit_status",
+            message=f"`schema` exited with status {outcome.exit_code}" + (f": {said[-1][:300]}" if said else ""),
+            hint="run it by hand: bash FILE schema",
+        )
+    if outcome.stdout.truncated:
+        return SchemaFault(
+            code="bash_schema_too_large",
+            message=f"`schema` printed {outcome.stdout.total_bytes} bytes; at most {SCHEMA_LIMIT} are read",
+            hint="print one JSON object and nothing else",
+        )
+    return None
+
+
+def explain_line_ends(fault: SchemaFault, source: bytes) -> SchemaFault:
+    """Windows line ends make bash fail in ways that hide the cause."""
+    if b"\r\n" not in source:
+        return fault
+    return replace(
+        fault,
+        message=f"{fault.message} (the file has Windows line ends, which bash takes as part of each command)",
+        hint="convert it: sed -i 's/\\r$//' FILE",
+    )

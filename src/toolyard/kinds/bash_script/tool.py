@@ -1,0 +1,248 @@
+"""A bash file as a tool: `bash FILE preview|run|error …`, streamed, limited and killed when it must be."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.errors import CannotStart
+from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, as_word, checked, pass_arguments
+from toolyard.process.child import ChildOutcome, ChildRequest
+
+if TYPE_CHECKING:
+    from toolyard.core.tool import CallContext, Json, JsonObject
+    from toolyard.kinds.bash_script.comments import CommentTool
+    from toolyard.kinds.bash_script.schema import BashSchema
+    from toolyard.kinds.bash_script.workshop import BashWorkshop
+
+
+Subcommand: TypeAlias = Literal["preview", "run", "error"]
+TIMED_OUT = 124
+PREVIEW_LENGTH = 200
+
+
+class BashScriptTool:
+    """One version of one tool file."""
+
+    kind = "bash_script"
+
+    def __init__(self, *, path: str, source: bytes, schema: BashSchema, workshop: BashWorkshop) -> None:
+        self.path = path
+        """Where the file is that runs, which is a copy when an edit broke the tool's own."""
+        self.source = source
+        self.schema = schema
+        self._shop = workshop
+        self._conditions = workshop.conditions
+        self.spec = ToolSpec(
+            name=schema.id,
+            description=schema.description,
+            input=JsonInput(schema=schema.parameters, defaults=schema.defaults()),
+            timeout=workshop.conditions.timeout,
+        )
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """The command line of `run`; a refusal when a command line cannot carry the arguments."""
+        passed = self._pass(arguments)
+        if isinstance(passed, CannotPass):
+            text = f"Invalid arguments for '{self.spec.name}':\n{passed.reason}"
+            return ToolResult(text=text, failure="invalid_arguments")
+        return Plan(
+            arguments=arguments,
+            argv=self._argv("run", passed, None),
+            cwd=self._cwd(context),
+            env_keys=self._env_keys(context),
+            prepared=passed,
+        )
+
+    async def preview(self, plan: Plan, context: CallContext) -> str:
+        """The first line that `preview` prints; empty when it fails."""
+        if self._comments:
+            return one_line(f"{self.spec.name} {' '.join(shown(plan.arguments))}")
+        outcome = await self.try_subcommand("preview", plan, context)
+        failed = outcome is None or outcome.exit_code != 0 or outcome.timed_out
+        return "" if failed or outcome is None else one_line(outcome.stdout.text)
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        """Run it; a failure's text is what `error` makes of it, or what the tool printed."""
+        try:
+            outcome = await self._invoke("run", plan, context, timeout=self._conditions.timeout, listen=True)
+        except CannotStart as error:
+            return ToolResult(text=self._explain(error, plan), failure="crash")
+        if outcome.exit_code == 0 and not outcome.timed_out:
+            return ToolResult(
+                text=outcome.stdout.text,
+                exit_code=0,
+                bytes_out=outcome.stdout.total_bytes,
+                truncated=outcome.stdout.truncated,
+            )
+        return await self._failed(outcome, plan, context)
+
+    async def try_subcommand(
+        self, subcommand: Literal["preview", "error"], plan: Plan, context: CallContext, *, code: int | None = None
+    ) -> ChildOutcome | None:
+        """Run `preview` or `error` by itself; None when it cannot even start."""
+        try:
+            return await self._invoke(subcommand, plan, context, timeout=self._conditions.timeout, code=code)
+        except CannotStart:
+            return None
+
+    async def _failed(self, outcome: ChildOutcome, plan: Plan, context: CallContext) -> ToolResult:
+        code = TIMED_OUT if outcome.timed_out else outcome.exit_code
+        text = await self._error_text(code, outcome.timed_out, plan, context)
+        return ToolResult(
+            text=text or self._default_text(code, outcome),
+            failure="timeout" if outcome.timed_out else "exit_code",
+            exit_code=code,
+            signal=outcome.signal,
+            bytes_out=outcome.stdout.total_bytes,
+            truncated=None if text else outcome.stdout.truncated,
+        )
+
+    async def _error_text(self, code: int, timed_out: bool, plan: Plan, context: CallContext) -> str:
+        """What the file's own `error` makes of a failure; empty when it has none or nothing to say."""
+        if self._comments:
+            return ""
+        try:
+            outcome = await self._invoke(
+                "error", plan, context, timeout=self._conditions.error_timeout, code=code, timed_out=timed_out
+            )
+        except CannotStart:
+            return ""
+        useful = outcome.exit_code == 0 and not outcome.timed_out and outcome.stdout.text.strip()
+        return outcome.stdout.text if useful else ""
+
+    async def _invoke(
+        self,
+        subcommand: Subcommand,
+        plan: Plan,
+        context: CallContext,
+        *,
+        timeout: float,
+        listen: bool = False,
+        code: int | None = None,
+        timed_out: bool = False,
+    ) -> ChildOutcome:
+        """Run one subcommand of the file."""
+        conditions, passed = self._conditions, plan.prepared
+        return await self._shop.children.run(
+            ChildRequest(
+                argv=plan.argv if subcommand == "run" else self._argv(subcommand, passed, code),
+                cwd=plan.cwd or context.cwd,
+                env=self._shop.environment.current(),
+                extra_env=self._variables(context, timed_out=timed_out),
+                stdin=passed.stdin,
+                timeout=timeout,
+                limits=conditions.limits,
+                output_limit=context.output_limit,
+                spill_to=context.spill_to if listen else None,
+                on_output=context.emit if listen else None,
+                streams=("stdout", "stderr") if conditions.stream_stderr else ("stdout",),
+            )
+        )
+
+    def _argv(self, subcommand: Subcommand, passed: PassedArguments, code: int | None) -> list[str]:
+        if self._comments:
+            return list(passed.words)
+        codes = [] if code is None else [str(code)]
+        return [self._shop.bash.path, self.path, subcommand, *codes, *passed.words]
+
+    def _pass(self, arguments: JsonObject) -> PassedArguments | CannotPass:
+        if self._comments:
+            return pass_to_comments(self._shop.bash.path, self.path, self._comments, arguments)
+        return pass_arguments(self.schema, arguments)
+
+    @cached_property
+    def _comments(self) -> CommentTool | None:
+        """The declarations in the file's comments, for a file that has no subcommands."""
+        if self.schema.args_mode != "comments":
+            return None
+        from toolyard.kinds.bash_script.comments import CommentTool, parse_comments
+
+        parsed = parse_comments(self.source.decode("utf-8", "replace"))
+        return parsed if isinstance(parsed, CommentTool) else None
+
+    def _variables(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
+        extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
+        if self._comments:
+            from toolyard.kinds.bash_script.comments_program import COMMENT_ENVIRONMENT
+
+            extra |= COMMENT_ENVIRONMENT
+        if timed_out:
+            extra |= {"AGENT_TOOL_TIMED_OUT": "1", "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._conditions.timeout:g}"}
+        return extra
+
+    def _config_variables(self, context: CallContext) -> dict[str, str]:
+        """The scalars that the file asks for, as variables."""
+        return {
+            f"AGENT_TOOL_CONFIG_{upper_snake(key)}": as_word(value)
+            for key in self.schema.config_keys
+            if isinstance(value := context.config.get(key), str | int | float) and fits_variable(value)
+        }
+
+    def _env_keys(self, context: CallContext) -> list[str]:
+        """The names of variables that the tool gets by name, for the audit."""
+        passed = [name for name in self._conditions.pass_env if name in os.environ]
+        return sorted((*self._config_variables(context), *passed)) if passed or self.schema.config_keys else []
+
+    def _cwd(self, context: CallContext) -> Path:
+        configured = context.config.get("working_directory")
+        return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
+
+    def _default_text(self, code: int, outcome: ChildOutcome) -> str:
+        name = self.spec.name
+        if outcome.timed_out:
+            first = f"Error: '{name}' timed out after {seconds(self._conditions.timeout)} (exit code {code})"
+        elif outcome.signal is not None:
+            first = (
+                f"Error: '{name}' was ended by signal {outcome.signal}{limit_hit(outcome.signal)} (exit code {code})"
+            )
+        else:
+            first = f"Error: '{name}' failed with exit code {code}"
+        streams = (("stderr", outcome.stderr.text), ("stdout", outcome.stdout.text))
+        return "\n".join((first, *(f"{title}:\n{text}" for title, text in streams if text.strip())))
+
+    def _explain(self, error: CannotStart, plan: Plan) -> str:
+        place = plan.cwd if "directory:" in str(error) else self.path
+        return f"Error: '{self.spec.name}' could not be started: {error} ({place})"
+
+
+def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
+    """A whole command line, since the script's own functions are called."""
+    from toolyard.kinds.bash_script.comments_program import program_argv
+
+    return checked(program_argv(bash, Path(path), tool, arguments))
+
+
+def shown(arguments: JsonObject) -> list[str]:
+    return [f"{name}={shlex.quote(as_word(value))}" for name, value in arguments.items()]
+
+
+def one_line(text: str) -> str:
+    """The first line, short enough for a list."""
+    first = text.strip("\n").split("\n", 1)[0].rstrip()
+    return first if len(first) <= PREVIEW_LENGTH else first[: PREVIEW_LENGTH - 1] + "…"
+
+
+def upper_snake(key: str) -> str:
+    """`smtpUser`, `smtp-user` and `smtp_user` are all SMTP_USER."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)).upper()
+
+
+def fits_variable(value: Json) -> bool:
+    """Whether a variable can hold it: not with a NUL, nor with half a character."""
+    return not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value) is None
+
+
+def seconds(number: float) -> str:
+    return "1 second" if number == 1 else f"{number:g} seconds"
+
+
+def limit_hit(signal: int) -> str:
+    """Which resource limit a signal stands for."""
+    return {24: ", its processor time was used up", 25: ", a file grew beyond its limit"}.get(signal, "")

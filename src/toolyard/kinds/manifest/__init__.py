@@ -1,0 +1,1 @@
+"""A command in a tools.json manifest is a tool."""

@@ -1,0 +1,105 @@
+"""A manifest as a source: read again when it changes, its last good version kept when an edit breaks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from toolyard.config.document import parse_document
+from toolyard.core.problems import Position, Problem
+from toolyard.kinds.bash_script.source import read_with_stamp, stamp_of
+from toolyard.kinds.manifest.entries import read_manifest
+from toolyard.kinds.manifest.tool import ManifestCommandTool
+from toolyard.plugins.source import Plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.config.document import Document
+    from toolyard.kinds.bash_script.source import Stamp
+    from toolyard.kinds.manifest.tool import CommandConditions
+    from toolyard.plugins.spec import ManifestFile
+
+
+class ManifestSource:
+    """One manifest, followed through its changes; reading it runs nothing."""
+
+    def __init__(self, key: ManifestFile, conditions: CommandConditions) -> None:
+        self.key = key
+        self.file = Path(key.path)
+        self.conditions = conditions
+        self.problems: Sequence[Problem] = ()
+        """What is wrong with the manifest as it is now."""
+        self.document: Document | None = None
+        """The text that is there now, if it is JSON."""
+        self._tools: list[ManifestCommandTool] = []
+        self._stamp: Stamp | None = None
+
+    def plugins(self) -> Sequence[Plugin]:
+        """Each entry is a plugin of its own, so that one can be on while another is off."""
+        return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool]) for tool in self._tools]
+
+    def tools(self) -> Sequence[ManifestCommandTool]:
+        """The tools of the last good version, in the manifest's order."""
+        return self._tools
+
+    def is_current(self) -> bool:
+        """Whether the manifest is still what was read."""
+        return self._stamp is not None and stamp_of(self.key.path) == self._stamp
+
+    def load_known(self) -> bool:
+        """Read it, which needs nothing to be run."""
+        self._read()
+        return True
+
+    async def load(self) -> None:
+        """Read it."""
+        self._read()
+
+    async def refresh(self) -> bool:
+        """Read it again if it has changed; tell whether the tools did."""
+        if self.is_current():
+            return False
+        before = self._tools
+        self._read()
+        return self._tools is not before
+
+    async def aclose(self) -> None:
+        """It holds nothing."""
+
+    def _read(self) -> None:
+        try:
+            source, self._stamp = read_with_stamp(self.key.path)
+        except (OSError, ValueError) as error:
+            self._lose(error)
+            return
+        try:
+            document = parse_document(self.file, source.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            document = self._problem("manifest_not_text", f"not UTF-8 text (byte {error.start})", "save it as UTF-8")
+        if isinstance(document, Problem):
+            self.document = None
+            self.problems = [replace(document, code=document.code.replace("config_", "manifest_"))]
+        else:
+            self._take(document)
+
+    def _take(self, document: Document) -> None:
+        """Use what the manifest says now; when that is faulty, go on with what worked."""
+        manifest = read_manifest(document)
+        self.document, self.problems = document, manifest.problems
+        entries = list(manifest.entries)
+        if manifest.is_sound and entries != [tool.entry for tool in self._tools]:
+            self._tools = [ManifestCommandTool(entry, self.conditions) for entry in entries]
+
+    def _lose(self, error: OSError | ValueError) -> None:
+        """Without a manifest there are no tools."""
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        self.problems = [self._problem("manifest_unreadable", f"cannot be read: {reason}", "check the path")]
+        self.document, self._stamp = None, None
+        if self._tools:
+            self._tools = []
+
+    def _problem(self, code: str, message: str, hint: str) -> Problem:
+        return Problem(code=code, message=message, hint=hint, where=Position(file=self.file))

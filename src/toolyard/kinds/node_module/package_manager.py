@@ -1,0 +1,143 @@
+"""Which package manager a Node package is installed and built with, and by which commands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from toolyard.core.problems import Problem
+from toolyard.plugins.acquire.build import downloads
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from toolyard.kinds.node_module.package import PackageFacts
+
+
+LOCK_FILES = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"))
+NPM_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
+
+
+class NodePolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be done to make a package ready, and where."""
+
+    cache: str
+    """The folder for copies that were installed and built."""
+    install_deps: bool = True
+    build: bool = True
+    package_manager: Literal["npm", "pnpm", "yarn"] | None = None
+    allow_install_scripts: bool = True
+    build_command: str | None = None
+    allow_remote: bool = True
+    """Whether packages may be downloaded."""
+
+    @property
+    def downloads(self) -> str:
+        """The folder for what package managers download."""
+        return downloads(self.cache)
+
+
+class Manager(msgspec.Struct, frozen=True, kw_only=True):
+    """A package manager, and how it is started."""
+
+    name: str
+    program: tuple[str, ...]
+    version: str = ""
+    """Of yarn, whose first version takes other words than all later ones."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One command of the way to a package that is ready."""
+
+    code: Literal["node_install", "node_build"]
+    argv: list[str]
+
+    @property
+    def command(self) -> str:
+        """As a person would type it."""
+        return " ".join([os.path.basename(self.argv[0]), *self.argv[1:]])
+
+
+def needs_build(facts: PackageFacts, policy: NodePolicy) -> bool:
+    """Whether something has to be built first."""
+    return policy.build and facts.is_package and (facts.has_build_script or policy.build_command is not None)
+
+
+def needs_install(facts: PackageFacts, policy: NodePolicy) -> bool:
+    """Whether something has to be installed first; what only its authors need, when it is to be built."""
+    wanted = facts.has_dependencies or (facts.has_dev_dependencies and needs_build(facts, policy))
+    return policy.install_deps and wanted
+
+
+def choose_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[str]) -> str | Problem:
+    """The policy's, else the package's own, else the one whose lock file there is, else npm."""
+    if policy.package_manager:
+        return policy.package_manager
+    if facts.package_manager:
+        name = facts.package_manager.partition("@")[0]
+        if name in ("npm", "pnpm", "yarn"):
+            return name
+        return Problem(
+            code="node_package_manager",
+            message=f"'packageManager' is '{facts.package_manager}'; only npm, pnpm and yarn are known",
+            hint='set "plugin_policy": {"node_package_manager": "npm"}',
+            where=facts.document.position(("packageManager",)),
+        )
+    return next((manager for lock, manager in LOCK_FILES if lock in files), "npm")
+
+
+def find_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[str]) -> Manager | Problem:
+    """The program on PATH; where there is only corepack, that gets the others."""
+    name = choose_manager(facts, policy, files)
+    if isinstance(name, Problem):
+        return name
+    if path := shutil.which(name):
+        return Manager(name=name, program=(os.path.abspath(path),))
+    corepack = shutil.which("corepack")
+    if corepack and name != "npm":
+        return Manager(name=name, program=(os.path.abspath(corepack), name))
+    return Problem(
+        code="node_package_manager",
+        message=f"the package is made ready with {name}, which is not on PATH",
+        hint=f'install {name}, or set another: "plugin_policy": {{"node_package_manager": "npm"}}',
+        where=facts.document.position(("packageManager",)),
+    )
+
+
+def needs_manager(facts: PackageFacts, policy: NodePolicy) -> bool:
+    """Whether a package manager has anything to do."""
+    return needs_install(facts, policy) or (needs_build(facts, policy) and policy.build_command is None)
+
+
+def build_steps(facts: PackageFacts, policy: NodePolicy, files: Collection[str], manager: Manager | None) -> list[Step]:
+    """The commands, in order."""
+    steps: list[Step] = []
+    install, build = needs_install(facts, policy), needs_build(facts, policy)
+    if install and manager:
+        words = install_words(manager, files, dev=build, scripts=policy.allow_install_scripts)
+        steps.append(Step(code="node_install", argv=[*manager.program, *words]))
+    if build and policy.build_command is not None:
+        steps.append(Step(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", policy.build_command]))
+    elif build and manager:
+        steps.append(Step(code="node_build", argv=[*manager.program, "run", "build"]))
+    return steps
+
+
+def install_words(manager: Manager, files: Collection[str], *, dev: bool, scripts: bool) -> list[str]:
+    """An install that keeps to the lock file where there is one, and asks nothing."""
+    no_scripts = [] if scripts else ["--ignore-scripts"]
+    if manager.name == "npm":
+        locked = any(lock in files for lock in NPM_LOCKS)
+        which = "--include=dev" if dev else "--omit=dev"
+        return ["ci" if locked else "install", "--no-audit", "--no-fund", which, *no_scripts]
+    if manager.name == "pnpm":
+        frozen = "--frozen-lockfile" if "pnpm-lock.yaml" in files else "--no-frozen-lockfile"
+        return ["install", frozen, "--prod=false" if dev else "--prod", *no_scripts]
+    if not manager.version.startswith("1."):
+        locked_words = ["--immutable"] if "yarn.lock" in files else ["--no-immutable"]
+        return ["install", *locked_words, *([] if scripts else ["--mode=skip-build"])]
+    words = ["install", "--non-interactive", f"--production={'false' if dev else 'true'}", *no_scripts]
+    return [*words, "--frozen-lockfile"] if "yarn.lock" in files else words

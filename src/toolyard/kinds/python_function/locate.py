@@ -1,0 +1,218 @@
+"""From a reference to Python plugins to the folders they are imported from: found, fetched or installed."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.core.problems import Position, Problem
+from toolyard.files.file_tree import inner_folder, is_within
+from toolyard.kinds.python_function.descriptor import PythonDescriptor, read_python_descriptor
+from toolyard.plugins.acquire.acquirer import import_roots
+from toolyard.plugins.acquire.git_reference import GitReference
+from toolyard.plugins.descriptors import DESCRIPTOR
+from toolyard.plugins.repository_spec import PythonClass, PythonRepository
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.config.document import Place
+    from toolyard.kinds.python_function.workshop import PythonWorkshop
+
+
+class Located(msgspec.Struct, frozen=True, kw_only=True):
+    """Plugins that can be imported."""
+
+    entries: Sequence[tuple[str, Place]]
+    roots: tuple[str, ...] = ()
+    """The folders to import from; none for what Python finds by itself."""
+    kinds: Sequence[str] = ()
+    originals: tuple[str, ...] = ()
+    """The author's own folders, of which the roots may be copies."""
+    followed: tuple[str, ...] = ()
+    """Folders and files whose change changes the plugins."""
+    file: Path | None = None
+    """What to name as the origin: the descriptor, or the file itself."""
+    in_place: bool = False
+    """Whether the roots themselves may change; otherwise a change gives other roots."""
+    notes: Sequence[Problem] = ()
+
+
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder with plugins, as its descriptor describes it."""
+
+    folder: str
+    entries: Sequence[tuple[str, Place]]
+    kinds: Sequence[str]
+    beside: tuple[str, ...]
+    descriptor: str
+
+
+async def locate(
+    spec: PythonClass | PythonRepository, shop: PythonWorkshop, config_folder: str, where: Place
+) -> Located | list[Problem]:
+    """Find what a reference means; whatever is in the way is a problem."""
+    match spec:
+        case PythonClass(name=name):
+            return locate_dotted(name, config_folder, where)
+        case PythonRepository(origin=GitReference() as git):
+            return await locate_git(spec, git, shop, where)
+        case PythonRepository(origin=str(path)) if path.endswith(".py"):
+            return locate_file(path, spec.entry, where)
+        case PythonRepository(origin=path):
+            return await locate_folder(spec, str(path), shop, where)
+
+
+def locate_dotted(name: str, config_folder: str, where: Place) -> Located | list[Problem]:
+    """What Python finds by itself, or else beside the configuration."""
+    top = name.partition(".")[0]
+    try:
+        is_known = importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError):
+        is_known = True  # what is wrong with it is said when it is imported
+    if is_known:
+        return Located(entries=[(name, where)])
+    here = os.path.join(config_folder, top)
+    if os.path.isdir(here) or os.path.isfile(f"{here}.py"):
+        followed = here if os.path.isdir(here) else f"{here}.py"
+        return Located(
+            entries=[(name, where)],
+            roots=(config_folder,),
+            originals=(config_folder,),
+            followed=(followed,),
+            in_place=True,
+        )
+    message = f"there is no module '{top}' for '{name}'"
+    hint = 'install its package beside toolyard, put it beside the configuration, or load its folder with "path:…"'
+    return [Problem(code="plugin_entry", message=message, hint=hint, where=where.position())]
+
+
+def locate_file(path: str, entry: str | None, where: Place) -> Located | list[Problem]:
+    """A single file is used where it is, with the modules beside it."""
+    if not os.path.isfile(path):
+        return [missing(f"there is no file {path}", where, path)]
+    folder, name = os.path.split(path)
+    module = name.removesuffix(".py")
+    if not module.isidentifier():
+        message, hint = f"'{name}' cannot be imported", "name the file as Python names modules: letters, digits and _"
+        return [Problem(code="plugin_entry", message=message, hint=hint, where=file_at(path))]
+    return Located(
+        entries=[(entry or module, where)],
+        roots=(folder,),
+        originals=(folder,),
+        followed=(path,),
+        file=Path(path),
+        in_place=True,
+    )
+
+
+async def locate_git(
+    spec: PythonRepository, git: GitReference, shop: PythonWorkshop, where: Place
+) -> Located | list[Problem]:
+    fetched = await shop.acquirer.fetch(git)
+    if isinstance(fetched, Problem):
+        return [fetched.at(where.position())]
+    project = read_project(str(fetched.folder), spec, where, inside=True)
+    if isinstance(project, list):
+        return project
+    notes = [note.at(where.position()) for note in fetched.notes]
+    return await install(project, shop, where, notes, name=os.path.basename(git.shown).removesuffix(".git"))
+
+
+async def locate_folder(
+    spec: PythonRepository, path: str, shop: PythonWorkshop, where: Place
+) -> Located | list[Problem]:
+    project = read_project(path, spec, where, inside=False)
+    if isinstance(project, list):
+        return project
+    if is_within(str(shop.bundled), project.folder):
+        roots = tuple(str(root) for root in import_roots(Path(project.folder), ["."]))
+        return Located(
+            entries=project.entries,
+            roots=roots,
+            kinds=project.kinds,
+            originals=(project.folder,),
+            followed=(project.folder,),
+            file=Path(project.descriptor),
+            in_place=True,
+        )
+    return await install(project, shop, where, [], name=os.path.basename(path))
+
+
+async def install(
+    project: Project, shop: PythonWorkshop, where: Place, notes: Sequence[Problem], *, name: str
+) -> Located | list[Problem]:
+    beside = [Path(folder) for folder in project.beside]
+    installed = await shop.acquirer.install(Path(project.folder), name=name, beside=beside)
+    if isinstance(installed, Problem):
+        return [installed.at(where.position())]
+    return Located(
+        entries=project.entries,
+        roots=tuple(str(root) for root in installed.roots),
+        kinds=project.kinds,
+        originals=(project.folder, os.path.join(project.folder, "src"), *project.beside),
+        followed=tuple(dict.fromkeys((project.folder, project.descriptor, *project.beside))),
+        file=Path(project.descriptor),
+        notes=[*notes, *(note.at(where.position()) for note in installed.notes)],
+    )
+
+
+def read_project(top: str, spec: PythonRepository, where: Place, *, inside: bool) -> Project | list[Problem]:
+    """The project of a tree and its entries; with `inside` nothing that it names may be elsewhere."""
+    if not os.path.isdir(top):
+        return [missing(f"there is no folder {top}", where, top)]
+    chosen = inner_folder(top, spec.subdirectory)
+    if isinstance(chosen, Problem):
+        return [chosen.at(where.position())]
+    place = chosen if os.path.exists(os.path.join(chosen, DESCRIPTOR)) else os.path.realpath(top)
+    descriptor = read_python_descriptor(place)
+    if isinstance(descriptor, list) and spec.entry is None:
+        return descriptor
+    if isinstance(descriptor, list):
+        descriptor = PythonDescriptor(entries=())
+    folder = chosen if spec.subdirectory else inner_folder(place, descriptor.subdirectory)
+    if isinstance(folder, Problem):
+        return [folder.at(Position(file=Path(place, DESCRIPTOR)))]
+    beside = [os.path.realpath(os.path.join(place, path)) for path in descriptor.beside]
+    if wrong := wrong_beside(beside, os.path.realpath(top) if inside else None, place):
+        return wrong
+    return Project(
+        folder=folder,
+        entries=[(spec.entry, where)] if spec.entry else descriptor.entries,
+        kinds=descriptor.kinds,
+        beside=tuple(beside),
+        descriptor=os.path.join(place, DESCRIPTOR) if descriptor.entries else folder,
+    )
+
+
+def wrong_beside(beside: Sequence[str], top: str | None, place: str) -> list[Problem]:
+    """A fetched repository can only name projects of its own; a folder of the user's any that exist."""
+    found = file_at(os.path.join(place, DESCRIPTOR))
+    return [
+        Problem(
+            code="plugin_outside" if top and not is_within(top, folder) else "plugin_missing",
+            message=f"'local_workspace_dependencies' names '{folder}', which is "
+            + ("outside the repository" if top and not is_within(top, folder) else "no folder"),
+            hint="name a project by its path from the descriptor",
+            where=found,
+        )
+        for folder in beside
+        if (top and not is_within(top, folder)) or not os.path.isdir(folder)
+    ]
+
+
+def missing(message: str, where: Place, path: str) -> Problem:
+    hint = "relative paths start at the folder of the configuration file"
+    folder, name = os.path.split(path)
+    if os.path.isdir(folder) and (close := difflib.get_close_matches(name, os.listdir(folder), n=1)):
+        hint = f"did you mean '{close[0]}'?"
+    return Problem(code="plugin_missing", message=message, hint=hint, where=where.position())
+
+
+def file_at(path: str) -> Position:
+    return Position(file=Path(path))

@@ -1,0 +1,187 @@
+"""From what an author wrote to plugins: functions, classes, instances and whole modules, by what they can do."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from toolyard.core.problems import Position, Problem
+from toolyard.kinds.python_function.signature import SignatureFault
+from toolyard.kinds.python_function.tool import function_tool
+from toolyard.kinds.python_function.tool_class import ToolClass
+from toolyard.plugins.author_code.running import Returned
+from toolyard.plugins.contract import ToolOptions, options_of
+from toolyard.plugins.source import Plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolyard.core.tool import JsonObject
+    from toolyard.plugins.author_code.hooks import Author
+
+
+FEATURE_METHODS = ("build_system_message", "request_options", "get_ui_elements")
+APPLICATION_METHODS = ("start", "stop", "on_event")
+PluginKind = Literal["tool", "provider", "feature", "application"]
+KINDS: dict[PluginKind, Callable[[Any], bool]] = {
+    "tool": lambda plugin: has(plugin, "get_tool_schemas") and has(plugin, "execute_tool"),
+    "provider": lambda plugin: has(plugin, "stream"),
+    "feature": lambda plugin: has(plugin, *FEATURE_METHODS),
+    "application": lambda plugin: has(plugin, *APPLICATION_METHODS),
+}
+
+
+class Adopted(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an entry."""
+
+    plugins: Sequence[Plugin] = ()
+    problems: Sequence[Problem] = ()
+
+
+class FunctionPlugin:
+    """A function as the plugin that it is: it says when it is on as a class would."""
+
+    def __init__(self, plugin_id: str, options: ToolOptions) -> None:
+        self.id = plugin_id
+        self.default_enabled = options.default_enabled
+        self._options = options
+
+    def tags(self) -> Sequence[str]:
+        """Tags that are there while this is on."""
+        return sorted(self._options.tags)
+
+    def required_tags(self) -> Sequence[str]:
+        """Tags that must all be there."""
+        return sorted(self._options.required_tags)
+
+    def forbidden_tags(self) -> Sequence[str]:
+        """Tags none of which may be there."""
+        return sorted(self._options.forbidden_tags)
+
+
+async def adopt(
+    entry: str, target: Any, author: Author, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
+) -> Adopted:
+    """The plugins of an entry; whatever is wrong with it is a problem at the author's own line."""
+    match target:
+        case ModuleType():
+            return await adopt_module(entry, target, author, config=config, timeout=timeout, kinds=kinds)
+        case type():
+            made = await author.run(target)
+            if not isinstance(made, Returned):
+                return Adopted(problems=[author.problem(made, f"creating '{entry}'")])
+            return await adopt_instance(entry, made.value, author, config=config, timeout=timeout, kinds=kinds)
+        case _ if inspect.isroutine(target):
+            return adopt_function(entry, target, author, timeout)
+    return await adopt_instance(entry, target, author, config=config, timeout=timeout, kinds=kinds)
+
+
+async def adopt_module(entry: str, module: ModuleType, author: Author, **given: Any) -> Adopted:
+    """All that a module marks as a tool, and its classes that are plugins with an id."""
+    found = [await adopt(f"{entry}.{name}", target, author, **given) for name, target in plugins_in(module)]
+    if not found:
+        message = f"'{entry}' is a module without plugins"
+        hint = "mark its functions with @tool, or name a class: module.Class"
+        return Adopted(problems=[problem("plugin_entry", message, hint, Position(file=author.file))])
+    return Adopted(
+        plugins=[plugin for each in found for plugin in each.plugins],
+        problems=[problem for each in found for problem in each.problems],
+    )
+
+
+def plugins_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Those that the module itself defines, not what it imports."""
+    for name, target in vars(module).items():
+        if getattr(target, "__module__", None) != module.__name__:
+            continue
+        is_plugin = isinstance(target, type) and isinstance(getattr(target, "id", None), str) and kind_of(target)
+        if is_plugin or (inspect.isroutine(target) and options_of(target)):
+            yield name, target
+
+
+def adopt_function(entry: str, function: Callable[..., Any], author: Author, timeout: float) -> Adopted:
+    options = options_of(function) or ToolOptions()
+    made = function_tool(
+        function,
+        name=options.name,
+        description=options.description,
+        timeout=options.timeout or timeout,
+        hints=options.hints,
+        text=options.text,
+        preview=options.preview,
+        roots=author.roots,
+    )
+    if isinstance(made, SignatureFault):
+        message = f"'{entry}' cannot be a tool: {made.message}"
+        return Adopted(problems=[problem("plugin_signature", message, made.hint, place_of(function, author))])
+    name = made.spec.name
+    plugin = Plugin(
+        id=name,
+        kind="python",
+        tools=[made],
+        default_enabled=options.default_enabled,
+        instance=FunctionPlugin(name, options),
+    )
+    return Adopted(plugins=[plugin])
+
+
+async def adopt_instance(
+    entry: str, instance: Any, author: Author, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
+) -> Adopted:
+    where = place_of(type(instance), author)
+    kind = kind_of(instance, kinds)
+    if kind is None:
+        return Adopted(problems=[no_plugin(entry, kinds, where)])
+    plugin_id = getattr(instance, "id", None)
+    if not isinstance(plugin_id, str) or not plugin_id:
+        message, hint = f"'{entry}' has no id", 'give the class an attribute: id = "my_plugin"'
+        return Adopted(problems=[problem("plugin_id", message, hint, where)])
+    enabled = getattr(instance, "default_enabled", True) is not False
+    make = partial(Plugin, id=plugin_id, default_enabled=enabled, instance=instance, config_keys=asked_keys(instance))
+    if kind != "tool":
+        return Adopted(plugins=[make(kind=kind, tools=())])
+    tools, problems = await ToolClass(instance, author, timeout=timeout).tools(config, entry, where)
+    plugin = make(kind="python", tools=tools)
+    return Adopted(plugins=[plugin] if not problems else [], problems=problems)
+
+
+def asked_keys(instance: Any) -> tuple[str, ...]:
+    """The keys of the configuration that it says it asks for."""
+    keys = getattr(instance, "config_keys", ())
+    return tuple(key for key in keys if isinstance(key, str)) if isinstance(keys, list | tuple | set) else ()
+
+
+def kind_of(plugin: Any, wanted: Sequence[str] = ()) -> PluginKind | None:
+    """What a plugin is, by what it can do; a descriptor's `kinds` narrow it."""
+    singular = {kind.removesuffix("s") for kind in wanted}
+    return next((kind for kind, fits in KINDS.items() if (not singular or kind in singular) and fits(plugin)), None)
+
+
+def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
+    among = f" of the kinds that the descriptor names ({', '.join(kinds)})" if kinds else ""
+    hint = "a tool plugin has get_tool_schemas and execute_tool, a feature " + ", ".join(FEATURE_METHODS)
+    return problem("plugin_entry", f"'{entry}' is no plugin{among}", hint, where)
+
+
+def place_of(target: Any, author: Author) -> Position:
+    """Where a class or function is written."""
+    from pathlib import Path
+
+    try:
+        target = inspect.unwrap(target)
+        return Position(file=Path(inspect.getsourcefile(target) or author.file), line=inspect.getsourcelines(target)[1])
+    except (OSError, TypeError):
+        return Position(file=author.file)
+
+
+def has(plugin: Any, *methods: str) -> bool:
+    """Whether a plugin has one of the methods."""
+    return any(callable(getattr(plugin, method, None)) for method in methods)
+
+
+def problem(code: str, message: str, hint: str, where: Position) -> Problem:
+    return Problem(code=code, message=message, hint=hint, where=where)

@@ -1,0 +1,198 @@
+"""Python code as a tool: called in the loop or in a thread, limited in time, its exceptions results."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from toolyard.core.tool import Hints, JsonInput, Plan, TextInput, ToolResult, ToolSpec
+from toolyard.kinds.bash_script.arguments import as_word
+from toolyard.kinds.bash_script.tool import one_line
+from toolyard.kinds.python_function.result import failed, succeeded, timed_out
+from toolyard.kinds.python_function.signature import Signature, SignatureFault, read_signature
+from toolyard.plugins.author_code.context import ToolContext
+from toolyard.plugins.author_code.output import Outlet
+from toolyard.plugins.author_code.running import OutOfTime, Raised, Returned, is_async, run_authored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from toolyard.core.tool import CallContext, JsonObject
+
+
+log = logging.getLogger("toolyard.plugins")
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of the author's code, ready to be made."""
+
+    call: Callable[[], Any]
+    in_loop: bool
+
+
+class PythonCallee(Protocol):
+    """The author's code behind a tool."""
+
+    def convert(self, arguments: JsonObject) -> Any:
+        """The arguments as the code wants them; raises `msgspec.ValidationError` when they cannot be that."""
+
+    async def ready(self, arguments: Any, context: ToolContext) -> Work:
+        """The call that is to be made."""
+
+    async def preview(self, arguments: Any, context: ToolContext) -> Work | None:
+        """The call that says in a line what `ready` would do; None when the author wrote none."""
+
+
+class PythonTool:
+    """One tool that is written in Python and runs in this process."""
+
+    kind = "python"
+    confined = False
+    """It runs in the application, which no sandbox keeps in."""
+
+    def __init__(
+        self, *, spec: ToolSpec, callee: PythonCallee, code: Callable[..., Any], roots: Sequence[str] = ()
+    ) -> None:
+        self.spec = spec
+        self.code = code
+        """What the author wrote."""
+        self._callee = callee
+        self._roots = tuple(roots)
+        """The folders of the author's own files, for tracebacks."""
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """The arguments in the types of the function; a refusal when they do not become that."""
+        try:
+            prepared = self._callee.convert(arguments)
+        except (msgspec.ValidationError, ValueError, NotImplementedError) as error:
+            text = f"Invalid arguments for '{self.spec.name}':\n- {str(error).replace('`', '')}"
+            return ToolResult(text=text, failure="invalid_arguments")
+        return Plan(arguments=arguments, cwd=working_directory(context), prepared=prepared)
+
+    async def preview(self, plan: Plan, context: CallContext) -> str:
+        """What the author's own preview says, or the call itself."""
+        call = self._context(plan, context, None)
+        outlet = Outlet(None, late=log.debug)
+        try:
+            work = await self._callee.preview(plan.prepared, call)
+            if work is None:
+                return one_line(f"{self.spec.name} {' '.join(shown(plan.arguments))}".rstrip())
+            ended = await self._run(work, outlet, call)
+            return one_line(str(ended.value or "")) if isinstance(ended, Returned) else ""
+        finally:
+            outlet.close()
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        """Run it; what it prints is partial output, what it returns the answer."""
+        outlet = Outlet(context.emit, late=log.debug, limit=context.output_limit, spill_to=context.spill_to)
+        call = self._context(plan, context, outlet)
+        try:
+            ended = await self._run(await self._callee.ready(plan.prepared, call), outlet, call)
+        finally:
+            printed = outlet.close()
+        match ended:
+            case Returned(value=value):
+                return succeeded(value, printed, context)
+            case Raised(error=error):
+                log.info("tool '%s' failed", self.spec.name, exc_info=error)
+                return failed(self.spec.name, error, self._roots, context)
+            case OutOfTime():
+                return timed_out(self.spec.name, self.spec.timeout or 0, printed.text, context)
+
+    async def _run(self, work: Work, outlet: Outlet, call: ToolContext) -> Returned | Raised | OutOfTime:
+        return await run_authored(
+            work.call, in_loop=work.in_loop, outlet=outlet, timeout=self.spec.timeout, cancelled=call.cancelled
+        )
+
+    def _context(self, plan: Plan, context: CallContext, outlet: Outlet | None) -> ToolContext:
+        limit = self.spec.timeout
+        return ToolContext(
+            call_id=context.call_id,
+            tool_name=self.spec.name,
+            cwd=plan.cwd or context.cwd,
+            config=context.config,
+            deadline=None if limit is None else time.monotonic() + limit,
+            output=outlet.emit if outlet else None,
+        )
+
+
+class FunctionCallee:
+    """A plain function."""
+
+    def __init__(
+        self, function: Callable[..., Any], signature: Signature, *, preview: Callable[..., Any] | None = None
+    ) -> None:
+        self._function = function
+        self._signature = signature
+        self._preview = preview
+
+    def convert(self, arguments: JsonObject) -> dict[str, Any]:
+        """The arguments in the types of the annotations."""
+        return self._signature.convert(arguments)
+
+    async def ready(self, arguments: Any, context: ToolContext) -> Work:
+        """The call of the function."""
+        return self._work(self._function, arguments, context)
+
+    async def preview(self, arguments: Any, context: ToolContext) -> Work | None:
+        """The call of the preview, which takes the same arguments."""
+        return self._work(self._preview, arguments, context) if self._preview else None
+
+    def _work(self, function: Callable[..., Any], arguments: Any, context: ToolContext) -> Work:
+        return Work(
+            call=lambda: self._signature.call(function, arguments, context),
+            in_loop=is_async(function),
+        )
+
+
+class TextCallee(FunctionCallee):
+    """A function that takes one free text."""
+
+    def convert(self, arguments: JsonObject) -> dict[str, Any]:
+        """The text under the name of the function's own parameter."""
+        (name,) = self._signature.arguments.__struct_fields__
+        return {name: arguments["input"]}
+
+
+def function_tool(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = 60,
+    hints: Hints | None = None,
+    text: TextInput | None = None,
+    preview: Callable[..., Any] | None = None,
+    roots: Sequence[str] = (),
+) -> PythonTool | SignatureFault:
+    """A typed function as a tool; with `text` it takes one free text instead of an object."""
+    signature = read_signature(function)
+    if isinstance(signature, SignatureFault):
+        return signature
+    if text and len(signature.arguments.__struct_fields__) != 1:
+        message = "a tool of free text takes one argument, the text"
+        return SignatureFault(message=message, hint="take one parameter of type str")
+    taken: JsonInput | TextInput = text or signature.input
+    spec = ToolSpec(
+        name=name or function.__name__,
+        description=signature.description if description is None else description,
+        input=taken,
+        timeout=timeout,
+        hints=hints or Hints(),
+    )
+    callee = (TextCallee if text else FunctionCallee)(function, signature, preview=preview)
+    return PythonTool(spec=spec, callee=callee, code=function, roots=roots)
+
+
+def working_directory(context: CallContext) -> Path:
+    configured = context.config.get("working_directory")
+    return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
+
+
+def shown(arguments: JsonObject) -> list[str]:
+    return [f"{name}={shlex.quote(as_word(value))}" for name, value in arguments.items()]

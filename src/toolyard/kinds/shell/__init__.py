@@ -1,0 +1,1 @@
+"""Bash itself as tools: one command a call, or a live session."""

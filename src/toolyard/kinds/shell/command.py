@@ -1,0 +1,190 @@
+"""A command as a tool: one `bash -c` for each call, both streams and the exit code, and nothing left of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
+from toolyard.errors import CannotStart
+from toolyard.kinds.bash_script.arguments import LONGEST_WORD, as_word
+from toolyard.kinds.bash_script.tool import one_line
+from toolyard.process.child import ChildRequest
+from toolyard.process.environment import NON_INTERACTIVE, as_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from toolyard.core.tool import CallContext, JsonObject
+    from toolyard.kinds.bash_script.workshop import BashWorkshop
+    from toolyard.process.child import ChildOutcome
+    from toolyard.process.output import Captured
+
+
+TIMED_OUT = -1
+LONGEST_TIMEOUT = 10**9
+"""Thirty years; JSON has numbers that no clock can count to."""
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "description": "The command line for bash."},
+        "timeout": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 5,
+            "description": "How many seconds the command may take.",
+        },
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+
+class ShellCommandTool:
+    """The one-shot shell. An exit code is an answer, not a failure; only running out of time is one."""
+
+    kind = "shell_command"
+    spec = ToolSpec(
+        name="shell",
+        description="Run a command in bash and get its standard output, standard error and exit code. "
+        "Every call is a new shell; standard input is empty, and what still runs when the shell ends is ended.",
+        input=JsonInput(schema=SCHEMA),
+        hints=Hints(destructive=True),
+    )
+
+    def __init__(self, workshop: BashWorkshop | None) -> None:
+        self._shop = workshop
+        """None on a machine without a bash, where the tool has only that to say."""
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """The command line; a refusal when there is no bash, or the system cannot hand it such a command."""
+        command: str = arguments["command"]
+        if self._shop is None:
+            text = "Error: there is no bash on PATH; install bash 4.4 or newer"
+            return ToolResult(text=text, failure="crash")
+        if reason := why_not_passed(command):
+            text = f"Invalid arguments for '{self.spec.name}':\n- command: {reason}"
+            return ToolResult(text=text, failure="invalid_arguments")
+        return Plan(
+            arguments=arguments,
+            argv=bash_argv(self._shop.bash.path, command),
+            command=command,
+            cwd=working_directory(context),
+            env_keys=passed_by_name(self._shop),
+            prepared=self._shop,
+        )
+
+    async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
+        """The command's first line, with a sign when it has more."""
+        command = (plan.command or "").strip()
+        return one_line(command) + (" …" if "\n" in command else "")
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        """Run it to the end of its shell or of its time."""
+        shop: BashWorkshop = plan.prepared
+        timeout: float = plan.arguments["timeout"]
+        try:
+            outcome = await shop.children.run(request_for(plan, context, shop, timeout))
+        except CannotStart as error:
+            text = f"Error: the command could not be started: {error} ({plan.cwd})"
+            return ToolResult(text=text, failure="crash")
+        return out_of_time(outcome, timeout) if outcome.timed_out else ended(outcome)
+
+
+def bash_argv(bash: str, command: str) -> list[str]:
+    """No start-up file, which a bash below sshd would read even so; a command that begins with `-` is no option.
+
+    The last word is `$0`: it stands before what bash complains of, wherever bash is installed.
+    """
+    return [bash, "--norc", "-c", "--", command, "bash"]
+
+
+def request_for(plan: Plan, context: CallContext, shop: BashWorkshop, timeout: float) -> ChildRequest:
+    environment = shop.environment.current()
+    return ChildRequest(
+        argv=plan.argv,
+        cwd=plan.cwd or context.cwd,
+        env=environment,
+        extra_env={name: value for name, value in NON_INTERACTIVE.items() if as_bytes(name) not in environment},
+        timeout=min(timeout, LONGEST_TIMEOUT),
+        limits=shop.conditions.limits,
+        output_limit=context.output_limit // 2,  # there are two streams, and both are in the text
+        spill_to=context.spill_to,
+        on_output=context.emit,
+    )
+
+
+def ended(outcome: ChildOutcome) -> ToolResult:
+    """The shell's own end, whatever its exit code."""
+    stdout, stderr, code = outcome.stdout.text, outcome.stderr.text, outcome.exit_code
+    context = "\n".join((*sections(stdout, stderr), f"exit code: {code}"))
+    data = {"exitCode": code, "stdout": stdout, "stderr": stderr, "context": context}
+    return result_of(outcome, code, data)
+
+
+def out_of_time(outcome: ChildOutcome, timeout: float) -> ToolResult:
+    """The streams count as empty; what was printed until then is kept beside them, since it often says why."""
+    stdout, stderr = outcome.stdout.text, outcome.stderr.text
+    context = "\n".join((f"Command timed out after {as_word(timeout)} seconds", *sections(stdout, stderr)))
+    data = {
+        "exitCode": TIMED_OUT,
+        "stdout": "",
+        "stderr": "",
+        "context": context,
+        "partialStdout": stdout,
+        "partialStderr": stderr,
+    }
+    return result_of(outcome, TIMED_OUT, data)
+
+
+def sections(stdout: str, stderr: str) -> Iterable[str]:
+    """Each stream that has anything, under its name and untrimmed: a final newline shows as an empty line."""
+    return (f"{title}:\n{text}" for title, text in (("stdout", stdout), ("stderr", stderr)) if text)
+
+
+def result_of(outcome: ChildOutcome, code: int, data: JsonObject) -> ToolResult:
+    return ToolResult(
+        text=data["context"],
+        failure="timeout" if outcome.timed_out else None,
+        exit_code=code,
+        signal=outcome.signal,
+        bytes_out=outcome.stdout.total_bytes + outcome.stderr.total_bytes,
+        truncated=left_out(outcome.stdout, outcome.stderr),
+        data=data,
+    )
+
+
+def left_out(*streams: Captured) -> Truncation | None:
+    """What is missing of all streams together; only standard output is ever kept whole in a file."""
+    cuts = [stream.truncated for stream in streams if stream.truncated]
+    if not cuts:
+        return None
+    return Truncation(
+        omitted_bytes=sum(cut.omitted_bytes for cut in cuts),
+        omitted_lines=sum(cut.omitted_lines for cut in cuts),
+        kept_at=next((cut.kept_at for cut in cuts if cut.kept_at), None),
+    )
+
+
+def why_not_passed(command: str) -> str | None:
+    """Why the system cannot hand a command to bash."""
+    if "\0" in command:
+        return "it holds a NUL character, which no command line can carry; let printf '\\0' write one"
+    try:
+        size = len(command.encode("utf-8"))
+    except UnicodeEncodeError:
+        return "it holds what is no UTF-8 text: half a UTF-16 character, or a byte of another encoding"
+    if size > LONGEST_WORD:
+        return f"it is too long ({size} bytes; at most {LONGEST_WORD} fit); write it to a file in parts and run that"
+    return None
+
+
+def working_directory(context: CallContext) -> Path:
+    configured = context.config.get("working_directory")
+    return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
+
+
+def passed_by_name(shop: BashWorkshop) -> list[str]:
+    """The variables that policy passes although they look like credentials, for the audit."""
+    environment = shop.environment.current()
+    return sorted(name for name in shop.conditions.pass_env if as_bytes(name) in environment)

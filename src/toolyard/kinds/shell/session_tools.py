@@ -1,0 +1,322 @@
+"""A live bash as two tools: `bash` runs commands in it, `bash_job` looks after what was left running."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from toolyard.bash.session.protocol import why_not
+from toolyard.bash.session.session import MOST_JOBS, TIMEOUT, BashSession
+from toolyard.core.screen_text import as_seen
+from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.errors import ProcessError, ShellError
+from toolyard.kinds.bash_script.tool import one_line
+from toolyard.process.environment import ParentEnvironment
+from toolyard.process.limits import Limits
+
+if TYPE_CHECKING:
+    from toolyard.bash.session.jobs import Job
+    from toolyard.bash.session.reply import Reply
+    from toolyard.core.tool import CallContext, JsonObject
+    from toolyard.process.child import Children
+
+
+NO_OUTPUT = "(no output)"
+WAIT = 30.0
+FOREGROUND = "foreground"
+"""The id of a command that waits for input in the session itself."""
+BASH_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "description": "The command line or script for bash."},
+        "restart": {"type": "boolean", "description": "Start a fresh shell: no state, no processes of the old one."},
+        "timeout": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "How many seconds the command may take, instead of the usual limit.",
+        },
+        "background": {
+            "type": "boolean",
+            "description": "Leave the command running and get a job id at once; see the tool bash_job.",
+        },
+        "interactive": {
+            "type": "boolean",
+            "description": "Let the command read what is typed with bash_job, instead of an empty input.",
+        },
+    },
+    "additionalProperties": False,
+}
+JOB_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "action": {
+            "type": "string",
+            "enum": ["list", "read", "wait", "write", "stop"],
+            "description": "list all jobs; read what a job printed since the last time; wait for its end; write to its "
+            "input; stop it.",
+        },
+        "id": {
+            "type": "string",
+            "description": f"The job; '{FOREGROUND}' is a command that waits for input. Without one, wait takes any.",
+        },
+        "text": {"type": "string", "description": "What to write; most programs read whole lines, so end with one."},
+        "timeout": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "How many seconds to wait at most: 30 for a job, the session's limit for a command.",
+        },
+    },
+    "required": ["action"],
+    "additionalProperties": False,
+}
+
+
+class SessionConditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration says of a session."""
+
+    timeout: float = TIMEOUT
+    on_timeout: Literal["kill", "background"] = "kill"
+    max_jobs: int = MOST_JOBS
+    tty: bool = False
+    pass_env: tuple[str, ...] = ()
+    limits: Limits = Limits()
+
+
+class LiveSession:
+    """The one bash of a conversation, started by its first command."""
+
+    def __init__(self, children: Children, conditions: SessionConditions) -> None:
+        self.conditions = conditions
+        self._children = children
+        self._parent = ParentEnvironment(passed=conditions.pass_env)
+        self._bash: BashSession | None = None
+
+    @property
+    def cwd(self) -> str | None:
+        """Where the session is, once it has begun."""
+        return self._bash.cwd if self._bash else None
+
+    def get(self, context: CallContext) -> BashSession:
+        """The session, which begins in the directory of its first call."""
+        if self._bash is None:
+            conditions = self.conditions
+            self._bash = BashSession(
+                context.cwd,
+                limits=conditions.limits,
+                tty=conditions.tty,
+                timeout=conditions.timeout,
+                output_limit=context.output_limit,
+                spill_dir=context.spill_to.parent if context.spill_to else None,
+                max_jobs=conditions.max_jobs,
+                on_timeout=conditions.on_timeout,
+                children=self._children,
+                parent=self._parent,
+            )
+        return self._bash
+
+    async def aclose(self) -> None:
+        """End it, with everything that it started."""
+        bash, self._bash = self._bash, None
+        if bash:
+            await bash.aclose()
+
+
+class BashTool:
+    """Commands in the live session."""
+
+    kind = "shell_session"
+    spec = ToolSpec(
+        name="bash",
+        description="Run a command in a live bash session. Variables, functions, working directory and background jobs "
+        "stay from call to call. Standard input is empty, and both output streams come back as one.",
+        input=JsonInput(schema=BASH_SCHEMA),
+        native={"anthropic": {"type": "bash_20250124", "name": "bash"}},
+        hints=Hints(destructive=True, parallel=False),
+    )
+
+    def __init__(self, live: LiveSession) -> None:
+        self._live = live
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """The command, or that the session starts afresh, which comes first."""
+        command = arguments.get("command")
+        if not arguments.get("restart") and command is None:
+            return ToolResult(text="Error: command is required", failure="invalid_arguments")
+        if command is not None and (reason := why_not(command)):
+            return ToolResult(text=f"Error: {reason}", failure="invalid_arguments")
+        return Plan(
+            arguments=arguments,
+            command=None if arguments.get("restart") else command,
+            cwd=Path(self._live.cwd or context.cwd),
+            env_keys=self._live.conditions.pass_env,
+        )
+
+    async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
+        """The command's first line."""
+        if plan.command is None:
+            return "start the bash session afresh"
+        return one_line(plan.command.strip()) + (" …" if "\n" in plan.command.strip() else "")
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        """Run the command, or start afresh."""
+        session = self._live.get(context)
+        try:
+            if plan.command is None:
+                await session.restart()
+                return ToolResult(text="bash session restarted")
+            emit = context.emit
+            reply = await session.run(
+                plan.command,
+                timeout=plan.arguments.get("timeout"),
+                on_output=(lambda text: emit("stdout", text)) if emit else None,
+                interactive=bool(plan.arguments.get("interactive")),
+                background=bool(plan.arguments.get("background")),
+            )
+        except asyncio.CancelledError:
+            await session.settled()  # as with every other kind, nothing of a cancelled call goes on
+            raise
+        except (ShellError, ProcessError) as error:
+            return ToolResult(text=f"Error: {error}", failure="crash")
+        return as_result(reply, plan.arguments.get("timeout") or self._live.conditions.timeout)
+
+
+class BashJobTool:
+    """What was left running in the live session."""
+
+    kind = "shell_session"
+    spec = ToolSpec(
+        name="bash_job",
+        description="Look after commands that were left running in the bash session: list, read, wait, write, stop.",
+        input=JsonInput(schema=JOB_SCHEMA),
+        hints=Hints(parallel=False),
+    )
+
+    def __init__(self, live: LiveSession) -> None:
+        self._live = live
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """What to do, if it has all that it needs."""
+        action = arguments["action"]
+        if action in ("read", "write", "stop") and "id" not in arguments:
+            return ToolResult(text=f"Error: {action} needs the id of a job", failure="invalid_arguments")
+        if action == "write" and "text" not in arguments:
+            return ToolResult(text="Error: write needs a text", failure="invalid_arguments")
+        return Plan(arguments=arguments, cwd=Path(self._live.cwd or context.cwd))
+
+    async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
+        """The action and its job."""
+        return " ".join([plan.arguments["action"], plan.arguments.get("id", "")]).strip()
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        """Do it."""
+        session = self._live.get(context)
+        arguments = plan.arguments
+        try:
+            if arguments.get("id") == FOREGROUND:
+                return await self._in_foreground(session, arguments)
+            return await self._with_jobs(session, arguments)
+        except asyncio.CancelledError:
+            await session.settled()
+            raise
+        except (ShellError, ProcessError) as error:
+            return ToolResult(text=f"Error: {error}", failure="crash")
+
+    async def _in_foreground(self, session: BashSession, arguments: JsonObject) -> ToolResult:
+        """A command that waits for input in the session itself can be answered or ended."""
+        if arguments["action"] == "write":
+            reply = await session.write(arguments["text"], timeout=arguments.get("timeout"))
+        elif arguments["action"] == "stop":
+            reply = await session.interrupt()
+        else:
+            return ToolResult(text="Error: a command that waits can only be written to or stopped", failure="crash")
+        return as_result(reply, arguments.get("timeout") or self._live.conditions.timeout)
+
+    async def _with_jobs(self, session: BashSession, arguments: JsonObject) -> ToolResult:
+        action, id = arguments["action"], arguments.get("id")
+        if action == "list":
+            return ToolResult(text="\n".join(map(describe, session.jobs.values())) or "no jobs")
+        if id is None:
+            job = await session.wait_any(arguments.get("timeout", WAIT))
+            return report(job) if job else ToolResult(text="no job has ended")
+        job = session.jobs.get(id)
+        if job is None:
+            known = ", ".join(session.jobs) or "none"
+            return ToolResult(text=f"Error: there is no job {id}; there are: {known}", failure="invalid_arguments")
+        if action == "wait":
+            await job.wait(arguments.get("timeout", WAIT))
+        elif action == "write":
+            await job.write(arguments["text"])
+            return ToolResult(text=f"written to job {id}")
+        elif action == "stop":
+            await job.stop()
+        return report(job)
+
+
+def as_result(reply: Reply, limit: float) -> ToolResult:
+    """What a model is told of a command's end."""
+    data = {
+        "exitCode": reply.exit_code,
+        "cwd": reply.cwd,
+        "timedOut": reply.timed_out,
+        "restarted": reply.restarted,
+        "waitingForInput": reply.waiting_for_input,
+        "ended": reply.ended,
+        "job": reply.job,
+        "note": reply.note,
+    }
+    failed = reply.exit_code not in (None, 0)
+    return ToolResult(
+        text=text_of(reply, limit),
+        failure="timeout" if reply.timed_out and reply.job is None else "exit_code" if failed else None,
+        exit_code=reply.exit_code,
+        bytes_out=len(reply.output.encode("utf-8", "surrogatepass")),
+        truncated=reply.truncated,
+        data=data,
+    )
+
+
+def text_of(reply: Reply, limit: float) -> str:
+    """What was printed as a person would see it, after what else there is to know."""
+    seen = as_seen(reply.output)
+    if reply.timed_out:
+        return "\n".join([*out_of_time(reply, limit), *([f"Output so far:\n{seen}"] if seen else [])])
+    if reply.job is not None:
+        return joined(reply.note, f"job {reply.job} runs in the background; see it with bash_job")
+    if reply.waiting_for_input:
+        how = f'[the command waits for input: bash_job with "id": "{FOREGROUND}" can write to it or stop it]'
+        return joined(reply.note, seen, how)
+    silent = NO_OUTPUT if not reply.exit_code else f"{NO_OUTPUT}\nexit code: {reply.exit_code}"
+    return joined(reply.note, seen or silent)
+
+
+def out_of_time(reply: Reply, limit: float) -> list[str]:
+    said = f"command did not finish within {limit:g} seconds"
+    if reply.job is not None:
+        return [f"The {said} and goes on as job {reply.job}; see it with bash_job"]
+    advice = "It was ended. Give a higher `timeout` in seconds, or `background: true` to leave it running."
+    return [f"Error: {said}", joined(advice, reply.note)]
+
+
+def joined(*parts: str | None) -> str:
+    """Parts below each other, each beginning its own line."""
+    text = ""
+    for part in filter(None, parts):
+        text += part if not text or text.endswith("\n") else "\n" + part
+    return text
+
+
+def describe(job: Job) -> str:
+    """A job in a line."""
+    code = "" if job.exit_code is None else f" with status {job.exit_code}"
+    state = "running" if job.running else f"ended{code}"
+    return f"{job.id}: {state}: {one_line(job.command.strip())}"
+
+
+def report(job: Job) -> ToolResult:
+    """How a job stands, and what it printed since the last time."""
+    seen = as_seen(job.read())
+    data = {"job": job.id, "running": job.running, "exitCode": job.exit_code}
+    return ToolResult(text=joined(describe(job), seen or NO_OUTPUT), exit_code=job.exit_code, data=data)

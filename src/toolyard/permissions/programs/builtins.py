@@ -1,0 +1,130 @@
+"""Builtins of bash that evaluate what they are given, or change the shell by it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.programs.known import names
+from toolyard.permissions.programs.options import Concern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolyard.bash.syntax.words import Word
+    from toolyard.permissions.places import Place
+
+
+SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+STORES_A_COUNT = re.compile(r"%[-+ #0-9.*']*n")
+UNARY = names("-e -f -d -r -w -x -s -L -h -z -n -b -c -p -S -g -u -k -O -G -N -a -t")
+TEXT_OPERATORS = frozenset({"=", "==", "!=", "<", ">"})
+FILE_OPERATORS = frozenset({"-nt", "-ot", "-ef"})
+NUMBER_OPERATORS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+JOINING = frozenset({"&&", "||", "(", ")", "!", "[[", "]]", "-a", "-o"})
+NUMBER = re.compile(r"-?\d{1,18}")
+EVALUATED = re.compile(r"\[.*(?:\$|`)", re.DOTALL)
+
+
+def is_safe_variable(name: str | None) -> bool:
+    """Whether no program and no part of bash looks at a variable of that name."""
+    if name is None or not SAFE_VARIABLE.fullmatch(name):
+        return False
+    return not (name.endswith("_proxy") or name.startswith(("npm_", "pip_", "git_", "auto_")) or name == "histchars")
+
+
+def guard_printf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """`-v` and `%n` store into a variable, and a subscript of it is evaluated."""
+    rest = words[2:] if len(words) > 1 and words[1].value == "--" else words[1:]
+    if not rest:
+        return
+    if rest[0] is words[1] and rest[0].may_be_option:
+        yield Concern(message="printf with an option stores into a variable")
+    elif rest[0].value is None:
+        yield Concern(message="the format of printf is not certain")
+    elif STORES_A_COUNT.search(rest[0].value.replace("%%", "")):
+        yield Concern(message="%n stores into a variable")
+    elif any(EVALUATED.search(word.value or "") for word in rest[1:]) and re.search(
+        r"%[^sbq%]*[diouxX]", rest[0].value
+    ):
+        yield Concern(message="a subscript with a command in it, which some shells evaluate")
+
+
+def guard_test(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """`-v` and `-R` evaluate a subscript, also one that a variable holds."""
+    operands = words[1:-1] if words[0].value == "[" else words[1:]
+    if any(word.value in ("-v", "-R") for word in operands):
+        yield Concern(message="-v evaluates what it is given")
+    uncertain = [word for word in operands if word.value is None]
+    if any(EVALUATED.search(word.value or "") for word in operands):
+        yield Concern(message="a subscript with a command in it, which some shells evaluate")
+    if any(word.splits for word in uncertain):
+        yield Concern(message="a word that may become several, and an operator among them")
+    elif uncertain and not is_understood([word.value for word in operands]):
+        yield Concern(message="what is tested is not certain")
+
+
+def is_understood(values: list[str | None]) -> bool:
+    """One test with its operator spelled out; what its operands are does not matter then."""
+    if values and values[0] == "!":
+        values = values[1:]
+    if len(values) == 2:
+        return values[0] in UNARY
+    return len(values) == 3 and values[1] in TEXT_OPERATORS | FILE_OPERATORS | NUMBER_OPERATORS
+
+
+def check_condition(words: Sequence[Word]) -> str | None:
+    """Why a `[[ … ]]` may run something: arithmetic and -v evaluate their operands, quoted or not."""
+    values = [word.value for word in words]
+    for at, value in enumerate(values):
+        if value is None or not value.startswith("-") or value in JOINING:
+            continue
+        if value in UNARY or value in FILE_OPERATORS:
+            continue
+        around = (values[at - 1], values[at + 1] if at + 1 < len(values) else None)
+        if value in NUMBER_OPERATORS and all(side is not None and NUMBER.fullmatch(side) for side in around):
+            continue
+        return f"'{value}' evaluates its operands"
+    if "=~" in values:
+        return "a regular expression is not looked into"
+    return None
+
+
+def guard_read(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Sets variables; the name of one may be evaluated, or mean something to others."""
+    at = 1
+    while at < len(words) and (words[at].value or "").startswith("-"):
+        letters = (words[at].value or "")[1:]
+        if not re.fullmatch(r"[rs]*(?:[nNtpdu].*)?", letters, re.DOTALL):
+            yield Concern(message=f"'{words[at].text}' of read is more than reading a line")
+            return
+        takes_next = bool(re.fullmatch(r"[rs]*[nNtpdu]", letters))
+        given = words[at + 1].value if takes_next and at + 1 < len(words) else letters
+        if given is None or EVALUATED.search(given):
+            yield Concern(message=f"'{words[at].text}' of read may evaluate what it is given")
+        at += 2 if takes_next else 1
+    for word in words[at:]:
+        if not is_safe_variable(word.value):
+            yield Concern(message=f"read sets '{word.text}'")
+
+
+def guard_no_option(letters: str, why: str) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
+    """A builtin with options that do more."""
+
+    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+        for word in words[1:]:
+            if word.value is None or (word.value.startswith("-") and set(letters) & set(word.value)):
+                yield Concern(message=why)
+                return
+
+    return guard
+
+
+BUILTIN_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+    "printf": guard_printf,
+    "test": guard_test,
+    "[": guard_test,
+    "read": guard_read,
+    "wait": guard_no_option("p", "wait -p stores into a variable"),
+    "jobs": guard_no_option("x", "jobs -x runs a command"),
+}

@@ -1,0 +1,155 @@
+"""What a command runs on behalf of its arguments: the commands inside `xargs`, `env`, `find -exec`, `sh -c`, `eval`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.bash.syntax.words import Word
+from toolyard.permissions.programs.find import find_commands
+from toolyard.permissions.programs.known import is_carrier, is_shell, names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+XARGS_FLAG = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
+XARGS_VALUE = re.compile(r"-[0rtx]*[nPLsdIEa]|--max-args|--max-procs|--max-chars|--delimiter|--arg-file")
+XARGS_GLUED = re.compile(
+    r"-[0rtx]*(?:[nPLsdEa][^-].*|I(?P<place>.+))|--(?:max-args|max-procs|max-chars|max-lines|delimiter|arg-file)=.*"
+)
+"""The options of xargs, written out: an abbreviation could take the name of the command for its value."""
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+ANYTHING = Word(text="…", start=0, end=0, kind="dynamic", splits=True)
+"""What a carrier adds to the words of its command."""
+QUICK = names("setsid nohup busybox toybox time builtin command exec chronic unbuffer coproc")
+"""Carriers whose command is their first operand."""
+
+
+class Carried(msgspec.Struct):
+    """What is inside; `is_all` when nothing else can run."""
+
+    commands: list[tuple[Word, ...]] = msgspec.field(default_factory=list)
+    lines: list[str] = msgspec.field(default_factory=list)
+    """Text that a shell reads."""
+    suspects: list[tuple[Word, ...]] = msgspec.field(default_factory=list)
+    """Words that may be a command, or only arguments of one."""
+    is_all: bool = False
+
+
+def carried_by(words: Sequence[Word]) -> Carried | None:
+    """What a command carries; None when it carries nothing."""
+    name = (words[0].value or "").rpartition("/")[2]
+    if not (is_carrier(name) or is_shell(name) or name in ("find", "gfind")):
+        return None
+    if name in ("find", "gfind"):
+        commands = find_commands(words)
+        return Carried(commands=commands, is_all=all(commands)) if commands else None
+    if name == "xargs":
+        return carried_by_xargs(words)
+    if name == "env":
+        return carried_by_env(words)
+    if name == "eval":
+        return Carried(lines=joined(words[1:]))
+    if name == "trap":
+        return Carried(lines=[word.value for word in words[1:2] if word.value])
+    if is_shell(name):
+        return carried_by_shell(words)
+    return None if only_looks_up(words) else carried_by_any(name, words)
+
+
+def only_looks_up(words: Sequence[Word]) -> bool:
+    """`command -v NAME` says what NAME is, and runs nothing."""
+    return words[0].value == "command" and len(words) > 1 and words[1].value in ("-v", "-V")
+
+
+def joined(words: Sequence[Word]) -> list[str]:
+    values = [word.value for word in words]
+    return [" ".join(value for value in values if value is not None)] if None not in values and values else []
+
+
+def carried_by_xargs(words: Sequence[Word]) -> Carried:
+    """The command behind xargs's own options, and whatever its input adds."""
+    at, places = 1, list[str]()
+    while at < len(words) and (value := words[at].value) is not None and value.startswith("-"):
+        follower = words[at + 1].value if at + 1 < len(words) else None
+        if XARGS_FLAG.fullmatch(value):
+            at += 1
+        elif XARGS_VALUE.fullmatch(value) and follower is not None:
+            places += [follower] if value.endswith("I") else []
+            at += 2
+        elif glued := XARGS_GLUED.fullmatch(value):
+            places += [glued["place"]] if glued["place"] else []
+            at += 1
+        else:
+            return Carried(suspects=suspects_in(words))
+    command = tuple(words[at:])
+    for place in places:
+        command = tuple(blurred(word, place) for word in command)
+    if not command:
+        return Carried(suspects=suspects_in(words))
+    return Carried(commands=[(*command, ANYTHING)], is_all=True)
+
+
+def blurred(word: Word, place: str) -> Word:
+    """A word in which xargs puts its input."""
+    if word.value is None or place not in word.value:
+        return word
+    prefix = word.value.partition(place)[0]
+    return Word(text=word.text, start=word.start, end=word.end, kind="dynamic", prefix=prefix)
+
+
+def carried_by_env(words: Sequence[Word]) -> Carried | None:
+    """Only assignments of harmless variables may stand before the command; bare `env` prints."""
+    from toolyard.permissions.programs.known import is_harmless_assignment
+
+    if len(words) == 1:
+        return None
+    at = 1
+    is_all = True
+    while at < len(words) and (value := words[at].value) is not None:
+        assigned = ASSIGNMENT.fullmatch(value)
+        if assigned:
+            is_all = is_all and is_harmless_assignment(assigned[1], assigned[2])
+        elif value.startswith("-"):
+            is_all = False
+            if value in ("-S", "--split-string") and at + 1 < len(words):
+                return Carried(lines=[words[at + 1].value or ""], suspects=suspects_in(words))
+            if value.startswith(("-S", "--split-string=", "-vS")):
+                text = value.partition("S")[2] if not value.startswith("--") else value.partition("=")[2]
+                return Carried(lines=[text], suspects=suspects_in(words))
+            at += value in ("-u", "--unset", "-C", "--chdir", "-a", "--argv0")
+        else:
+            break
+        at += 1
+    command = tuple(words[at:])
+    if not command:
+        return Carried(is_all=False)
+    return Carried(commands=[command], suspects=[] if is_all else suspects_in(words), is_all=is_all)
+
+
+def carried_by_shell(words: Sequence[Word]) -> Carried:
+    """The text behind `-c`, in whatever row of letters it stands."""
+    lines: list[str] = []
+    for at, word in enumerate(words[1:], 1):
+        if re.fullmatch(r"[-+][A-Za-z]*c[A-Za-z]*", word.value or ""):
+            lines += [
+                follower.value for follower in words[at + 1 :] if follower.value and not follower.value.startswith("-")
+            ][:1]
+            break
+    return Carried(lines=lines)
+
+
+def carried_by_any(name: str, words: Sequence[Word]) -> Carried:
+    """A carrier whose options are not known here: any word may begin the command, any text may be one."""
+    operands = [at for at, word in enumerate(words) if at and not (word.value or "-").startswith("-")]
+    commands = [tuple(words[operands[0] :])] if name in QUICK and operands else []
+    texts = [word.value for word in words[1:] if word.value and re.search(r"[\s;|&]", word.value)]
+    return Carried(commands=commands, lines=texts, suspects=suspects_in(words))
+
+
+def suspects_in(words: Sequence[Word]) -> list[tuple[Word, ...]]:
+    """Every word that is no option may be where a command begins."""
+    return [tuple(words[at:]) for at, word in enumerate(words) if at and word.value and not word.may_be_option]

@@ -1,0 +1,148 @@
+"""Programs by what they do with their arguments: run others, read code, need privileges, follow a folder's settings."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text, for tables that are to be read by people."""
+    return frozenset(text.split())
+
+
+PRIVILEGED = names("""
+    doas pkexec su sudo sudoedit
+""")
+"""Run others with more rights than one has."""
+CARRIERS = names("""
+    . aa-exec abduco asciinema at autossh batch bconsole builtin bunx busctl busybox bwrap byobu caffeinate capsh
+    catchsegv cgexec choom chpst chronic chroot chrt code command concurrently coproc cpulimit cron crontab cross-env
+    daemonize dbus-launch dbus-run-session dbus-send distcc distrobox dlv doppler dotenv dotenvx dtach eatmydata entr
+    env envdir envuidgid eval exec expect fakechroot fakeroot faketime firejail flatpak flock gdb gdbserver gdbus
+    genie gosu grc gtester hyperfine ifne ionice keychain linux32 linux64 lldb logsave lorri ltrace mosh multitime
+    newgrp nice nodemon nohup npx nsenter numactl op open openvpn openvt parallel perf pexec pipx pkgx pnpx prlimit
+    proot proxychains proxychains4 reptyr retry rlwrap rsh rsync run-mailcap run-one run-parts run0 runcon runit runsv
+    runuser s6-setsid s6-setuidgid s6-svscan scp screen script scriptlive sem setarch setlock setpriv setsid setuidgid
+    sftp sg softlimit source ssh ssh-agent ssh-copy-id sshfs sshpass start start-stop-daemon stdbuf strace su-exec
+    supervisord systemd-inhibit systemd-nspawn systemd-run taskset teamocil time timeout tini tmate tmux tmuxinator
+    torify torsocks toybox trap ts-node-dev tsocks ttyd uclampset unbuffer unshare uvx valgrind wait-for-it watch
+    watchexec watchman wine with-contenv xargs xdg-open xdotool xvfb-run zellij
+""")
+"""Run what their arguments say."""
+SHELLS = names("""
+    ash bash csh dash elvish es fish ksh ksh93 mksh nu oil oksh osh pdksh posh rbash rc sh tcsh xonsh yash ysh zsh
+""")
+"""Read commands from an argument, a file or their input."""
+INTERPRETERS = SHELLS | names("""
+    alpine ansible ansible-playbook bb blender bpftrace bpython bun chef-client cling clisp clj clojure coffee crash
+    crystal csi dc deno dotnet dtrace duk ecl ed elixir emacs emacsclient erl escript ex expect fennel fsi ftp gforth
+    ghci gimp gnuplot gp groovy groovysh gs guile guix hy iex ipython irb janet java javaw joe jruby js jshell julia
+    jupyter kotlin kotlinc lein less lf lftp logrotate lua luajit m4 mail mailx mariadb matlab maxima mc micro mongo
+    mongosh mono more most mujs mutt mysql nano nc ncat neomutt netcat nim nix nix-shell nnn node nodejs nvim ocaml
+    octave octave-cli osascript perl perl6 pg php pico picolisp pil powershell pry psql ptpython puppet pwsh pypy
+    python qemu qjs quickjs r racket raku rakudo ranger rbx redis-cli root rscript ruby runghc runhaskell rview rvim
+    s-nail sage salt-call sbcl scala scheme scilab smbclient socat sqlite3 stap swift systemtap tcc tclsh telnet
+    ts-node tsx utop v vi view vigr vim vimdiff vipw wish zig zx
+""")
+"""Read code of any kind, from an argument, a file or their input."""
+OBEYS_ITS_INPUT = names("""
+    at batch dc ed ex ftp gnuplot lftp mariadb mongo mongosh mysql nc ncat netcat psql redis-cli smbclient socat sqlite3
+    ssh telnet
+""")
+"""Programs whose input is commands, whatever their arguments are."""
+LANGUAGES = SHELLS | names("""
+    bb bpython bun clisp clj clojure coffee crystal csi deno duk ecl elixir erl escript expect fennel gforth ghci groovy
+    guile hy iex ipython irb janet jruby js jshell julia lua luajit m4 mujs node nodejs ocaml octave osascript perl
+    perl6 php picolisp powershell pry ptpython pwsh pypy python qjs quickjs r racket raku rscript ruby sbcl scala scheme
+    swift tclsh ts-node tsx utop wish zx
+""")
+"""Interpreters whose input is a program when no other is given."""
+GIVES_PROGRAM = re.compile(r"-[a-zA-Z]*[cemprE]$|--(?:eval|execute|expression|command|print|run|test)\b")
+GIVES_PROGRAM_TO_A_SHELL = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*$")
+"""An option behind which the program stands."""
+VERSIONED = re.compile(r"(?P<name>[a-z][a-z_-]*?)(?:-?\d[\d.]*[a-z]?)?(?:\.exe)?")
+CHANGES_THE_SHELL = names("""
+    alias bind compgen complete compopt declare enable export fc getopts hash history let local mapfile readarray
+    readonly set shopt suspend typeset ulimit umask unalias unset
+""")
+"""Builtins after which other commands may mean something else."""
+SETTINGS_OF_THE_FOLDER = names("""
+    ansible ant asdf bandit bazel black buck2 bun bundle cargo clang-format clang-tidy cmake composer ctags deno
+    direnv docker docker-compose dotnet emacs eslint flake8 gdb gem gh git gmake go golangci-lint gradle gradlew
+    hatch helm hg hub isort jest jj just lerna make meson mise mix mocha mvn mvnw mypy ninja nix node nox npm npx
+    nvim nx pants pdm php phpunit pip pip3 pipenv pnpm poetry pre-commit prettier pulumi py.test pylint pyright
+    pytest python python3 rake rebar3 rollup rspec rubocop ruff rustc sbt serverless skaffold stylelint svn swift
+    task terraform tofu tox tsc turbo uv vagrant vim vite vitest webpack xcodebuild yarn
+""")
+"""Do what files of the folder they are started in say, and so may run anything in a folder of others."""
+DESTRUCTIVE = names("""
+    apt apt-get aws az brew chattr chgrp chmod chown chpasswd curl dd dnf docker dpkg fdisk fly gcloud groupdel halt
+    heroku ifconfig init install ip iptables kill killall ln mkfs mount mv netlify nft pacman parted passwd patch
+    pkill podman poweroff reboot rm rmdir route rpm service setfacl shred shutdown snap srm swapoff systemctl tee
+    telinit terraform tofu truncate twine umount unlink useradd userdel usermod vercel visudo wget wipe wipefs xkill
+    yum zypper
+""")
+"""What they do cannot be taken back, or reaches beyond this machine."""
+
+
+@lru_cache(maxsize=4096)
+def is_carrier(name: str) -> bool:
+    """Whether a program runs what its arguments say."""
+    return name in CARRIERS or name in PRIVILEGED or name.startswith(("ld-linux", "ld-musl", "ld.so", "qemu-"))
+
+
+@lru_cache(maxsize=4096)
+def is_shell(name: str) -> bool:
+    """Whether a program is a shell."""
+    return name in SHELLS or base_name(name) in SHELLS
+
+
+@lru_cache(maxsize=4096)
+def is_interpreter(name: str) -> bool:
+    """Whether a program reads code."""
+    return name in INTERPRETERS or base_name(name) in INTERPRETERS
+
+
+def obeys_its_input(words: Sequence[str | None]) -> bool:
+    """Whether a command would run what it reads from its standard input; a word that is not certain may be anything."""
+    first, *rest = words
+    written = (first or "").rpartition("/")[2]
+    name = base_name(written)
+    if any(word in ("--version", "-V", "-v", "--help", "-h") for word in rest):
+        return False
+    if written in OBEYS_ITS_INPUT or name in OBEYS_ITS_INPUT:
+        return True
+    if name not in LANGUAGES or any(word is not None and not word.startswith("-") for word in rest):
+        return False
+    gives_program = GIVES_PROGRAM_TO_A_SHELL if name in SHELLS else GIVES_PROGRAM
+    return not any(gives_program.match(word or "") for word in rest)
+
+
+def base_name(name: str) -> str:
+    """A program's name without its version, as in python3.11."""
+    match = VERSIONED.fullmatch(name.lower())
+    return match["name"] if match else name.lower()
+
+
+LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
+SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
+NUMBER = re.compile(r"\d{0,6}")
+ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
+HARMLESS = {
+    **dict.fromkeys(names("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME"), LOCALE),
+    **dict.fromkeys(names("COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH"), NUMBER),
+    **dict.fromkeys(names("CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM"), SWITCH),
+    **dict.fromkeys(names("NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE"), SWITCH),
+    "TZ": ZONE,
+}
+
+
+def is_harmless_assignment(name: str | None, value: str | None) -> bool:
+    """Whether a program does nothing else for a variable than it would without."""
+    pattern = HARMLESS.get(name or "")
+    return pattern is not None and value is not None and bool(pattern.fullmatch(value))

@@ -1,0 +1,162 @@
+"""Programs that talk to other machines: what they send must be certain, and what they get must not become a file."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from toolyard.bash.syntax.words import literal_word
+from toolyard.permissions.programs.known import names
+from toolyard.permissions.programs.options import Concern, options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolyard.bash.syntax.words import Word
+    from toolyard.permissions.places import Place
+
+
+CURL = options(
+    flags="""
+        -01246BGILMNSVZfgijklqsv# anyauth basic cert-status compressed crlf digest disable fail fail-early
+        fail-with-body get globoff head http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only
+        ignore-content-length include insecure ipv4 ipv6 junk-session-cookies list-only location manual no-alpn
+        no-buffer no-keepalive no-progress-meter no-sessionid parallel parallel-immediate path-as-is post301 post302
+        post303 progress-bar raw retry-all-errors retry-connrefused show-error silent ssl ssl-reqd tcp-fastopen
+        tcp-nodelay tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3 tr-encoding trace-time verbose version next styled-output
+    """,
+    values="""
+        -ACHXYdehmrwyz user-agent continue-at header request speed-limit data referer help max-time range write-out
+        speed-time time-cond ciphers connect-timeout curves data-ascii data-binary data-raw data-urlencode json url
+        url-query expect100-timeout keepalive-time limit-rate local-port max-filesize max-redirs parallel-max proto
+        proto-default proto-redir rate request-target retry retry-delay retry-max-time tls-max tls13-ciphers
+        happy-eyeballs-timeout-ms form-string interface noproxy
+    """,
+    writes="-ocD output cookie-jar dump-header trace trace-ascii stderr libcurl etag-save hsts alt-svc",
+    harms={
+        "-OJR remote-name remote-name-all remote-header-name remote-time output-dir create-dirs xattr": "writes a file",
+        "-K config": "reads its options from a file",
+        "-aTF upload-file form append": "sends files",
+        "-n netrc netrc-file netrc-optional": "sends stored passwords",
+        "-Eu cert key user pass pubkey oauth2-bearer aws-sigv4 negotiate ntlm delegation": "sends credentials",
+        "-b cookie": "may send a file",
+        "-pxU proxy preproxy socks4 socks4a socks5 socks5-hostname proxy1.0 proxy-user proxytunnel": "goes another way",
+        "unix-socket abstract-unix-socket connect-to resolve dns-servers doh-url": "goes somewhere else than it says",
+        "-QPt quote ftp-port telnet-option mail-from mail-rcpt": "is not about the web",
+        "engine egd-file random-file cacert capath crlfile": "loads other code or trust",
+        "location-trusted": "sends credentials elsewhere",
+    },
+    dash_is_output=True,
+    complete=True,
+)
+CURL_DATA = names("d H data data-ascii data-binary data-urlencode json header url-query w write-out")
+CURL_NAMED = names("data-urlencode url-query")
+WEB = re.compile(r"https?://[^@\s]*|[A-Za-z0-9.-]+(?::\d+)?(?:[/?#][^@\s]*)?", re.IGNORECASE)
+WGET = options(
+    flags="""
+        -qvdSc46E quiet verbose no-verbose debug server-response spider no-check-certificate no-cache no-cookies
+        no-proxy inet4-only inet6-only https-only help version no-config no-hsts content-on-error
+    """,
+    values="""
+        -tTwUO tries timeout wait user-agent output-document dns-timeout connect-timeout read-timeout header referer
+        max-redirect waitretry secure-protocol
+    """,
+    harms={"-eioaPrmpkKNxnbBFHLIXDARlQ execute": "does more than to fetch a page"},
+    complete=True,
+)
+PING = options(
+    flags="-46ADLOUVabdfhnqrv",
+    values="-ciIlmMpQsStTwWF",
+    complete=True,
+)
+DIG = options(
+    values="-bcpqtxyk",
+    flags="-46hivmru",
+    harms={"-f": "reads names from a file"},
+    complete=True,
+)
+
+
+def guard_curl(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Fetches pages: what it sends is spelled out, and nothing of it comes from a file."""
+    words = [as_address(word) for word in words]
+    yield from all_certain(words)
+    given = CURL.scan(words[1:])
+    yield from given.concerns
+    for name, value in given.options:
+        text = value if isinstance(value, str) else value.value if value else None
+        if name in CURL_DATA and text and (text.startswith("@") or (name in CURL_NAMED and "@" in text)):
+            yield Concern(message=f"'{text}' sends a file")
+        if name in ("w", "write-out") and text and "output{" in text:
+            yield Concern(message=f"'{text}' writes a file")
+        if name.startswith("proto") and text and not re.fullmatch(r"[=,+-]*(?:https?[=,+-]*)+", text):
+            yield Concern(message="is not about the web")
+    urls = [*given.operands, *given.values("url")]
+    for url in urls:
+        text = url if isinstance(url, str) else url.value if url else None
+        if text is None or not WEB.fullmatch(text):
+            yield Concern(message=f"'{text}' is no plain address of the web")
+
+
+def guard_wget(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Writes a file, unless it prints or only looks."""
+    yield from all_certain(words)
+    given = WGET.scan(words[1:])
+    yield from given.concerns
+    targets = [
+        value if isinstance(value, str) else value.value if value else None
+        for value in given.values("O", "output-document")
+    ]
+    if not given.has("spider") and (not targets or any(target != "-" for target in targets)):
+        yield Concern(message="wget writes a file")
+    for operand in given.operands:
+        if not WEB.fullmatch(operand.value or " "):
+            yield Concern(message=f"'{operand.text}' is no plain address of the web")
+
+
+def guard_ping(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Without a count it does not end."""
+    yield from all_certain(words)
+    given = PING.scan(words[1:])
+    yield from given.concerns
+    if not given.has("c", "w"):
+        yield Concern(message="ping does not end by itself")
+
+
+def guard_dig(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """Names that are spelled out."""
+    yield from all_certain(words)
+    yield from DIG.scan([word for word in words[1:] if not word.prefix.startswith("+")]).concerns
+
+
+def guard_certain(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    """What goes out must be certain."""
+    yield from all_certain(words)
+
+
+def as_address(word: Word) -> Word:
+    """An address with a question mark is a pattern to bash, of names that nobody has; all would be on that server."""
+    is_address = word.kind == "glob" and PLAIN_ADDRESS.fullmatch(word.text)
+    return literal_word(word.text, word.start, word.end) if is_address else word
+
+
+PLAIN_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?/[\w./?=%,+-]*", re.ASCII)
+
+
+def all_certain(words: Sequence[Word]) -> Iterator[Concern]:
+    for word in words[1:]:
+        if word.value is None:
+            yield Concern(message=f"what '{word.text}' becomes goes to another machine")
+
+
+NETWORK_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+    "curl": guard_curl,
+    "wget": guard_wget,
+    "ping": guard_ping,
+    "ping6": guard_ping,
+    "dig": guard_dig,
+    "delv": guard_dig,
+    **dict.fromkeys(
+        ("nslookup", "host", "whois", "traceroute", "tracepath", "mtr", "drill", "getent", "resolvectl"), guard_certain
+    ),
+}

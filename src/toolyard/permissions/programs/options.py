@@ -1,0 +1,245 @@
+"""The options of a program as it reads them itself: clusters, values, abbreviations; and which of them do harm."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.bash.syntax.words import Word
+
+
+IN_PLACE = "changes files in place"
+"""What an option does that a rule may spell out, as in `sed -i **`."""
+RUNS_NOTHING = (IN_PLACE, "writes", "removes", "throws away", "does not end", "sends", "changes the kernel")
+"""How harms begin by which no other program runs."""
+
+
+class Concern(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a command is more than its name says."""
+
+    message: str
+    writes: Word | None = None
+    """The file that it writes; with a rule that allows writing it, there is no concern."""
+    runs: bool = True
+    """Whether it may be that another program runs; else a file is written or lost, and nothing more."""
+    option: Word | None = None
+    """The word that changes files in place; a rule that spells it out was given for that."""
+
+
+class Given(msgspec.Struct):
+    """What a command line gives a program."""
+
+    options: list[tuple[str, Word | str | None]] = msgspec.field(default_factory=list)
+    operands: list[Word] = msgspec.field(default_factory=list)
+    concerns: list[Concern] = msgspec.field(default_factory=list)
+
+    def has(self, *names: str) -> bool:
+        """Whether one of the options is given."""
+        return any(name in names for name, _ in self.options)
+
+    def values(self, *names: str) -> list[Word | str | None]:
+        """The values that one of the options has."""
+        return [value for name, value in self.options if name in names]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What a program's manual says. Names are without dashes; those of one letter are short options."""
+
+    flags: frozenset[str]
+    values: frozenset[str]
+    """Options that take a value, the next word if none is glued to them."""
+    optional: frozenset[str]
+    """Options that take a value only if it is glued to them."""
+    harms: dict[str, str]
+    """What an option does that makes the command more than its name says."""
+    writes: frozenset[str]
+    """Options whose value is a file that is written."""
+    is_complete: bool
+    """Whether the lists have every option there is, so that an unknown one is a concern."""
+    single_dash: bool = False
+    """Whether long options begin with one dash or two, as in Go and find."""
+    dash_is_output: bool = False
+    """Whether a file called `-` is no file, but the standard output."""
+    stops: bool = False
+    """Whether there are no options any more behind the first operand."""
+
+    def scan(self, words: Sequence[Word]) -> Given:
+        """Read the words behind the program's name."""
+        return Scanner(self, words).run()
+
+    @cached_property
+    def all_names(self) -> frozenset[str]:
+        """All options."""
+        return self.flags | self.values | self.optional | self.writes | self.harms.keys()
+
+    @cached_property
+    def all_long(self) -> frozenset[str]:
+        """All long options."""
+        return frozenset(name for name in self.all_names if len(name) > 1)
+
+    @property
+    def can_harm(self) -> bool:
+        """Whether any option matters at all."""
+        return bool(self.harms or self.writes or self.is_complete)
+
+
+def options(
+    *,
+    flags: str = "",
+    values: str = "",
+    optional: str = "",
+    writes: str = "",
+    harms: dict[str, str] | None = None,
+    complete: bool = False,
+    single_dash: bool = False,
+    dash_is_output: bool = False,
+    stops: bool = False,
+) -> Options:
+    """Lists of names; a word with a dash is a row of single letters: `-abc` is a, b and c."""
+    spread: dict[str, str] = {}
+    for names, why in (harms or {}).items():
+        spread.update(dict.fromkeys(spread_names(names), why))
+    return Options(
+        flags=spread_names(flags),
+        values=spread_names(values),
+        optional=spread_names(optional),
+        writes=spread_names(writes),
+        harms=spread,
+        is_complete=complete,
+        single_dash=single_dash,
+        dash_is_output=dash_is_output,
+        stops=stops,
+    )
+
+
+def spread_names(text: str) -> frozenset[str]:
+    names: set[str] = set()
+    for word in text.split():
+        names.update(word[1:] if word.startswith("-") else [word])
+    return frozenset(names)
+
+
+class Scanner:
+    """Goes through the words of one command."""
+
+    def __init__(self, table: Options, words: Sequence[Word]) -> None:
+        self._table = table
+        self._words = words
+        self._at = 0
+        self._ended = False
+        self._surely = False
+        """Whether the options have ended for certain: no option that is not known can have taken the `--`."""
+        self.given = Given()
+
+    def run(self) -> Given:
+        """Read them all."""
+        while self._at < len(self._words):
+            word = self._words[self._at]
+            self._at += 1
+            self._take(word)
+        return self.given
+
+    def _take(self, word: Word) -> None:
+        if word.value is None:
+            self._take_uncertain(word)
+        elif not word.may_be_option or (self._ended and self._table.is_complete):
+            self.given.operands.append(word)
+        elif word.value == "--" and not self._ended:
+            self._ended = True
+            self._surely = self._table.is_complete or self._follows_no_option()
+        elif word.value.startswith("--") or self._table.single_dash:
+            self._take_long(word.value.lstrip("-") if self._table.single_dash else word.value[2:], word)
+        else:
+            self._take_cluster(word.value[1:], word)
+
+    def _take_uncertain(self, word: Word) -> None:
+        """A word that only bash knows: harmless as an operand, and as the value of an option that is spelled out."""
+        name, is_glued, _ = word.prefix.lstrip("-").partition("=")
+        stopped = self._table.stops and bool(self.given.operands) and word.kind == "glob"
+        if not word.may_be_option or stopped or (self._ended and (self._surely or not word.splits)):
+            self.given.operands.append(word)
+        elif word.prefix.startswith("--") and is_glued and not word.splits:
+            self._take_long(f"{name}=", word)
+        elif self._table.can_harm:
+            self._concern(f"what '{word.text}' becomes may be an option")
+        else:
+            self.given.operands.append(word)
+
+    def _follows_no_option(self) -> bool:
+        """Whether what stands before the current word is nothing, an operand, or a switch that takes no value."""
+        before = self._words[self._at - 2] if self._at > 1 else None
+        return before is None or not before.may_be_option or (before.value or "").lstrip("-") in self._table.flags
+
+    def _take_long(self, text: str, word: Word) -> None:
+        name, glued, value = text.partition("=")
+        meant = self._meant(name)
+        if len(meant) > 1:
+            harmful = [full for full in meant if full in self._table.harms or full in self._table.writes]
+            if harmful or self._table.is_complete:
+                self._concern(f"'{word.text}' may mean --{(harmful or meant)[0]}")
+            return
+        if not meant:
+            if self._table.is_complete:
+                self._concern(f"the option '{word.text}' is not known")
+            return
+        self._note(meant[0], word, (word if word.value is None else value) if glued else None, glued=bool(glued))
+
+    def _meant(self, name: str) -> list[str]:
+        """The options that a name stands for: itself, or those it abbreviates."""
+        if self._table.single_dash:  # without abbreviations, and without rows of letters
+            return [name] if name in self._table.all_names else []
+        known = self._table.all_long
+        if name in known:
+            return [name]
+        return sorted(full for full in known if full.startswith(name)) if name else []
+
+    def _take_cluster(self, letters: str, word: Word) -> None:
+        for at, letter in enumerate(letters):
+            rest = letters[at + 1 :]
+            if letter in self._table.values or letter in self._table.writes:
+                self._note(letter, word, rest or None, glued=bool(rest))
+                return
+            if letter in self._table.harms:
+                self._note(letter, word, rest or None, glued=True)
+                return
+            if letter in self._table.optional:
+                self._note(letter, word, rest or None, glued=True)
+                return
+            if letter not in self._table.flags and self._table.is_complete:
+                self._concern(f"the option '-{letter}' is not known")
+                return
+            self._note(letter, word, None, glued=False)
+
+    def _note(self, name: str, word: Word, value: Word | str | None, *, glued: bool) -> None:
+        table = self._table
+        if name in table.harms:
+            harm = table.harms[name]
+            option = word if harm == IN_PLACE else None
+            concern = Concern(message=f"'{word.text}' {harm}", runs=not harm.startswith(RUNS_NOTHING), option=option)
+            self.given.concerns.append(concern)
+        takes_next = (name in table.values or name in table.writes) and not glued
+        if takes_next and self._at < len(self._words):
+            value = self._words[self._at]
+            # Some programs take no value that looks like an option: it is then looked at as one, too.
+            is_option = value.may_be_option and value.value not in (None, "--")
+            self._at += not is_option
+            if value.splits:
+                self._concern(f"what '{value.text}' becomes may be several words")
+        if name in table.writes:
+            self._note_written(word, value)
+        self.given.options.append((name, value))
+
+    def _note_written(self, word: Word, value: Word | str | None) -> None:
+        from toolyard.bash.syntax.words import literal_word
+
+        target = literal_word(value) if isinstance(value, str) else value
+        if target is None or target.value != "-" or not self._table.dash_is_output:
+            self.given.concerns.append(Concern(message=f"'{word.text}' writes a file", writes=target))
+
+    def _concern(self, message: str) -> None:
+        self.given.concerns.append(Concern(message=message))

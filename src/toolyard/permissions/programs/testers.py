@@ -1,0 +1,117 @@
+"""Linters, formatters and test runners: their options have many spellings, and some name code, settings or files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from toolyard.permissions.programs.known import names
+from toolyard.permissions.programs.options import Concern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolyard.bash.syntax.words import Word
+    from toolyard.permissions.places import Place
+
+
+ELSEWHERE = names("""
+    appendconfig basedir bootstrap browserprovider buildfile cachedir cachedirectory cachefile cachelocation
+    confcutdir config configfile configprecedence configuration coveragedirectory coveragehtml
+    coveragereportsdirectory customtypeshed customtypesheddir customtypingmodule declarationdir dependencyextractor
+    dir enableextensions env environment exportfixes file filter format formatter generatecpuprofile generatetrace
+    globalconfig globalsetup globalteardown haste htmlreport ignorepath import importplugin includepath inifile
+    inihook init inithook initscript installtypes javascript jsonoutput junitxml load loader loadplugins logfile
+    logjunit moduleloader node nodeoption nodeoptions noxfile options out outdir outfile output outputdir outputfile
+    outputformat outputpath package parser plugin plugins preset prettierpath printer project projects python
+    pythonexecutable rcfile reporter reporteroption reporteroptions reporters reportfile reportsdirectory require
+    resolvepluginsrelativeto resolver root rootdir roots rules rulesdir runner settings settingsfile settingspath
+    setupfile setupfiles setupfilesafterenv shadowfile snapshotresolver sp stdinfilename tee testenvironment
+    testresultsprocessor testrunner testsequencer transform tsbuildinfofile tsconfig ui watchplugins workdir
+    working-directory workingdirectory
+""")
+"""Long options, in small letters and without dashes, that take code, settings or files from elsewhere, or write one."""
+REPORTS = re.compile(r"\w*report")
+BUILT_IN = names("""
+    basic checkstyle codeframe colorized compact concise default doc dot full github github-actions gitlab grouped
+    happy-dom html jsdom json json-lines junit list line min minimal msvs node nyan parseable pep8 progress spec
+    stylish summary tap text tree unix verbose visualstudio xunit json-stream landing azure sarif edge-runtime bdd tdd
+    qunit exports pretty
+""")
+"""Values that name something of the program's own."""
+SHORT: dict[str, str] = {
+    "eslint": "cof",
+    "jest": "c",
+    "vitest": "cr",
+    "mocha": "rRuOn",
+    "webpack": "co",
+    "vite": "c",
+    "rollup": "cop",
+    "tsc": "pb",
+    "babel": "od",
+    "stylelint": "co",
+    "mypy": "",
+    "pyright": "p",
+    "flake8": "",
+    "pylint": "f",
+    "tox": "cx",
+    "nox": "f",
+    "rspec": "rIOfo",
+    "rubocop": "rcof",
+    "phpunit": "cd",
+    "golangci-lint": "c",
+    "playwright": "c",
+    "cypress": "CP",
+    "ava": "",
+    "tap": "",
+    "prettier": "",
+    "biome": "",
+    "black": "c",
+    "ruff": "o",
+    "isort": "",
+    "bandit": "co",
+    "clang-format": "",
+    "clang-tidy": "p",
+    "shellcheck": "",
+    "ctags": "fo",
+    "gofmt": "",
+    "rustfmt": "",
+    "shfmt": "",
+}
+"""For each program the letters that do the same."""
+DUAL = names("tsc clang-tidy clang-format gofmt")
+"""Programs whose long options may have a single dash."""
+
+
+def guard_tester(words: Sequence[Word], place: Place) -> Iterator[Concern]:
+    """Tests and lints the workspace by its own settings."""
+    name = words[0].value or ""
+    for at, word in enumerate(words[1:], 1):
+        text = word.value if word.value is not None else word.prefix
+        follower = words[at + 1].value if at + 1 < len(words) else None
+        if word.value is None and word.may_be_option and not re.match(r"--[a-z-]+=", text):
+            yield Concern(message=f"what '{word.text}' becomes may be an option")
+        elif text.startswith("@"):
+            yield Concern(message=f"'{word.text}' names a file of options")
+        elif leads_elsewhere(name, text, follower):
+            yield Concern(message=f"'{word.text}' takes code or settings from elsewhere, or writes a file")
+        elif not text.startswith("-") and re.match(r"/|~|\.\./", text) and not place.contains(text):
+            yield Concern(message=f"'{word.text}' is outside of the workspace")
+
+
+def leads_elsewhere(name: str, text: str, follower: str | None) -> bool:
+    """Whether an option takes something that is not the program's own."""
+    if not text.startswith("-") or text in ("-", "--"):
+        return False
+    if text.startswith("--") or name in DUAL:
+        option, glued, value = text.partition("=")
+        plain = re.sub(r"[-_.]", "", option).lower()
+        chosen = value if glued else follower
+        return (plain in ELSEWHERE or bool(REPORTS.fullmatch(plain))) and chosen not in BUILT_IN
+    for at, letter in enumerate(text[1:], 2):
+        if letter in SHORT.get(name, ""):
+            return (text[at:] or follower) not in BUILT_IN
+    return False
+
+
+TESTER_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = dict.fromkeys(SHORT, guard_tester)

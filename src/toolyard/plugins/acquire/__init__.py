@@ -1,0 +1,1 @@
+"""The only code that fetches repositories and installs plugins."""

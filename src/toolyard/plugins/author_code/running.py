@@ -1,0 +1,192 @@
+"""Running what an author wrote: async code in the loop, everything else in a thread, both with an end that holds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+import time
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from toolyard.errors import ToolStopped
+from toolyard.plugins.author_code.output import Outlet, routed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+GRACE = 1.0
+"""How long code may go on by itself after its call is over, before it is stopped."""
+STRAY: set[asyncio.Task[Any]] = set()
+"""Tasks that did not end when they were cancelled; held here, since the loop holds its tasks only weakly."""
+
+
+class Returned(msgspec.Struct, frozen=True):
+    """The code came to its end."""
+
+    value: Any
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """The code raised, be it `SystemExit`."""
+
+    error: BaseException
+
+
+class OutOfTime(msgspec.Struct, frozen=True):
+    """The code did not end in time; it was told so."""
+
+
+Outcome: TypeAlias = Returned | Raised | OutOfTime
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a call gives something to await, and so belongs into the loop."""
+    function = inspect.unwrap(function)
+    function = getattr(function, "func", function)  # functools.partial
+    called = function if inspect.isroutine(function) else getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
+
+
+async def run_authored(
+    call: Callable[[], Any], *, in_loop: bool, outlet: Outlet, timeout: float | None, cancelled: threading.Event
+) -> Outcome:
+    """Run a call to its end, its time limit or our cancellation; never later than that, whatever the code does.
+
+    What generators yield is partial output and, joined, the answer.
+    """
+    started = time.monotonic()
+    try:
+        if in_loop:
+            return await run_in_task(call, outlet, timeout)
+        ended = await run_in_thread(call, outlet, timeout, cancelled)
+        if not isinstance(ended, Returned) or not inspect.isawaitable(ended.value):
+            return ended
+        awaitable = ended.value
+        left = None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
+        return await run_in_task(lambda: awaitable, outlet, left)
+    finally:
+        cancelled.set()
+
+
+async def run_in_task(call: Callable[[], Any], outlet: Outlet, timeout: float | None) -> Outcome:
+    """Run async code in a task of its own, which may refuse to end without holding us up."""
+
+    async def run() -> Returned | Raised:
+        with routed(outlet):
+            try:
+                value = call()
+                if inspect.isasyncgen(value):
+                    return Returned("".join([shown(part, outlet) async for part in value]))
+                return Returned(await value)
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
+                # The latter two would end the loop, and with it the application.
+                return Raised(error)
+
+    task = asyncio.get_running_loop().create_task(run())
+    try:
+        await asyncio.wait({task}, timeout=timeout)
+    except asyncio.CancelledError:
+        await cancel(task)
+        raise
+    if not task.done():
+        await cancel(task)
+        return OutOfTime()
+    return Raised(asyncio.CancelledError("it cancelled itself")) if task.cancelled() else task.result()
+
+
+async def cancel(task: asyncio.Task[Any]) -> None:
+    """Cancel a task and see it end, but for one that does not want to."""
+    task.cancel()
+    try:
+        await asyncio.wait({task}, timeout=GRACE)
+    finally:
+        if not task.done():
+            STRAY.add(task)
+            task.add_done_callback(STRAY.discard)
+
+
+async def run_in_thread(
+    call: Callable[[], Any], outlet: Outlet, timeout: float | None, cancelled: threading.Event
+) -> Outcome:
+    """Run blocking code in a thread of its own: in a pool, one that never ends would hold up the others."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Outcome] = loop.create_future()
+    worker = Worker(call, outlet, lambda outcome: tell(loop, ended, outcome))
+    worker.start()
+    try:
+        await asyncio.wait({ended}, timeout=timeout)
+    finally:
+        if not ended.done():
+            cancelled.set()
+            loop.call_later(GRACE, worker.stop)
+    return ended.result() if ended.done() else OutOfTime()
+
+
+def tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    """Hand an outcome to the loop, unless that is gone or nobody waits."""
+
+    def set_result() -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    try:
+        loop.call_soon_threadsafe(set_result)
+    except RuntimeError:  # the loop is closed
+        return
+
+
+class Worker:
+    """A thread that runs one call, and can be stopped as far as Python can stop a thread."""
+
+    def __init__(self, call: Callable[[], Any], outlet: Outlet, tell: Callable[[Outcome], None]) -> None:
+        self._call = call
+        self._outlet = outlet
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._over = False
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="toolyard-tool", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Raise `ToolStopped` in code that still runs; it arrives at the next step of Python code, not in a C call."""
+        import ctypes
+
+        with self._lock:
+            if self._over or self._thread.ident is None:
+                return
+            ident = ctypes.c_ulong(self._thread.ident)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(ToolStopped))
+
+    def _run(self) -> None:
+        outcome: Outcome = OutOfTime()
+        try:
+            with routed(self._outlet):
+                outcome = self._finish()
+            with self._lock:
+                self._over = True
+        except ToolStopped:  # it came while we were ending by ourselves
+            self._over = True
+        self._tell(outcome)
+
+    def _finish(self) -> Outcome:
+        try:
+            value = self._call()
+            if inspect.isgenerator(value):
+                value = "".join([shown(part, self._outlet) for part in value])
+            return Returned(value)
+        except BaseException as error:
+            return Raised(error)
+
+
+def shown(part: Any, outlet: Outlet) -> str:
+    text = part if isinstance(part, str) else str(part)
+    outlet.emit("stdout", text)
+    return text

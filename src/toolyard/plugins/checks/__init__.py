@@ -1,0 +1,1 @@
+"""What a check can say of any tool, whatever its kind."""

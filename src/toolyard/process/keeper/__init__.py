@@ -1,0 +1,1 @@
+"""A small process that owns every child: it starts them, gets back what they leave behind, and outlives none."""

@@ -1,0 +1,1 @@
+"""The ways in which the kernel lets us build a sandbox."""

@@ -1,0 +1,95 @@
+"""A layout as words for bubblewrap, which builds it of mounts in namespaces of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.process.private_folders import SharedFolder
+    from toolyard.process.sandbox.layout import Layout
+
+
+NOBODY = "65534"
+"""Whom root becomes inside; every system knows this user."""
+VERSION_PATIENCE = 10.0
+DISABLES_USERNS, SIZES_TMPFS = (0, 8), (0, 7)
+OLDEST = (0, 5)
+
+
+class Bubblewrap(NamedTuple):
+    """The program and what it can do."""
+
+    path: str
+    version: tuple[int, ...]
+
+    def words(self, layout: Layout, *, folder: SharedFolder, network: bool, own_pids: bool) -> list[str]:
+        """Everything before the program that runs inside."""
+        return [
+            *("--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"),
+            *(("--disable-userns",) if self.version >= DISABLES_USERNS else ()),
+            *(() if network else ("--unshare-net",)),
+            *(("--unshare-pid", "--as-pid-1") if own_pids else ()),
+            *(("--uid", NOBODY, "--gid", NOBODY) if os.geteuid() == 0 else ()),
+            *self._mounts(layout, own_pids),
+            *("--bind", folder.exchange, folder.exchange, "--ro-bind", folder.handouts, folder.handouts),
+            *("--chdir", "/"),
+        ]
+
+    def _mounts(self, layout: Layout, own_pids: bool) -> Iterator[str]:
+        yield from ("--ro-bind", "/", "/", "--dev", "/dev")
+        if own_pids:
+            yield from ("--proc", "/proc")
+        hollow = [path for path, access in layout.rules.items() if access == "hidden" and has_below(layout, path)]
+        for path, access in layout.rules.items():
+            match access:
+                case "write":
+                    yield from ("--bind", path, path)
+                case "read" if path != "/":
+                    yield from ("--ro-bind", path, path)
+                case "hidden" if path in hollow:
+                    yield from ("--tmpfs", path)
+                case "hidden" if os.path.isdir(path):
+                    # Several times as fast as another folder's mount. It belongs to those inside, who could open it
+                    # and fill it, so nothing can be written to it.
+                    yield from ("--perms", "0000", "--tmpfs", path, "--remount-ro", path)
+                case "hidden":
+                    yield from ("--ro-bind", "/dev/null", path)
+                case "private":
+                    yield from self._private(path)
+        for path in hollow:
+            yield from ("--remount-ro", path)
+
+    def _private(self, path: str) -> Iterator[str]:
+        """An empty folder in memory, of which nobody can fill more than a part."""
+        if self.version >= SIZES_TMPFS:
+            yield from ("--size", str(memory() // 4))
+        yield from ("--perms", "1777", "--tmpfs", path)
+
+
+def has_below(layout: Layout, path: str) -> bool:
+    """Whether a hidden folder holds something that is not hidden, for which it needs room."""
+    return any(other.startswith(path + "/") for other in layout.rules)
+
+
+def find_bubblewrap() -> Bubblewrap | None:
+    """The one on PATH, if it is new enough."""
+    path = shutil.which("bwrap")
+    if path is None:
+        return None
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, timeout=VERSION_PATIENCE, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    numbers = tuple(map(int, re.findall(rb"\d+", said)))
+    return Bubblewrap(path, numbers) if numbers >= OLDEST else None
+
+
+def memory() -> int:
+    """The machine's, in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

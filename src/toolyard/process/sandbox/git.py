@@ -1,0 +1,171 @@
+"""What git runs or obeys when the owner of a workspace next uses it: hooks and configuration, wherever they come from.
+
+The workspace is not trusted: its files may be pipes that nobody writes, devices without an end, links to anywhere, and
+more of everything than a sandbox can be built of.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.process.sandbox.layout import Draft
+
+
+MOST_READ = 1 << 18
+MOST_REPOSITORIES, DEEPEST = 64, 6
+"""Of submodules and worktrees: each takes some mounts, of which there cannot be any number."""
+POINTER = re.compile(r"gitdir: (.+)\n?\Z")
+SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
+ITSELF, NOTHING = b".\n", b"# nothing\n"
+"""In `commondir`: the repository's configuration and hooks are its own. In `config.worktree`: nothing."""
+OURS = {"commondir": ITSELF, "config.worktree": NOTHING}
+"""Who finds one of these has found what another sandbox put there, and will remove when it ends."""
+
+
+def guard_repository(draft: Draft, root: str) -> None:
+    """The repository of a workspace, its submodules and its worktrees; where there is none, none can be made."""
+    git = os.path.join(root, ".git")
+    if os.path.isfile(git):
+        guard_worktree(draft, root, git)
+    elif is_missing(git):
+        draft.guard(git)
+    else:
+        guard_git_folder(draft, git)
+        guard_below(draft, git)
+
+
+def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
+    """A worktree's repository is elsewhere: it can be written if it says itself that this is its worktree."""
+    draft.guard(pointer)
+    found = POINTER.match(text_of(pointer))
+    own = os.path.realpath(os.path.join(root, found[1])) if found else ""
+    back, common = (text_of(os.path.join(own, name)).strip() for name in ("gitdir", "commondir"))
+    if not own or not back or not common or os.path.realpath(back) != os.path.realpath(pointer):
+        return
+    git = os.path.realpath(os.path.join(own, common))
+    if os.path.basename(git) == ".git" and own.startswith(git + "/worktrees/"):
+        draft.add("write", [git, own])
+        guard_git_folder(draft, git)
+        guard_below(draft, git)
+
+
+def guard_git_folder(draft: Draft, git: str) -> None:
+    """A folder like `.git`: nothing in it may say that the rest is elsewhere."""
+    settings = list(settings_of(os.path.join(git, "config")))
+    draft.guard(os.path.join(git, "hooks"))
+    draft.guard(os.path.join(git, "config"), b"")
+    special = os.path.join(git, "config.worktree")
+    if os.path.lexists(special) or ("extensions", "worktreeconfig", "true") in settings:
+        draft.guard(special, NOTHING)
+    common = os.path.join(git, "commondir")
+    if os.path.lexists(common) or not is_odd(settings, git):
+        draft.guard(common, ITSELF)
+    else:
+        draft.unwanted.append(common)
+    for section, name, value in settings:
+        if section in ("include", "includeif") and name == "path":
+            guard_included(draft, os.path.normpath(os.path.join(git, os.path.expanduser(value))))
+
+
+def guard_included(draft: Draft, path: str) -> None:
+    """More of the configuration, which may lie among the files of the workspace, where an empty one would be seen."""
+    if os.path.lexists(path):
+        draft.guard(path)
+    elif draft.can_write(path):
+        draft.unwanted.append(path)
+
+
+def is_odd(settings: list[tuple[str, str, str]], git: str) -> bool:
+    """Whether a repository says things about itself that git does not believe where there is a `commondir`."""
+    is_submodule = f"{os.sep}.git{os.sep}" in git  # it is found by its worktree, whatever it says
+    told = [(name, value) for section, name, value in settings if section == "core"]
+    return ("bare", "true") in told or (not is_submodule and any(name == "worktree" for name, _ in told))
+
+
+def guard_below(draft: Draft, git: str) -> None:
+    """Submodules and worktrees; if there are more than anybody has, none of them can be written."""
+    for folder, found in (("modules", modules_of(git)), ("worktrees", worktrees_of(git))):
+        repositories = [path for _, path in zip(range(MOST_REPOSITORIES + 1), found, strict=False)]
+        if None in repositories or len(repositories) > MOST_REPOSITORIES:
+            draft.guard(os.path.join(git, folder))
+            continue
+        for path in repositories:
+            if folder == "modules" and path:
+                guard_git_folder(draft, path)
+            elif path:
+                guard_pointers(draft, path)
+
+
+def guard_pointers(draft: Draft, worktree: str) -> None:
+    """What a worktree says about where its repository is, and what else it obeys."""
+    for name in ("commondir", "config.worktree"):
+        if os.path.lexists(path := os.path.join(worktree, name)):
+            draft.guard(path)
+
+
+def worktrees_of(git: str) -> Iterator[str | None]:
+    for name in entries_of(os.path.join(git, "worktrees")):
+        yield os.path.join(git, "worktrees", name)
+
+
+def modules_of(git: str) -> Iterator[str | None]:
+    """The repositories of submodules, which may lie in folders of their own; None for what lies too deep."""
+    waiting = [(os.path.join(git, "modules"), 0)]
+    looked_at = 0
+    while waiting:
+        folder, depth = waiting.pop()
+        names = entries_of(folder)
+        looked_at += 1
+        if depth > DEEPEST or looked_at > MOST_REPOSITORIES * DEEPEST:
+            yield None
+            return
+        if "HEAD" in names and "config" in names:
+            yield folder
+            names = ["modules"] if "modules" in names else []
+        below = (os.path.join(folder, name) for name in names)
+        waiting += [(path, depth + 1) for path in below if os.path.isdir(path) and not os.path.islink(path)]
+
+
+def settings_of(config: str) -> Iterator[tuple[str, str, str]]:
+    """The section, name and value of each setting, as far as they are written plainly."""
+    section = ""
+    for line in text_of(config).splitlines():
+        if found := SETTING.match(line):
+            section = (found[1] or section).lower()
+            if found[2]:
+                yield section, found[2].lower(), found[3].strip()
+
+
+def text_of(path: str) -> str:
+    """What a file says; nothing when it is none, or says what no file of git does."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            data = file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    except (OSError, ValueError):
+        return ""
+    return "" if b"\0" in data else os.fsdecode(data)
+
+
+def entries_of(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def is_missing(path: str) -> bool:
+    """Whether there is nothing, or only what a sandbox put in its place: an empty folder, a file that says nothing."""
+    name = os.path.basename(path)
+    try:
+        if not os.path.lexists(path) or (name == ".git" and not os.listdir(path)):
+            return True
+    except OSError:
+        return False
+    return name in OURS and text_of(path) == OURS[name].decode()

@@ -1,0 +1,107 @@
+"""Which hosts may be reached: names as they are written in a configuration, and the addresses that they lead to."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+PORTS = (80, 443)
+"""What a host without a port means."""
+ENTRY = re.compile(r"(?P<any>\*\.)?(?P<host>\[[^\]]+\]|[^:*\s/]+)(?::(?P<port>\d{1,5}))?")
+NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+CARRIES_IPV4 = {
+    ipaddress.ip_network("64:ff9b::/96"): 0,
+    ipaddress.ip_network("2002::/16"): 80,
+    ipaddress.ip_network("::/96"): 0,
+}
+"""Networks whose addresses stand for an address of the old kind, and how many bits come after that."""
+
+OF_SOMEBODY = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "3fff::/20", "5f00::/16")))
+"""Networks that are nobody's in the open internet, which not every version of Python knows: the first leads to
+addresses of the old kind in whichever network we are."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One host that is allowed."""
+
+    text: str
+    name: str
+    below: bool
+    """Whether it means every name below, and not the name itself."""
+    ports: tuple[int, ...]
+    private: bool
+    """Whether its address may be private: it was given as an address, so that is meant."""
+
+    def covers(self, name: str, port: int) -> bool:
+        """Whether it means this host and this port."""
+        fits = name.endswith("." + self.name) if self.below else name == self.name
+        return fits and port in self.ports
+
+
+class Hosts:
+    """The hosts that are allowed."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._entries = [entry for text in texts if (entry := read_entry(text))]
+
+    def find(self, name: str, port: int) -> Entry | None:
+        """The entry that allows a host."""
+        return next((entry for entry in self._entries if entry.covers(name, port)), None)
+
+
+def bad_entries(texts: Iterable[str]) -> list[str]:
+    """What is no host."""
+    return [text for text in texts if read_entry(text) is None]
+
+
+def read_entry(text: str) -> Entry | None:
+    """`example.com`, `*.example.com`, `example.com:8443`, `127.0.0.1:5432`."""
+    found = ENTRY.fullmatch(text.strip())
+    name = normal_name(found["host"]) if found else None
+    if found is None or name is None or int(found["port"] or 1) > 65535:
+        return None
+    ports = (int(found["port"]),) if found["port"] else PORTS
+    literal = as_address(name) is not None or name == "localhost"
+    return Entry(text=text, name=name, below=bool(found["any"]), ports=ports, private=literal)
+
+
+def normal_name(host: str) -> str | None:
+    """The one way to write a name: small letters, no final dot, other scripts encoded; None when it is no name."""
+    host = host.strip("[]") if host.startswith("[") else host.removesuffix(".")
+    if (address := as_address(host)) is not None:
+        return str(address)
+    try:
+        name = host.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        return None
+    # A name that ends in a number would be read as an address by some, and not by others.
+    ends_in_number = re.fullmatch(r"(?:.*\.)?(?:\d+|0x[0-9a-f]*)", name)
+    return name if len(name) <= 253 and NAME.fullmatch(name) and not ends_in_number else None
+
+
+def as_address(text: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is of the open internet, also when another is wrapped in it."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public(address.ipv4_mapped)
+        for network, after in CARRIES_IPV4.items():
+            if address in network:
+                return is_public(ipaddress.IPv4Address(int(address) >> after & 0xFFFFFFFF))
+        if address.teredo is not None or address.is_site_local or any(address in one for one in OF_SOMEBODY):
+            return False
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)

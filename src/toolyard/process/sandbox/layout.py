@@ -1,0 +1,224 @@
+"""What a sandbox's inside looks like: which path can be read, which written, which is hidden, which private.
+
+A rule is about a path and all below it; the most specific one decides. So a workspace below a home that can be read can
+be written, and a folder of hooks below that workspace cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from toolyard.process.sandbox.git import guard_repository, is_missing
+from toolyard.process.sandbox.secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_watched, startup_files, system_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from toolyard.process.sandbox.mount_points import Placeholder
+
+
+Access = Literal["read", "write", "hidden", "private"]
+"""`private` is an empty folder of the sandbox's own."""
+PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
+HOMES = ("/home", "/root")
+RULE_FILES = ("toolyard.json",)
+"""What a later start of ours would obey, beside the file that is in use."""
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where things are, as the application knows it; all absolute."""
+
+    home: str
+    workspace: Sequence[str]
+    protected: Sequence[str] = ()
+    """Of ours: never written, wherever they are. The store, the audit log, grants, the configuration."""
+    readable: Sequence[str] = ()
+    """Needed inside, wherever they are: tools, the interpreter, programs."""
+    also_readable: Sequence[str] = ()
+    also_writable: Sequence[str] = ()
+    also_hidden: Sequence[str] = ()
+    """As the configuration says; that wins over all else about the same path."""
+    made: Sequence[str] = ()
+    """Folders to write, which are made when they are missing."""
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules by path, parents first, and what they need."""
+
+    rules: dict[str, Access]
+    placeholders: Sequence[Placeholder] = ()
+    """What must not come to be, and so has to be put there to be mounted over."""
+    unwanted: Sequence[str] = ()
+    """What must not come to be either, but would be in everybody's way: it is moved away if it does."""
+    unguarded: Sequence[str] = ()
+    """Paths that should be protected and cannot be: the workspace itself, and links, which anybody who may write beside
+    them can replace."""
+    secrets: Sequence[str] = ()
+    """What is hidden and stays what it is, or would be hidden if it came to be."""
+
+    def access(self, path: str) -> Access:
+        """What holds for a path."""
+        return nearest(self.rules, path)[1]
+
+    def writable(self) -> list[str]:
+        """The topmost paths that can be written."""
+        return [path for path, access in self.rules.items() if access == "write" and self._above(path) != "write"]
+
+    def guards(self) -> list[str]:
+        """What can be read only, though what is around it can be written."""
+        return [path for path, access in self.rules.items() if access == "read" and self._above(path) == "write"]
+
+    def without(self, paths: Collection[str]) -> Layout:
+        """The same without rules about these paths."""
+        rules = {path: access for path, access in self.rules.items() if path not in paths}
+        return replace(self, rules=rules) if paths else self
+
+    def _above(self, path: str) -> Access:
+        return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
+
+
+class Draft(msgspec.Struct):
+    """Rules in the making: a later one about the same path replaces an earlier one."""
+
+    rules: dict[str, Access] = msgspec.field(default_factory=lambda: {"/": "read"})
+    placeholders: list[Placeholder] = msgspec.field(default_factory=list)
+    unwanted: list[str] = msgspec.field(default_factory=list)
+    unguarded: list[str] = msgspec.field(default_factory=list)
+
+    def add(self, access: Access, paths: Iterable[str]) -> None:
+        """A rule for each path that exists."""
+        for path in paths:
+            if os.path.lexists(path) and os.path.lexists(real := os.path.realpath(path)):
+                self.rules[real] = access
+
+    def can_write(self, path: str) -> bool:
+        """Whether a path could be written as things stand."""
+        return nearest(self.rules, path)[1] == "write"
+
+    def guard(self, path: str, content: bytes | None = None) -> None:
+        """Keep a path from being written, also when it does not exist, and what is above it from being moved away.
+
+        `content` is what a file must hold so that it changes nothing; without one it is a folder that is put there.
+        """
+        root, access = nearest(self.rules, path)
+        if access != "write":
+            return
+        if root == path:
+            self.unguarded.append(path)
+            return
+        if any(os.path.islink(each) for each in (path, *between(root, path))):
+            self.unguarded.append(path)
+            real = os.path.realpath(path)
+            if real != path and os.path.lexists(real):
+                self.guard(real, content)
+            return
+        if is_missing(path):
+            self.placeholders.append((path, content))
+        self.rules[path] = "read"
+        for above in between(root, path):
+            self.rules.setdefault(above, "write")
+
+
+def lay_out(places: Places) -> Layout:
+    """The rules for these places."""
+    home = os.path.realpath(places.home)
+    draft = Draft()
+    draft.add("private", PRIVATE)
+    draft.add("hidden", HOMES)
+    draft.add("read", [home] if home != "/" else [])
+    secrets = [os.path.join(home, name) for name in HOME_SECRETS]
+    systems = system_secrets() if os.geteuid() == 0 else []
+    draft.add("hidden", [*secrets, *systems])
+    for path in (*places.readable, *interpreter(), *program_folders()):
+        reveal(draft, path)
+    add_workspace(draft, places.workspace)
+    draft.add("hidden", places.also_hidden)
+    draft.add("read", places.also_readable)
+    draft.add("write", places.also_writable)
+    for path in places.made:
+        os.makedirs(path, exist_ok=True)
+    draft.add("write", places.made)
+    guard_home(draft, home)
+    for path in places.protected:
+        draft.guard(os.path.realpath(path))
+    return Layout(
+        rules=tidy(draft.rules),
+        placeholders=draft.placeholders,
+        unwanted=draft.unwanted,
+        unguarded=draft.unguarded,
+        secrets=[path for path in (*secrets, *systems, *places.also_hidden) if is_watched(path, home)],
+    )
+
+
+def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
+    """Folders to work in, but none of the system's, whoever starts us there."""
+    roots = {real for path in folders if os.path.isdir(real := os.path.realpath(path)) and real not in SYSTEM_FOLDERS}
+    draft.add("write", roots)
+    for root in sorted(roots):
+        guard_repository(draft, root)
+        for rules in (os.path.join(root, name) for name in RULE_FILES):
+            if os.path.lexists(rules):
+                draft.guard(rules)
+            else:
+                draft.unwanted.append(rules)
+
+
+def reveal(draft: Draft, path: str) -> None:
+    """Let a path be read that lies in a place which is hidden or private, but never the whole of such a place."""
+    real = os.path.realpath(path)
+    root, access = nearest(draft.rules, real)
+    if access in ("hidden", "private") and real != root:
+        draft.add("read", [real])
+
+
+def guard_home(draft: Draft, home: str) -> None:
+    """A home that somebody works in: what starts by itself stays as it is, and as absent as it is."""
+    if nearest(draft.rules, home)[1] != "write":
+        return
+    for name, content in startup_files(home).items():
+        path = os.path.join(home, name)
+        if os.path.lexists(path) or (content is not None and os.path.isdir(os.path.dirname(path))):
+            draft.guard(path, content)
+    draft.guard(os.path.join(home, ".ssh"))
+
+
+def interpreter() -> list[str]:
+    """Our own Python, which also runs inside, and ourselves."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    return [sys.prefix, sys.base_prefix, sys.exec_prefix, package]
+
+
+def program_folders() -> list[str]:
+    """Where programs are found by name."""
+    return [path for path in os.environ.get("PATH", "").split(":") if os.path.isabs(path) and os.path.isdir(path)]
+
+
+def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
+    """The most specific rule about a path."""
+    for place in (path, *map(str, PurePosixPath(path).parents)):
+        if place in rules:
+            return place, rules[place]
+    return "/", rules.get("/", "read")
+
+
+def between(root: str, path: str) -> list[str]:
+    """The folders below a root and above a path."""
+    return [str(above) for above in PurePosixPath(path).parents if str(above).startswith(root.rstrip("/") + "/")]
+
+
+def tidy(rules: dict[str, Access]) -> dict[str, Access]:
+    """Parents first, without what holds already; but a `write` below a `write` keeps its folder from being moved."""
+    kept: dict[str, Access] = {}
+    for path in sorted(rules, key=lambda path: path.split("/")):
+        access = rules[path]
+        above = nearest(kept, path)[1] if kept else None
+        hides_nothing = access == "hidden" and above == "private"
+        if access == "write" or (access != above and not hides_nothing) or not kept:
+            kept[path] = access
+    return kept

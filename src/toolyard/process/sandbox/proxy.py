@@ -1,0 +1,248 @@
+"""The one way out of a sandbox with named hosts: a proxy that decides by name, resolves it itself and connects.
+
+Inside, it is a port that the keeper opened in the sandbox's own network; the listening socket was handed to us, so that
+nothing inside has any other way. Refused is whatever was not named, and whatever a name leads to in a private network:
+the machine itself, its neighbours, the metadata service of a cloud.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import re
+import socket
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.process.sandbox.hosts import Hosts, is_public, normal_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+log = logging.getLogger("toolyard.proxy")
+MOST_HEADERS = 1 << 16
+MOST_CONNECTIONS = 256
+HEADER_PATIENCE = 30.0
+CONNECT_PATIENCE = 20.0
+PIECE = 1 << 16
+TARGET = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n")
+ABSOLUTE = re.compile(r"http://(\[[^\]/]+\]|[^/:?#@\s]+)(?::(\d{1,5}))?([/?][^\s#]*)?", re.IGNORECASE)
+AUTHORITY = re.compile(r"(\[[^\]]+\]|[^:\s]+):(\d{1,5})")
+HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n\0]*\r\n")
+NOT_PASSED_ON = (b"connection", b"host", b"keep-alive", b"upgrade", b"te", b"trailer")
+LOOKUPS_AT_ONCE = 4
+"""Each holds one of the few threads that the application has for such things."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a wish to connect."""
+
+    host: str
+    port: int
+    allowed: bool
+    reason: str
+
+
+class Refused(Exception):
+    """A wish that is not granted, with the status that says so."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Proxy:
+    """Serves one listening socket until it is closed."""
+
+    def __init__(self, hosts: Hosts, on_decision: Callable[[Decision], None] | None = None) -> None:
+        self._hosts = hosts
+        self._on_decision = on_decision
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._starting: asyncio.Task[None] | None = None
+        self._lookups = asyncio.Semaphore(LOOKUPS_AT_ONCE)
+
+    def start(self, listener: socket.socket) -> None:
+        """Serve from now on; takes the socket over."""
+        self._starting = asyncio.get_running_loop().create_task(self._serve(listener))
+
+    async def aclose(self) -> None:
+        """Take no more connections and end those that there are."""
+        if self._starting:
+            await self._starting
+        if self._server:
+            self._server.close()
+        for task in list(self._connections):
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _serve(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
+        self._server = await asyncio.start_server(self._accept, sock=listener, limit=MOST_HEADERS)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._connections) >= MOST_CONNECTIONS:
+            writer.close()
+            return
+        self._connections.add(task)
+        try:
+            await self._attend(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # whoever was there is gone, or we are closing
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(HEADER_PATIENCE):
+                head = await reader.readuntil(b"\r\n\r\n")
+            wish = read_wish(head)
+            there = await self._connect(wish)
+        except Refused as refusal:
+            await answer(writer, refusal.status, str(refusal))
+            return
+        except (TimeoutError, asyncio.LimitOverrunError):
+            await answer(writer, "400 Bad Request", "the request is not whole")
+            return
+        if wish.head is None:
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        else:
+            there[1].write(wish.head)
+        await pass_on(reader, writer, *there)
+
+    async def _connect(self, wish: Wish) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to the first address that the name has and that may be reached; only that address, never the name."""
+        entry = self._hosts.find(wish.host, wish.port)
+        if entry is None:
+            raise self._refuse(wish, "it is not one of the hosts that are allowed")
+        addresses = await self._addresses(wish, private=entry.private)
+        self._tell(wish, allowed=True, reason=f"allowed by {entry.text}")
+        for address in addresses:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(CONNECT_PATIENCE):
+                    return await asyncio.open_connection(address, wish.port)
+        raise Refused("502 Bad Gateway", f"{wish.host} does not answer")
+
+    async def _addresses(self, wish: Wish, *, private: bool) -> list[str]:
+        try:
+            async with self._lookups:
+                found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            self._tell(wish, allowed=False, reason=f"it cannot be found: {error.strerror}")
+            raise Refused("502 Bad Gateway", f"{wish.host} cannot be found: {error.strerror}") from error
+        addresses = list(dict.fromkeys(str(place[4][0]) for place in found))
+        allowed = [
+            address for address in addresses if private or is_public(ipaddress.ip_address(address.split("%")[0]))
+        ]
+        if not allowed:
+            raise self._refuse(wish, f"it leads to a private address ({', '.join(addresses)})")
+        return allowed
+
+    def _refuse(self, wish: Wish, reason: str) -> Refused:
+        self._tell(wish, allowed=False, reason=reason)
+        return Refused("403 Forbidden", f"{wish.host}:{wish.port} is refused: {reason}")
+
+    def _tell(self, wish: Wish, *, allowed: bool, reason: str) -> None:
+        decision = Decision(host=wish.host, port=wish.port, allowed=allowed, reason=reason)
+        log.info("%s %s:%d: %s", "allowed" if allowed else "refused", wish.host, wish.port, reason)
+        if self._on_decision:
+            self._on_decision(decision)
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """Where somebody wants to go."""
+
+    host: str
+    """The one way to write its name."""
+    port: int
+    head: bytes | None
+    """The request as the server shall see it; None for a connection that is only passed on."""
+
+
+def read_wish(head: bytes) -> Wish:
+    """What a request asks for."""
+    line = TARGET.match(head)
+    if line is None:
+        raise Refused("400 Bad Request", "this is not a request to a proxy")
+    method, target = line[1], line[2].decode("latin-1")
+    if method == b"CONNECT":
+        found = AUTHORITY.fullmatch(target)
+        if found is None:
+            raise Refused("400 Bad Request", "CONNECT needs a host and a port")
+        return Wish(host=named(found[1]), port=int(found[2]), head=None)
+    place = ABSOLUTE.fullmatch(target)
+    if place is None:
+        raise Refused("400 Bad Request", "only http:// addresses and CONNECT are passed on")
+    host, port, path = named(place[1]), int(place[2] or 80), place[3] or "/"
+    return Wish(host=host, port=port, head=as_server_sees_it(head, line[0], method, host, port, path))
+
+
+def named(host: str) -> str:
+    name = normal_name(host)
+    if name is None:
+        raise Refused("403 Forbidden", f"{host!r} is no name of a host")
+    return name
+
+
+def as_server_sees_it(head: bytes, line: bytes, method: bytes, host: str, port: int, path: str) -> bytes:
+    """The request to the host that was decided on, whatever its own header says, and one only."""
+    path = path if path.startswith("/") else f"/{path}"
+    kept = [header for name, header in headers_of(head[len(line) : -2]) if is_passed_on(name)]
+    name = f"[{host}]" if ":" in host else host
+    name = name if port == 80 else f"{name}:{port}"
+    first = b"%b %b HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n" % (method, path.encode("latin-1"), name.encode())
+    return first + b"".join(kept) + b"\r\n"
+
+
+def headers_of(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the whole line of each; one that servers may read otherwise than we do is none."""
+    place = 0
+    while place < len(text):
+        found = HEADER.match(text, place)
+        if found is None:
+            raise Refused("400 Bad Request", "a header of the request is malformed")
+        yield found[1].lower(), found[0]
+        place = found.end()
+
+
+def is_passed_on(name: bytes) -> bool:
+    return name not in NOT_PASSED_ON and not name.startswith(b"proxy-")
+
+
+async def answer(writer: asyncio.StreamWriter, status: str, text: str) -> None:
+    body = f"{text}\n".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode() + body)
+    with contextlib.suppress(OSError):
+        await writer.drain()
+
+
+async def pass_on(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    there_reader: asyncio.StreamReader,
+    there_writer: asyncio.StreamWriter,
+) -> None:
+    """Both directions until both have ended."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(pump(reader, there_writer))
+            group.create_task(pump(there_reader, writer))
+    except* OSError:
+        pass
+    finally:
+        there_writer.close()
+
+
+async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while data := await source.read(PIECE):
+        sink.write(data)
+        await sink.drain()
+    if sink.can_write_eof():
+        sink.write_eof()

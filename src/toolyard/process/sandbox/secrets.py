@@ -1,0 +1,114 @@
+"""Where people and their programs keep what opens doors, and what starts by itself."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+HOME_SECRETS = (
+    # keys
+    *(".ssh", ".gnupg", ".age", ".password-store", ".pki", ".local/share/keyrings", ".local/share/kwalletd"),
+    *(".config/op", ".config/sops", ".config/keepassxc", ".config/Bitwarden", ".config/1Password", ".vault-token"),
+    # clouds and clusters
+    *(".aws", ".azure", ".config/gcloud", ".boto", ".s3cfg", ".kube", ".config/doctl", ".config/hcloud", ".config/scw"),
+    *(".config/heroku", ".fly", ".config/netlify", ".local/share/com.vercel.cli", ".terraform.d", ".terraformrc"),
+    *(".databricks.cfg", ".snowflake", ".snowsql", ".config/rclone", ".rclone.conf", ".config/wrangler", ".wrangler"),
+    *(".config/containers", ".docker/config.json", ".config/helm", ".config/linode-cli", ".oci", ".bluemix"),
+    # forges and registries
+    *(".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub"),
+    *(".config/glab-cli", ".config/tea", ".config/fj"),
+    *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".config/pip", ".pip", ".config/pypoetry/auth.toml"),
+    *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".composer/auth.json", ".nuget/NuGet"),
+    *(".config/composer/auth.json", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
+    *(".hex", ".config/configstore", ".condarc", ".config/uv", ".local/share/uv/credentials"),
+    # databases
+    *(".pgpass", ".my.cnf", ".mylogin.cnf", ".config/mongodb", ".dbeaver4", ".local/share/DBeaverData"),
+    # models and agents
+    *(".anthropic", ".claude", ".claude.json", ".codex", ".gemini", ".config/openai", ".config/github-copilot"),
+    *(".cache/huggingface/token", ".huggingface", ".kaggle", ".config/io.datasette.llm", ".config/goose"),
+    *(".config/toolyard", ".local/share/opencode", ".aider.conf.yml", ".continue", ".cursor", ".config/wandb"),
+    # people: browsers, mail, messages, money, what was typed
+    *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"),
+    *(".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".librewolf", ".zen", ".cache/mozilla"),
+    *(".cache/google-chrome", ".cache/chromium", ".config/Slack", ".config/discord", ".config/Signal"),
+    *(".local/share/TelegramDesktop", ".config/Element", ".bitcoin", ".ethereum", ".electrum", ".config/solana"),
+    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
+    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
+    *(".var/app", "snap"),
+)  # fmt: skip
+"""Below a home: nobody in a sandbox sees their contents."""
+OFTEN_REPLACED = frozenset({
+    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
+    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
+    *(".claude.json",),
+})  # fmt: skip
+"""Of these, what is written anew whenever somebody closes a window: no reason to begin afresh each time."""
+
+STARTUP_FILES = (
+    *(".bashrc", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
+    *(".gitconfig", ".tmux.conf", ".xprofile", ".xsessionrc"),
+)  # fmt: skip
+"""Below a home: what runs when its owner next does something. An empty one is like none."""
+STARTUP_IF_THERE = (
+    *(".bash_login", ".inputrc", ".vimrc", ".xinitrc", ".xsession", ".kshrc", ".pam_environment", ".local/bin", "bin"),
+    *(".config/fish", ".config/git", ".config/environment.d", ".config/systemd", ".config/autostart", ".pythonrc.py"),
+)  # fmt: skip
+"""The same, of which an empty one is not like none."""
+
+SYSTEM_FOLDERS = frozenset({
+    *("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt"),
+    *("/proc", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/usr/local", "/usr/bin"),  # noqa: S108
+})  # fmt: skip
+"""Nobody's workspace, whoever starts us there."""
+
+
+def startup_files(home: str) -> dict[str, bytes | None]:
+    """What runs by itself, and what a file must hold that changes nothing while it stands in its place."""
+    # Bash reads the first of three, and so an empty first one would keep it from the others.
+    first = next((name for name in (".bash_login", ".profile") if os.path.exists(os.path.join(home, name))), None)
+    instead = b"" if first is None else f". ~/{first}\n".encode()
+    return {**dict.fromkeys(STARTUP_FILES, b""), ".bash_profile": instead, **dict.fromkeys(STARTUP_IF_THERE)}
+
+
+def is_watched(path: str, home: str) -> bool:
+    """Whether a sandbox is built anew when a secret is replaced."""
+    return path.removeprefix(home.rstrip("/") + "/") not in OFTEN_REPLACED
+
+
+ROOTS_ALONE = {"/etc": 2, "/sys/kernel": 1, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
+"""Where root keeps what nobody else may read, and how deep to look."""
+MOST = 1000
+"""Each takes a mount and three words for bubblewrap, which takes nine thousand."""
+
+
+def system_secrets() -> list[str]:
+    """What root alone may read: in a sandbox it is an ordinary user, but without its capabilities still the owner."""
+    found: list[str] = []
+    for top, depth in ROOTS_ALONE.items():
+        collect_private(top, depth, found)
+    return found[:MOST]
+
+
+def collect_private(folder: str, depth: int, found: list[str]) -> None:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        if is_roots_alone(facts):
+            found.append(entry.path)
+        elif depth > 1 and stat.S_ISDIR(facts.st_mode):
+            collect_private(entry.path, depth - 1, found)
+
+
+def is_roots_alone(facts: os.stat_result) -> bool:
+    """Whether root may read something as its owner, or by its group, that the rest of the world may not."""
+    mode = facts.st_mode
+    roots = (facts.st_uid == 0 and mode & 0o400) or (facts.st_gid == 0 and mode & 0o040)
+    if stat.S_ISDIR(mode):
+        return bool(roots and mode & 0o005 != 0o005)
+    return bool(roots and stat.S_ISREG(mode) and not mode & 0o004 and facts.st_size)

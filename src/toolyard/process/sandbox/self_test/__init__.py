@@ -1,0 +1,1 @@
+"""Tries to get out of a sandbox, and remembers what that showed."""

@@ -1,0 +1,127 @@
+"""What the self-test found, kept until the machine starts again or something changes that it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.process.sandbox.backends.backends import Means, available
+from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
+from toolyard.process.sandbox.properties import Tested
+
+if TYPE_CHECKING:
+    from toolyard.process.sandbox.backends.backends import Backend
+
+
+PLACES = ("/dev/shm", "/tmp")  # noqa: S108 - both are empty after a start of the machine, and we look whose file it is
+OWN_FILES = Path(__file__).parents[1]
+MOST_KEPT = 8
+
+
+class SelfTest:
+    """The machine's means and what each backend keeps in; tried once, then remembered."""
+
+    def __init__(self) -> None:
+        self._file = cache_file()
+        self._key = fingerprint()
+        known = read(self._file).get(self._key, {})
+        self.means = read_means(known.get("means")) or available()
+        self._known: dict[Backend, Tested] = {name: Tested(**one) for name, one in known.get("tested", {}).items()}
+
+    def knows(self, backend: Backend) -> bool:
+        """Whether a backend was tried already, or cannot be."""
+        return backend in self._known or self.means.lacking(backend) is not None
+
+    def result(self, backend: Backend) -> Tested:
+        """What a backend keeps in."""
+        if backend not in self._known:
+            from toolyard.process.sandbox.self_test.probe import try_backend
+
+            self._known[backend] = try_backend(backend, self.means)
+            self._save()
+        return self._known[backend]
+
+    def _save(self) -> None:
+        others = list(read(self._file).items())[-MOST_KEPT:]
+        found = {name: {"open": dict(one.open), "failure": one.failure} for name, one in self._known.items()}
+        means = [self.means.landlock, *(self.means.bubblewrap or ())]
+        write(self._file, dict(others) | {self._key: {"means": means, "tested": found}})
+
+
+def fingerprint() -> str:
+    """Of all that decides how a test ends: the kernel, who we are and what we may, the programs, our own code."""
+    status = read_text("/proc/self/status").splitlines()
+    facts = [
+        read_text("/proc/sys/kernel/random/boot_id"),
+        os.uname().release,
+        str((os.geteuid(), os.getegid(), sys.executable)),
+        *(link(f"/proc/self/ns/{name}") for name in ("user", "mnt", "net", "pid")),
+        *(line for line in status if line.startswith(("Cap", "NoNew", "Seccomp"))),
+        read_text("/proc/self/attr/current"),
+        *(stamp(path) for path in (shutil.which("bwrap"), *sorted(OWN_FILES.rglob("*.py"))) if path),
+    ]
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+
+
+def cache_file() -> str:
+    place = next((place for place in PLACES if os.path.isdir(place)), PLACES[-1])
+    return f"{place}/toolyard-sandbox-{os.geteuid()}.json"
+
+
+def read(file: str) -> dict[str, Any]:
+    """What is known; nothing when the file is missing, damaged, or could be somebody else's."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(fd, "rb") as cache:
+            facts = os.fstat(fd)
+            ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
+            known = json.loads(cache.read(1 << 18)) if ours else {}
+        return known if isinstance(known, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def read_means(known: Any) -> Means | None:
+    if not isinstance(known, list):
+        return None
+    landlock, *bubblewrap = known
+    program = Bubblewrap(bubblewrap[0], tuple(bubblewrap[1])) if bubblewrap else None
+    return Means(bubblewrap=program, landlock=landlock)
+
+
+def write(file: str, known: dict[str, Any]) -> None:
+    """Replace the file at once; one that cannot be written costs the next start a test."""
+    fresh = f"{file}.{os.getpid()}"
+    try:
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as cache:
+            json.dump(known, cache)
+        os.replace(fresh, file)
+    except OSError:
+        return
+
+
+def stamp(path: str | Path) -> str:
+    facts = os.stat(path)
+    return f"{path}:{facts.st_mtime_ns}:{facts.st_size}:{facts.st_mode}"
+
+
+def read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

@@ -1,0 +1,200 @@
+"""The self-test: what a backend really keeps in, found out by trying to get out of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.process.private_folders import SharedFolder
+from toolyard.process.sandbox.backends.backends import Openings
+from toolyard.process.sandbox.layout import Places, lay_out
+from toolyard.process.sandbox.properties import Tested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.process.sandbox.backends.backends import Backend, Confinement, Means
+    from toolyard.process.sandbox.properties import Property
+
+
+PACKAGE_FOLDER = Path(__file__).parents[4]
+START = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.sandbox.self_test.tries import main; main()"
+PATIENCE = 30.0
+IPC_PRIVATE, IPC_RMID = 0, 0
+
+
+def try_backend(backend: Backend | None, means: Means) -> Tested:
+    """Build a sandbox around a scene of our own and try every way out; with no backend, of nothing."""
+    if backend and (reason := means.lacking(backend)):
+        return Tested(open={}, failure=reason)
+    try:
+        # In a short place, because the path of a socket must be short.
+        folder = tempfile.TemporaryDirectory(prefix="toolyard-scene-", dir=public_tmp())
+        with folder, Scene(Path(folder.name)) as scene:
+            return scene.run(backend, means)
+    except OSError as error:
+        return Tested(open={}, failure=f"the test could not be set up: {error}")
+
+
+class Scene:
+    """A home with secrets, a workspace, a repository, and somebody outside of everything."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.mark = f"toolyard-{secrets.token_hex(8)}"
+        self._closing = contextlib.ExitStack()
+
+    def __enter__(self) -> Scene:
+        make_files(self.folder)
+        self.tcp = self._listen(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
+        self.udp = self._listen(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
+        self._listen(socket.AF_UNIX, socket.SOCK_STREAM, str(self.folder / "workspace" / "socket"))
+        self._listen(socket.AF_UNIX, socket.SOCK_DGRAM, str(self.folder / "workspace" / "datagrams"))
+        self._listen(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{self.mark}")
+        self.temporary = self._closing.enter_context(tempfile.NamedTemporaryFile("w", dir=public_tmp()))
+        self.temporary.write("x")
+        self.temporary.flush()
+        self.victim = self._closing.enter_context(victim())
+        self.memory = self._closing.enter_context(shared_memory())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def run(self, backend: Backend | None, means: Means) -> Tested:
+        """Try everything inside; what only shows outside is looked for afterwards."""
+        confinement = self._confine(backend, means) if backend else None
+        words = confinement.words if confinement else ()
+        argv = [
+            *(*words, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
+            json.dumps(self._described(confinement)),
+        ]
+        try:
+            ran = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE)
+        except subprocess.SubprocessError as error:
+            return Tested(open={}, failure=str(error))
+        try:
+            found: dict[Property, list[str]] = json.loads(ran.stdout)
+        except ValueError:
+            said = ran.stderr.decode(errors="replace").strip().splitlines()
+            return Tested(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
+        return Tested(open=self._and_outside(found))
+
+    def _confine(self, backend: Backend, means: Means) -> Confinement:
+        shared = SharedFolder()
+        self._closing.callback(shared.remove)
+        layout = lay_out(self._places())
+        if backend != "landlock":
+            for path, _ in layout.placeholders:
+                os.mkdir(path)
+        return means.confinement(backend, layout, Openings(), shared)
+
+    def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
+        """Add what only somebody outside can see."""
+        with contextlib.suppress(BlockingIOError):
+            self.udp.recv(16)
+            found["network"].append("send_udp")
+        left = [name for name in os.listdir(public_tmp()) if name.startswith(self.mark)]
+        if left:
+            found["temporary"].append("leave_temporary_file")
+        for name in left:
+            os.unlink(os.path.join(public_tmp(), name))
+        return found
+
+    def _places(self) -> Places:
+        return Places(
+            home=str(self.folder / "home"),
+            workspace=[str(self.folder / "workspace"), str(self.folder / "repository")],
+            protected=[str(self.folder / "workspace" / "store")],
+        )
+
+    def _described(self, confinement: Confinement | None) -> dict[str, Any]:
+        options = confinement.options if confinement else {}
+        return {
+            **{name: str(self.folder / name) for name in ("home", "workspace", "repository", "outside")},
+            "store": str(self.folder / "workspace" / "store"),
+            "temporary": self.temporary.name,
+            "tmp": confinement.tmp if confinement else public_tmp(),
+            "mark": self.mark,
+            "tcp": self.tcp.getsockname()[1],
+            "udp": self.udp.getsockname()[1],
+            "victim": self.victim,
+            "memory": self.memory,
+            "confine": options and options | {"filter": options["filter"].hex()},
+        }
+
+    def _listen(self, family: int, kind: int, address: Any) -> socket.socket:
+        listener = self._closing.enter_context(socket.socket(family, kind))
+        listener.setblocking(False)
+        listener.bind(address)
+        if kind == socket.SOCK_STREAM:
+            listener.listen()
+        return listener
+
+
+def make_files(folder: Path) -> None:
+    """What the tries are about."""
+    for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
+        (folder / name).mkdir(parents=True)
+    for name in (
+        "home/.ssh/key",
+        "home/.netrc",
+        "home/.bashrc",
+        "outside/file",
+        "outside/other",
+        "repository/.git/config",
+        "repository/toolyard.json",
+    ):
+        (folder / name).write_text("secret")
+
+
+@contextlib.contextmanager
+def victim() -> Iterator[int]:
+    """A process that has nothing to do with the sandbox; it ends when nobody holds its standard input any more."""
+    with subprocess.Popen(
+        [shutil.which("cat") or "/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={"SOME": "secret"}
+    ) as process:
+        yield process.pid
+
+
+@contextlib.contextmanager
+def shared_memory() -> Iterator[int]:
+    """Memory that whoever has our rights can reach by its number; gone with the last who uses it."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = libc.shmget(IPC_PRIVATE, 4096, 0o600)
+    if number < 0:
+        yield -1  # where there is none, none can be reached
+        return
+    try:
+        yield number
+    finally:
+        libc.shmctl(number, IPC_RMID, None)
+
+
+def public_tmp() -> str:
+    """The folder for temporary files that everybody uses."""
+    return "/tmp"  # noqa: S108 - it is what the test is about
+
+
+def main() -> None:
+    """Try every backend as whoever runs this, and none at all, and print what was found."""
+    from toolyard.process.sandbox.backends.backends import BACKENDS, available
+
+    means = available()
+    found = {backend or "none": try_backend(backend, means) for backend in (*BACKENDS, None)}
+    sys.stdout.write(json.dumps({name: {"open": one.open, "failure": one.failure} for name, one in found.items()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Seeing that a sandbox made of mounts does not hide or guard any more what it should.
+
+A mount hides the file that was there when it was made. A secret that its owner writes anew, as most programs do by
+putting a new file in the place of the old one, or that comes to be only later, is behind no mount.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from toolyard.process.sandbox.backends.kernel import Kernel
+from toolyard.process.sandbox.backends.system_calls import numbers_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+LOOK_ANYWAY_AFTER = 1.0
+"""The kernel tells of changes in a folder, not of one that was put in the place of a folder further up."""
+CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
+"""Something came to be, went or was moved in a folder, or the folder itself."""
+ONLY_FOLDERS = 0x01000000
+NOT_WATCHING = -1
+
+
+class Watch:
+    """Which file was at each path, or that there was none; asked at every call, so that it must be quick."""
+
+    def __init__(self, exactly: Iterable[str] = (), roughly: Iterable[str] = ()) -> None:
+        """`exactly` is looked at each time; `roughly`, of which there are many, when its folder has changed."""
+        self._exactly = {path: identity_of(path) for path in exactly}
+        self._roughly = {path: identity_of(path) for path in roughly}
+        self._events = NOT_WATCHING
+        self._folders: dict[str, int] = {}
+        self._looked = 0.0
+        self._follow()
+
+    def changed(self) -> bool:
+        """Whether another file is at one of the paths."""
+        for path, identity in self._exactly.items():
+            if identity_of(path) != identity:
+                return True
+        if self._is_quiet():
+            return False
+        self._looked = time.monotonic()
+        for folder, changed in self._folders.items():
+            if changed_at(folder) != changed:
+                return self._look_again()
+        return False
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        if self._events != NOT_WATCHING:
+            os.close(self._events)
+            self._events = NOT_WATCHING
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing has happened in any folder, as far as we are told."""
+        if self._events == NOT_WATCHING or time.monotonic() - self._looked > LOOK_ANYWAY_AFTER:
+            return False
+        try:
+            os.read(self._events, 1 << 16)
+        except BlockingIOError:
+            return True
+        return False
+
+    def _look_again(self) -> bool:
+        self._follow()  # first, so that nothing can happen in between
+        return any(identity_of(path) != identity for path, identity in self._roughly.items())
+
+    def _follow(self) -> None:
+        """Hear of changes in the folders, and remember how they are now."""
+        self.close()
+        if self._roughly:
+            self._events = follow_folders(folders_of(self._roughly))
+            self._folders = folders_of(self._roughly)
+
+
+def follow_folders(folders: Iterable[str]) -> int:
+    """A descriptor that can be read when something happens in one of them; none where the kernel has no more."""
+    calls = numbers_on(os.uname().machine)
+    kernel = Kernel()
+    events = kernel.call(calls["inotify_init1"], os.O_NONBLOCK | os.O_CLOEXEC)
+    if events < 0:
+        return NOT_WATCHING
+    for folder in folders:
+        if kernel.call(calls["inotify_add_watch"], events, os.fsencode(folder) + b"\0", CHANGES | ONLY_FOLDERS) < 0:
+            os.close(events)
+            return NOT_WATCHING
+    return events
+
+
+def folders_of(paths: Iterable[str]) -> dict[str, int]:
+    """The innermost folders above the paths that there are, and when something last came to be or went in each."""
+    found: dict[str, int] = {}
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder not in found:
+            if changed := changed_at(folder):
+                found[folder] = changed
+            elif folder == "/":
+                break
+            else:
+                folder = os.path.dirname(folder)
+    return found
+
+
+def changed_at(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def identity_of(path: str) -> tuple[int, int] | None:
+    """Which file a path leads to now."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino

@@ -1,0 +1,209 @@
+"""The audit log: append-only NDJSON, a file for each UTC day, a line before each run and one after it.
+
+Lines are chained (see audit_chain). Several processes may append to one log: whoever holds the lock on the head file
+reads there what the last line was, adds its own and says so. Nothing that was written is ever changed: what a crash
+left unfinished is closed by a line end and a `repair` line that tells of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
+
+from toolyard.config.settings import AuditPolicy
+from toolyard.runtime.audit.chain import NO_HEAD, Head, day_files, head_path, read_link, seal, take_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+CLOSED = -1
+APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""A link or a pipe in the place of a file is a failure, not a way to write elsewhere or to wait for ever."""
+HEAD_SIZE = len(Head("2000-01-01", 0, 0, NO_HEAD.hash).as_bytes())
+
+
+class AuditUnavailable(Exception):
+    """The log cannot be written and policy says that then nothing may run."""
+
+
+class AuditLog(Protocol):
+    """Where calls are recorded."""
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Append a record; it is on disk when this returns. Raises AuditUnavailable if policy stops calls."""
+
+    def close(self) -> None:
+        """Release what the log holds; a later write opens it again."""
+
+
+class NdjsonAudit:
+    """Writes each record with one `write`, under a lock, so that lines of several processes never mix."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        policy: AuditPolicy | None = None,
+        on_failure: Callable[[str], None],
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._folder = folder
+        self.policy = policy or AuditPolicy()
+        """What a failure means; may be changed while calls are running."""
+        self._on_failure = on_failure
+        self._clock = clock
+        self._day = ""
+        self._path = ""
+        self._fd = self._head_fd = CLOSED
+        self._inode = 0
+        self._head = NO_HEAD
+        self._head_bytes = b""
+        """The head as we left it, which it still is unless somebody else wrote a line."""
+        self._second = (0, "")
+        """The second of the last line, in numbers and in words."""
+        self._failed = False
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Append a record with its time; a failure is said once and by policy stops calls."""
+        now = self._now()
+        try:
+            if self._head_fd == CLOSED:
+                self._open_head()
+            take_lock(self._head_fd)
+            try:
+                self._add(now, record, self._last(now))
+            finally:
+                fcntl.flock(self._head_fd, fcntl.LOCK_UN)
+            self._failed = False
+        except OSError as error:
+            self._report(error)
+
+    def close(self) -> None:
+        """Close the day's file and the head."""
+        for fd in (self._fd, self._head_fd):
+            if fd != CLOSED:
+                os.close(fd)
+        self._fd = self._head_fd = CLOSED
+
+    def _now(self) -> str:
+        """The time; only its fraction is put into words for each line of the same second."""
+        second, nanos = divmod(self._clock(), 1_000_000_000)
+        if second != self._second[0]:
+            self._second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
+        return f"{self._second[1]}.{nanos // 1000:06}+00:00"
+
+    def _last(self, now: str) -> Head:
+        """The line to follow: our own, if nobody wrote since and nothing was taken away, which is quick to see."""
+        head, fd = self._head, self._fd
+        if fd != CLOSED and now.startswith(head.day) and os.pread(self._head_fd, HEAD_SIZE, 0) == self._head_bytes:
+            file = os.fstat(fd)
+            if file.st_size == head.size and file.st_nlink:
+                return head
+        return self._look(now)
+
+    def _look(self, now: str) -> Head:
+        """The line to follow, after one on whatever in the log is not as the head says."""
+        head = Head.read(os.pread(self._head_fd, HEAD_SIZE, 0))
+        head = self._without_head(now) if head is None else self._settled(head, now)
+        if now[:10] <= head.day:
+            return head  # a clock that was set back over midnight must not write into a day that is over
+        return self._settled(Head(now[:10], 0, 0, head.hash), now)
+
+    def _settled(self, head: Head, now: str) -> Head:
+        """The head, after a line on what in its day is not as it says."""
+        size = self._size_of(head.day)
+        if size > head.size:
+            head = last_link(self._day_file(head.day), head)  # somebody was killed between a line and its head
+        if size == head.size:
+            return head
+        return self._repair(head, now, "missing lines" if size < head.size else "torn or foreign lines")
+
+    def _without_head(self, now: str) -> Head:
+        """There is no head: there is no log either, or somebody took the head away, which then is recorded."""
+        days = day_files(self._folder)
+        if not days:
+            return NO_HEAD
+        head = last_link(days[-1], Head(days[-1].stem, 0, 0, NO_HEAD.hash), trusting=True)
+        return self._repair(head, now, "no head")
+
+    def _repair(self, head: Head, now: str, found: str) -> Head:
+        """End a line that a crash tore, and add one that says what was found."""
+        head = replace(head, size=self._size_of(head.day))
+        record: dict[str, Any] = {"event": "repair", "found": found}
+        if torn := read_from(self._day_file(head.day), 0).rpartition(b"\n")[2]:
+            record["torn"] = sha256(torn).hexdigest()
+        return self._add(now, record, head, before=b"\n" if torn else b"")
+
+    def _add(self, now: str, record: dict[str, Any], head: Head, *, before: bytes = b"") -> Head:
+        """Write the line that follows the head into the file that is open, and then the new head."""
+        line, after = seal(now, record, head)
+        if before:
+            line, after = before + line, replace(after, size=after.size + len(before))
+        if os.write(self._fd, line) != len(line):
+            raise OSError("the disk is full")
+        self._head, self._head_bytes = after, after.as_bytes()
+        os.pwrite(self._head_fd, self._head_bytes, 0)
+        return after
+
+    def _open_head(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._head_fd = os.open(head_path(self._folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def _size_of(self, day: str) -> int:
+        """The size of a day's file, which is open from now on."""
+        if self._fd != CLOSED and day == self._day:
+            try:
+                stat = os.stat(self._path)
+                if stat.st_ino == self._inode:
+                    return stat.st_size
+            except FileNotFoundError:
+                pass  # and is made again
+        return self._open_day(day)
+
+    def _open_day(self, day: str) -> int:
+        if self._fd != CLOSED:
+            os.close(self._fd)
+            self._fd = CLOSED
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._path = str(self._day_file(day))
+        self._fd = os.open(self._path, APPENDING, 0o600)
+        self._day = day
+        stat = os.fstat(self._fd)
+        self._inode = stat.st_ino
+        return stat.st_size
+
+    def _day_file(self, day: str) -> Path:
+        return self._folder / f"{day}.ndjson"
+
+    def _report(self, error: OSError) -> None:
+        self.close()
+        message = f"the audit log cannot be written: {error.strerror or error}"
+        if not self._failed:
+            self._failed = True
+            self._on_failure(message)
+        if self.policy.on_failure == "stop":
+            raise AuditUnavailable(message)
+
+
+def last_link(file: Path, head: Head, *, trusting: bool = False) -> Head:
+    """The head moved to the last whole line that follows it; trusting, wherever the chain then begins."""
+    offset = head.size
+    for line in read_from(file, offset).splitlines(keepends=True):
+        offset += len(line)
+        link = read_link(line)
+        if link and link.holds and (trusting or link.prev == head.hash):
+            head = replace(head, size=offset, seq=link.seq, hash=link.hash)
+    return head
+
+
+def read_from(file: Path, offset: int) -> bytes:
+    with file.open("rb") as log:
+        log.seek(offset)
+        return log.read()

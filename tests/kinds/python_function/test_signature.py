@@ -1,0 +1,287 @@
+"""A typed function with a docstring is a tool: its schema, its descriptions, its arguments."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional, TypedDict
+
+import msgspec
+import pytest
+from pydantic import BaseModel
+
+from toolyard.core.arguments.decoder import ArgumentDecoder
+from toolyard.core.arguments.schema import schema_fault
+from toolyard.kinds.python_function.signature import Signature, SignatureFault, read_docstring, read_signature
+from toolyard.plugins.author_code.context import ToolContext
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Point:
+    """A place on a map."""
+
+    x: int
+    y: int = 0
+
+
+class Box(TypedDict):
+    width: float
+
+
+class Shape(msgspec.Struct):
+    points: list[Point]
+
+
+class Node(msgspec.Struct):
+    name: str
+    children: list[Node] = []
+
+
+class Person(BaseModel):
+    name: str
+
+
+def typed(hint: Any) -> Any:
+    """A function with one parameter of that type."""
+
+    def function(value):
+        pass
+
+    function.__annotations__ = {"value": hint}
+    return function
+
+
+def signature(function: Any) -> Signature:
+    found = read_signature(function)
+    assert isinstance(found, Signature), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (str, {"type": "string"}),
+        (int, {"type": "integer"}),
+        (float, {"type": "number"}),
+        (bool, {"type": "boolean"}),
+        (list[int], {"type": "array", "items": {"type": "integer"}}),
+        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}),
+        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
+        (Literal[1, 2], {"enum": [1, 2]}),
+        (Optional[str], {"anyOf": [{"type": "string"}, {"type": "null"}]}),  # noqa: UP045
+        (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (Annotated[int, "How many."], {"type": "integer", "description": "How many."}),
+        (Annotated[int, msgspec.Meta(ge=1)], {"type": "integer", "minimum": 1}),
+        (Colour, {"type": "string", "enum": ["blue", "red"]}),
+        (Path, {"type": "string"}),
+        (datetime.date, {"type": "string", "format": "date"}),
+        (Any, {}),
+        (Box, {"type": "object", "properties": {"width": {"type": "number"}}, "required": ["width"]}),
+    ],
+)
+def test_a_type_becomes_a_schema(hint, schema):
+    assert signature(typed(hint)).input.schema["properties"]["value"] == schema
+
+
+def test_parts_are_written_out_where_they_stand():
+    value = signature(typed(Shape)).input.schema["properties"]["value"]
+    assert value["properties"]["points"]["items"]["properties"] == {
+        "x": {"type": "integer"},
+        "y": {"type": "integer", "default": 0},
+    }
+    assert "$ref" not in str(value)
+
+
+def test_a_type_that_holds_itself_is_referred_to():
+    found = signature(typed(Node))
+    assert schema_fault(found.input.schema) is None
+    decoder = ArgumentDecoder(found.input.schema)
+    arguments = {"value": {"name": "a", "children": [{"name": "b", "children": []}]}}
+    assert decoder.decode(arguments) == arguments
+    assert found.convert(arguments)["value"].children[0] == Node("b")
+
+
+@pytest.mark.parametrize(
+    ("hint", "given", "value"),
+    [
+        (Point, {"x": 1}, Point(1, 0)),
+        (Colour, "red", Colour.RED),
+        (Path, "a/b", Path("a/b")),
+        (datetime.date, "2024-02-29", datetime.date(2024, 2, 29)),
+        (tuple[int, str], [1, "a"], (1, "a")),
+        (set[int], [1, 1], {1}),
+        (Box, {"width": 1.5}, {"width": 1.5}),
+        (Person, {"name": "Ada"}, Person(name="Ada")),
+        (Any, {"free": [1]}, {"free": [1]}),
+    ],
+)
+def test_arguments_arrive_in_the_types_of_the_annotations(hint, given, value):
+    assert signature(typed(hint)).convert({"value": given}) == {"value": value}
+
+
+def test_only_parameters_without_a_default_are_required():
+    def function(a: int, b: int = 2, c: str | None = None, d: str = None, *, e: list[str] = ["x"], f=object()):  # noqa
+        pass
+
+    schema = signature(function).input.schema
+    assert schema["required"] == ["a"]
+    assert {name: part.get("default", "-") for name, part in schema["properties"].items()} == {
+        "a": "-",
+        "b": 2,
+        "c": None,
+        "d": None,
+        "e": ["x"],
+        "f": "-",
+    }
+    assert schema["additionalProperties"] is False
+    decoded = ArgumentDecoder(schema).decode({"a": 1})
+    assert signature(function).convert(decoded) == {"a": 1, "b": 2, "c": None, "d": None, "e": ["x"]}
+
+
+def test_a_default_that_json_cannot_say_stays_the_functions_own():
+    def function(when: datetime.date = datetime.date(2024, 1, 1), where: Path = Path("x"), limit: int = "odd"):
+        pass
+
+    properties = signature(function).input.schema["properties"]
+    assert properties["when"]["default"] == "2024-01-01"
+    assert properties["where"]["default"] == "x"
+    assert "default" not in properties["limit"]
+
+
+def test_context_is_no_argument_of_the_model():
+    def function(text: str, context: ToolContext, /):
+        return (text, context)
+
+    found = signature(function)
+    assert list(found.input.schema["properties"]) == ["text"]
+    assert found.context == "context"
+
+
+def test_keyword_arguments_are_open():
+    def function(a: int, **rest: str):
+        return (a, rest)
+
+    found = signature(function)
+    assert found.input.schema["additionalProperties"] is True
+    arguments = found.convert({"a": 1, "b": "x"})
+    assert found.call(function, arguments, None) == (1, {"b": "x"})
+
+
+def test_positional_only_parameters_are_given_by_place():
+    def function(a: int, b: int = 0, /, *, c: int):
+        return (a, b, c)
+
+    found = signature(function)
+    assert found.call(function, found.convert({"c": 3, "a": 1, "b": 2}), None) == (1, 2, 3)
+    assert found.call(function, found.convert({"c": 3, "a": 1}), None) == (1, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("hint", "message"),
+    [
+        (object, "no JSON form"),
+        (Point | Box, "no JSON form"),
+        ("Nowhere", "annotations cannot be read"),
+    ],
+)
+def test_what_cannot_be_a_tool_says_why(hint, message):
+    fault = read_signature(typed(hint))
+    assert isinstance(fault, SignatureFault)
+    assert message in fault.message
+    assert fault.hint
+
+
+def test_star_args_cannot_be_given_by_name():
+    def function(*values: int):
+        pass
+
+    fault = read_signature(function)
+    assert isinstance(fault, SignatureFault)
+    assert "*args" in fault.message
+
+
+GOOGLE = """Count the words.
+
+    More about it,
+    on two lines.
+
+    Args:
+        text: The text, which may
+            go on.
+        limit (int): How many: at most.
+        **rest: More.
+
+    Returns:
+        A number.
+    """
+REST = """Count the words.
+
+    More about it,
+    on two lines.
+
+    :param text: The text, which may
+        go on.
+    :param int limit: How many: at most.
+    :param rest: More.
+    :returns: A number.
+    """
+NUMPY = """Count the words.
+
+    More about it,
+    on two lines.
+
+    Parameters
+    ----------
+    text : str
+        The text, which may
+        go on.
+    limit
+        How many: at most.
+    **rest : str
+        More.
+
+    Returns
+    -------
+    int
+        A number.
+    """
+
+
+@pytest.mark.parametrize("text", [GOOGLE, REST, NUMPY], ids=["google", "rest", "numpy"])
+def test_a_docstring_of_any_manner_describes_the_tool_and_its_arguments(text):
+    found = read_docstring(text)
+    assert found.description == "Count the words.\n\nMore about it,\non two lines."
+    assert found.arguments == {"text": "The text, which may go on.", "limit": "How many: at most.", "rest": "More."}
+
+
+@pytest.mark.parametrize("text", [None, "", "  \n "])
+def test_no_docstring_describes_nothing(text):
+    assert read_docstring(text).description == ""
+
+
+def test_a_line_of_an_annotation_wins_over_the_docstring():
+    def function(a: Annotated[int, "of the annotation"], b: int, c: int = 0, d: str | None = None):
+        """Do it.
+
+        Args:
+            a: of the docstring
+            b: also of the docstring
+            c: with a default
+            d: that may be null
+        """
+
+    found = signature(function)
+    assert found.description == "Do it."
+    assert [part["description"] for part in found.input.schema["properties"].values()] == [
+        "of the annotation",
+        "also of the docstring",
+        "with a default",
+        "that may be null",
+    ]

@@ -1,0 +1,189 @@
+"""What a sandbox's inside looks like, rule by rule."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import need
+from toolyard.process.sandbox.backends.landlock import grants
+from toolyard.process.sandbox.layout import Layout, Places, lay_out
+
+
+class Plot:
+    """A home, a workspace in it, and what else a test puts there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = self.make("home/")
+        self.workspace = self.make("home/work/")
+
+    def make(self, name: str, text: str = "") -> str:
+        path = self.folder / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_text(text)
+        return str(path)
+
+    def layout(self, **places) -> Layout:
+        return lay_out(Places(**{"home": self.home, "workspace": [self.workspace], **places}))
+
+    def access(self, *names: str, **places) -> list[str]:
+        layout = self.layout(**places)
+        return [layout.access(str(self.folder / name)) for name in names]
+
+
+@pytest.fixture
+def plot(tmp_path) -> Plot:
+    return Plot(Path(os.path.realpath(tmp_path)))
+
+
+def test_the_workspace_can_be_written_and_the_rest_of_the_home_read(plot):
+    assert plot.access("home/work/src/a.py", "home/notes", "home") == ["write", "read", "read"]
+    assert plot.access("elsewhere") == ["private"], "the test's own folder is one for temporary files"
+    assert plot.layout().access("/usr/bin/env") == "read"
+
+
+def test_secrets_of_the_home_are_hidden(plot):
+    for name in (".ssh/", ".aws/", ".netrc", ".config/gh/", ".kube/", ".docker/config.json", ".mozilla/", ".npmrc"):
+        plot.make(f"home/{name}", "secret")
+    hidden = ("home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.config/gh/hosts.yml")
+    more = ("home/.kube/config", "home/.docker/config.json", "home/.mozilla/firefox/x/logins.json", "home/.npmrc")
+    assert plot.access(*hidden, *more) == ["hidden"] * 8
+    assert plot.access("home/.docker/contexts", "home/.config/other") == ["read", "read"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="of an ordinary user the system keeps its secrets itself")
+def test_of_root_the_secrets_of_the_system_are_hidden_too(plot):
+    assert plot.layout().access("/etc/shadow") == "hidden"
+    assert plot.layout().access("/etc/passwd") == "read"
+
+
+def test_homes_of_others_are_hidden(plot):
+    layout = plot.layout()
+    homes = [path for path in ("/home", "/root") if os.path.isdir(path)]
+    assert [layout.access(f"{path}/somebody/file") for path in homes] == ["hidden"] * len(homes)
+
+
+def test_what_tools_need_is_shown_wherever_it_is(plot):
+    tool = plot.make("tools/a.bash")
+    assert plot.access("tools/a.bash", "tools/b.bash", readable=[tool]) == ["read", "private"]
+    assert plot.layout(readable=["/tmp"]).access("/tmp/other") == "private", "but never all of a private place"
+
+
+def test_git_s_hooks_and_configuration_are_guarded_and_git_itself_cannot_be_moved(plot):
+    plot.make("home/work/.git/config")
+    plot.make("home/work/.git/HEAD")
+    layout = plot.layout()
+    git = f"{plot.workspace}/.git"
+    assert [layout.access(f"{git}/{name}") for name in ("hooks/pre-commit", "config", "index", "objects/ab")] == [
+        *("read", "read"),
+        *("write", "write"),
+    ]
+    assert layout.rules[git] == "write", "a mount of its own, which cannot be renamed"
+    assert (f"{git}/hooks", None) in layout.placeholders
+
+
+def test_submodules_are_guarded_like_their_repository(plot):
+    for name in ("HEAD", "config", "hooks/x"):
+        plot.make(f"home/work/.git/modules/lib/one/{name}")
+    plot.make("home/work/.git/config")
+    module = f"{plot.workspace}/.git/modules/lib/one"
+    layout = plot.layout()
+    assert [layout.access(f"{module}/{name}") for name in ("hooks/x", "config", "HEAD")] == ["read", "read", "write"]
+
+
+def test_without_a_repository_none_can_be_made(plot):
+    layout = plot.layout()
+    assert layout.access(f"{plot.workspace}/.git/hooks/pre-commit") == "read"
+    assert (f"{plot.workspace}/.git", None) in layout.placeholders
+
+
+def test_a_rule_file_is_guarded_and_where_there_is_none_watched_for(plot):
+    assert plot.layout().unwanted == [f"{plot.workspace}/toolyard.json"]
+    plot.make("home/work/toolyard.json", "{}")
+    layout = plot.layout()
+    assert layout.access(f"{plot.workspace}/toolyard.json") == "read"
+    assert layout.unwanted == []
+
+
+def test_what_a_killed_sandbox_left_in_the_place_of_a_repository_is_none(plot):
+    plot.make("home/work/.git/")
+    assert f"{plot.workspace}/.git" in dict(plot.layout().placeholders)
+
+
+def test_a_store_in_the_workspace_can_be_read_only_and_what_is_above_it_not_moved(plot):
+    store = plot.make("home/work/var/sessions/")
+    layout = plot.layout(protected=[store])
+    assert layout.access(f"{store}/audit/2026-01-01.ndjson") == "read"
+    assert layout.rules[f"{plot.workspace}/var"] == "write"
+    assert store in layout.guards()
+
+
+def test_a_link_that_should_be_guarded_is_named_because_it_cannot_be(plot):
+    plot.make("home/work/.git/config")
+    plot.make("hooks/x")
+    os.symlink(plot.folder / "hooks", f"{plot.workspace}/.git/hooks")
+    assert plot.layout().unguarded == [f"{plot.workspace}/.git/hooks"]
+
+
+def test_in_a_home_that_is_the_workspace_what_starts_by_itself_stays_as_it_is(plot):
+    plot.make("home/.profile", "x")
+    plot.make("home/.ssh/key", "secret")
+    layout = plot.layout(workspace=[plot.home])
+    names = (".profile", ".bashrc", ".bash_profile", ".gitconfig", ".ssh/key", "notes")
+    assert [layout.access(f"{plot.home}/{name}") for name in names] == [*["read"] * 4, "hidden", "write"]
+    placeholders = dict(layout.placeholders)
+    assert placeholders[f"{plot.home}/.bashrc"] == b""
+    assert placeholders[f"{plot.home}/.bash_profile"] == b". ~/.profile\n", "or bash would not read that any more"
+
+
+@pytest.mark.parametrize("folder", ["/", "/etc", "/usr", "/tmp", "/home"])
+def test_folders_of_the_system_are_nobody_s_workspace(plot, folder):
+    assert plot.layout(workspace=[folder]).writable() == []
+
+
+def test_the_configuration_has_the_last_word(plot):
+    for name in (".aws/config", ".cache/pip/x", "private/x"):
+        plot.make(f"home/{name}")
+    opened = {
+        "also_readable": [f"{plot.home}/.aws/config"],
+        "also_writable": [f"{plot.home}/.cache"],
+        "also_hidden": [f"{plot.home}/private"],
+    }
+    assert plot.access(
+        "home/.aws/config", "home/.aws/credentials", "home/.cache/pip/x", "home/private/x", **opened
+    ) == [
+        *("read", "hidden"),
+        *("write", "hidden"),
+    ]
+
+
+def test_a_worktree_can_write_its_repository_but_for_hooks_and_configuration(plot):
+    git = need("git")
+    main, tree = plot.make("home/main/"), f"{plot.home}/tree"
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"], ["worktree", "add", "-q", tree]):
+        subprocess.run([git, "-C", main, "-c", "user.name=x", "-c", "user.email=x@x", *words], check=True)
+    layout = plot.layout(workspace=[tree])
+    names = ("main/.git/objects", "main/.git/worktrees/tree/index", "main/.git/config", "main/.git/hooks", "tree/.git")
+    assert [layout.access(f"{plot.home}/{name}") for name in names] == ["write", "write", "read", "read", "read"]
+    assert layout.access(f"{main}/file") == "read"
+
+
+def test_a_worktree_of_which_its_repository_knows_nothing_opens_nothing(plot):
+    plot.make("home/main/.git/worktrees/tree/gitdir", "/elsewhere/.git\n")
+    plot.make("home/main/.git/worktrees/tree/commondir", "../..\n")
+    plot.make("home/work/.git", f"gitdir: {plot.home}/main/.git/worktrees/tree\n")
+    assert plot.access("home/main/.git/objects", "home/work/.git") == ["read", "read"]
+
+
+def test_landlock_grants_what_is_around_a_hidden_place_entry_by_entry(plot):
+    for name in ("home/.ssh/key", "home/a/x", "home/b"):
+        plot.make(name)
+    readable, writable = grants(plot.layout().rules)
+    assert {f"{plot.home}/a", f"{plot.home}/b"} <= {*readable}
+    assert not {plot.home, f"{plot.home}/.ssh", str(plot.folder)} & {*readable, *writable}
+    assert plot.workspace in writable

@@ -1,0 +1,74 @@
+"""What each backend keeps in: real escapes, tried as root, as an ordinary user and in something like a container."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from support import PATIENCE, need_backend
+from toolyard.config.settings import SandboxProperty
+from toolyard.process.sandbox.backends.backends import BACKENDS
+from toolyard.process.sandbox.properties import MEANINGS, PROPERTIES
+from toolyard.process.sandbox.self_test.tries import TRIES
+from users import as_other
+
+WHO = {
+    "root": as_other(),
+    "user": as_other(ordinary=True),
+    "root in a container": as_other(contained=True),
+    "user in a container": as_other(ordinary=True, contained=True),
+}
+KEPT_BY_LANDLOCK = [name for name in PROPERTIES if name not in ("attributes", "protected")]
+"""It knows no exception to a grant: what lies in a workspace that can be written, can be written. And it looks at what
+files hold, not at the rights and times that they have."""
+
+
+def probe(who: str) -> dict[str, dict]:
+    """Every backend, and none, tried by somebody."""
+    for backend in BACKENDS:
+        need_backend(backend)
+    if who.startswith("root") and os.geteuid() != 0:
+        pytest.skip("only root can be root")
+    argv = [*WHO[who], sys.executable, "-m", "toolyard.process.sandbox.self_test.probe"]
+    ran = subprocess.run(argv, capture_output=True, timeout=PATIENCE, cwd="/")
+    assert ran.returncode == 0, ran.stderr.decode()
+    return json.loads(ran.stdout)
+
+
+def held(found: dict) -> list[str]:
+    assert found["failure"] is None
+    return [name for name in PROPERTIES if not found["open"][name]]
+
+
+@pytest.mark.parametrize("who", ["root", "user"])
+def test_bubblewrap_keeps_everything_in(who):
+    found = probe(who)
+    assert held(found["bubblewrap"]) == held(found["bubblewrap-pids"]) == [*PROPERTIES]
+    assert held(found["landlock"]) == KEPT_BY_LANDLOCK
+    assert held(found["none"]) == [], "each try succeeds where nothing keeps it in, or it would prove nothing"
+
+
+@pytest.mark.parametrize("who", ["root in a container", "user in a container"])
+def test_where_there_are_no_namespaces_landlock_keeps_all_but_two(who):
+    found = probe(who)
+    assert "namespace" in found["bubblewrap"]["failure"]
+    assert "namespace" in found["bubblewrap-pids"]["failure"]
+    assert held(found["landlock"]) == KEPT_BY_LANDLOCK
+
+
+def test_every_single_try_succeeds_as_root_without_a_sandbox():
+    tried = {name: [each.__name__ for each in tries] for name, tries in TRIES.items()}
+    tried["writes"].remove("cannot_write_workspace")  # which would be bad news
+    found = probe("root")["none"]["open"]
+    # What a kernel may refuse to everybody, typing on a terminal, is not asked of it.
+    missing = {name: set(ways) - set(found[name]) - {"type_on_a_terminal"} for name, ways in tried.items()}
+    assert not any(missing.values()), missing
+
+
+def test_every_property_is_tried_and_explained_and_can_be_required():
+    assert tuple(TRIES) == tuple(MEANINGS) == PROPERTIES == get_args(SandboxProperty)
