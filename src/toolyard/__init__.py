@@ -7,23 +7,59 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolyard.app import AgentApplication
+    from toolyard.bash.session.session import BashSession
+    from toolyard.core.events import (
+        CallFinished,
+        CallStarted,
+        Event,
+        OutputChunk,
+        PermissionAsked,
+        PermissionDecided,
+        PreviewReady,
+    )
     from toolyard.core.tool import ToolCall, ToolResult, ToolSpec
+    from toolyard.permissions.verdict import Answer, Approver, PermissionRequest
+    from toolyard.plugins.contract import tool
 
 __version__ = "0.1.0"
-__all__ = ["AgentApplication", "ToolCall", "ToolResult", "ToolSpec", "__version__"]
 
 PLACES = {
-    "AgentApplication": "toolyard.app",
-    "ToolCall": "toolyard.core.tool",
-    "ToolResult": "toolyard.core.tool",
-    "ToolSpec": "toolyard.core.tool",
+    "toolyard.app": ("AgentApplication",),
+    "toolyard.bash.session.session": ("BashSession",),
+    "toolyard.core.events": (
+        *("CallFinished", "CallStarted", "Event", "OutputChunk"),
+        *("PermissionAsked", "PermissionDecided", "PreviewReady"),
+    ),
+    "toolyard.core.tool": ("ToolCall", "ToolResult", "ToolSpec"),
+    "toolyard.permissions.verdict": ("Answer", "Approver", "PermissionRequest"),
+    "toolyard.plugins.contract": ("tool",),
 }
+__all__ = [
+    "AgentApplication",
+    "Answer",
+    "Approver",
+    "BashSession",
+    "CallFinished",
+    "CallStarted",
+    "Event",
+    "OutputChunk",
+    "PermissionAsked",
+    "PermissionDecided",
+    "PermissionRequest",
+    "PreviewReady",
+    "ToolCall",
+    "ToolResult",
+    "ToolSpec",
+    "__version__",
+    "tool",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: importing the package does no work."""
-    if name not in PLACES:
-        raise AttributeError(f"module 'toolyard' has no attribute '{name}'")
-    import importlib
+    for module, names in PLACES.items():
+        if name in names:
+            import importlib
 
-    return getattr(importlib.import_module(PLACES[name]), name)
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'toolyard' has no attribute '{name}'")

@@ -9,7 +9,6 @@ async def test_it_counts():
 
 from __future__ import annotations
 
-import inspect
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,11 @@ import msgspec
 
 from toolyard.core.events import OutputChunk
 from toolyard.core.tool import ToolCall
+from toolyard.kinds.python_function.objects import source_file
 from toolyard.kinds.python_function.plugin import adopt
-from toolyard.plugins.author_code.hooks import Author, close_plugin
-from toolyard.runtime.invoke import Invoker
-from toolyard.runtime.passage import CallSettings
+from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
+from toolyard.runtime.audit.log import NO_AUDIT
+from toolyard.runtime.call import CallPath, CallSettings
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -30,21 +30,11 @@ if TYPE_CHECKING:
     from toolyard.core.events import Event
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolResult, ToolSpec
-    from toolyard.plugins.source import Plugin
+    from toolyard.plugins.kind import Plugin
 
 __all__ = ["PluginBench", "open_plugin"]
 
 OUTPUT_LIMIT = 1 << 20
-
-
-class NoAudit:
-    """Records nothing: trying a plugin out is not running an agent."""
-
-    def write(self, record: dict[str, Any]) -> None:
-        """Nothing is kept."""
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 class PluginBench(msgspec.Struct, kw_only=True):
@@ -69,11 +59,11 @@ class PluginBench(msgspec.Struct, kw_only=True):
 
     async def call(self, name: str, arguments: JsonObject | str) -> ToolResult:
         """Call a tool as a model would."""
-        return await self._invoker().call(ToolCall(id="test", name=name, arguments=arguments), self._settings(), self)
+        return await self._calls().call(ToolCall(id="test", name=name, arguments=arguments), self._settings(), self)
 
     async def preview(self, name: str, arguments: JsonObject | str) -> str | ToolResult:
         """What a call would do."""
-        return await self._invoker().preview(ToolCall(id="test", name=name, arguments=arguments), self._settings())
+        return await self._calls().preview(ToolCall(id="test", name=name, arguments=arguments), self._settings())
 
     def __call__(self, event: Event) -> None:
         self.events.append(event)
@@ -86,8 +76,8 @@ class PluginBench(msgspec.Struct, kw_only=True):
         """The names there are."""
         return list(self.specs)
 
-    def _invoker(self) -> Invoker:
-        return Invoker(tools=self, audit=NoAudit(), redactor=Redactor({}))
+    def _calls(self) -> CallPath:
+        return CallPath(tools=self, audit=NO_AUDIT, redactor=Redactor({}))
 
     def _settings(self) -> CallSettings:
         return CallSettings(session="test", cwd=self.cwd, config=self.config, output_limit=OUTPUT_LIMIT)
@@ -98,8 +88,8 @@ async def open_plugin(
     target: Any, *, config: JsonObject | None = None, cwd: Path | None = None, timeout: float = 60
 ) -> AsyncIterator[PluginBench]:
     """A function, a class, an instance or a module as the plugin that it is; what is wrong with it is in `problems`."""
-    file = source_of(target)
-    author = Author(roots=(str(file.parent),), limit=timeout, file=file)
+    file = source_file(target)
+    author = AuthorCode(roots=(str(file.parent),), limit=timeout, file=file)
     entry = getattr(target, "__name__", type(target).__name__)
     adopted = await adopt(entry, target, author, config=config or {}, timeout=timeout)
     bench = PluginBench(plugins=adopted.plugins, problems=adopted.problems, config=config or {}, cwd=cwd or Path.cwd())
@@ -108,11 +98,3 @@ async def open_plugin(
     finally:
         for plugin in adopted.plugins:
             await close_plugin(plugin, author)
-
-
-def source_of(target: Any) -> Path:
-    """The file that a plugin is written in, where it is written in one."""
-    try:
-        return Path(inspect.getsourcefile(target if hasattr(target, "__name__") else type(target)) or ".")
-    except TypeError:
-        return Path(".")

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.problems import Position, Problem
-from toolyard.plugins.author_code.hooks import Author
+from toolyard.plugins.author_code.hooks import AuthorCode
+from toolyard.plugins.author_code.limits import CodeLimits
 from toolyard.plugins.author_code.running import Returned
+from toolyard.plugins.contract import FeatureContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from toolyard.core.tool import JsonObject
-    from toolyard.plugins.contract import FeatureContext
-    from toolyard.plugins.source import Plugin
+    from toolyard.plugins.kind import Plugin
+    from toolyard.runtime.loaded import Loaded
 
 
 class Contribution(msgspec.Struct, kw_only=True):
@@ -31,42 +33,45 @@ class Contribution(msgspec.Struct, kw_only=True):
 class Features:
     """The plugins of an agent, asked in the order of the configuration; one that fails is a problem, no more."""
 
-    def __init__(self, plugins: Sequence[Plugin], context: FeatureContext, config_file: Path, *, limit: float) -> None:
+    def __init__(
+        self, plugins: Sequence[Plugin], config: JsonObject, context: FeatureContext, config_file: Path, *, limit: float
+    ) -> None:
         self._plugins = plugins
+        self._config = config
         self._context = context
         self._config_file = config_file
         self._limit = limit
 
-    async def system_message(self, config: JsonObject) -> Contribution:
+    async def system_message(self) -> Contribution:
         """All parts, with an empty line between them."""
         result = Contribution()
-        parts = [part async for part in self._ask("build_system_message", config, result) if part]
+        parts = [part async for part in self._ask("build_system_message", result) if part]
         result.text = "\n\n".join(str(part) for part in parts)
         return result
 
-    async def request_options(self, config: JsonObject) -> Contribution:
+    async def request_options(self) -> Contribution:
         """All options; those of later plugins win."""
         result = Contribution()
-        async for options in self._ask("request_options", config, result):
+        async for options in self._ask("request_options", result):
             result.options |= options if isinstance(options, dict) else {}
         return result
 
-    async def ui_elements(self, config: JsonObject) -> Contribution:
+    async def ui_elements(self) -> Contribution:
         """All controls."""
         result = Contribution()
-        async for elements in self._ask("get_ui_elements", config, result):
+        async for elements in self._ask("get_ui_elements", result):
             result.elements += elements if isinstance(elements, list | tuple) else []
         return result
 
-    async def _ask(self, method: str, config: JsonObject, result: Contribution) -> AsyncIterator[Any]:
+    async def _ask(self, method: str, result: Contribution) -> AsyncIterator[Any]:
         """What each plugin that has the method answers; its notices become problems."""
         context = self._context
-        given = {"config": config, "context": context, "tags": context.tags, "models": context.models}
+        given = {"config": self._config, "context": context, "tags": context.tags, "models": context.models}
         for plugin in self._plugins:
             function = getattr(plugin.instance, method, None)
             if not callable(function):
                 continue
-            author = Author(roots=(), limit=self._limit, file=Path(plugin.id))
+            author = AuthorCode(roots=(), limit=self._limit, file=Path(plugin.id))
             context.notices.clear()
             outcome = await author.hook(function, given)
             result.problems += [self._problem(notice) for notice in context.notices]
@@ -79,3 +84,25 @@ class Features:
         file = Path(notice.file) if notice.file else self._config_file
         where = Position(file=file, line=notice.line)
         return Problem(code="feature_notice", message=notice.message, hint=notice.hint, where=where)
+
+
+def features_of(loaded: Loaded, agent: str | None, *, tags: Sequence[str], models: Sequence[str]) -> Features:
+    """The plugins of an agent that are on, for one request."""
+    agent = agent or loaded.default_agent()
+    configuration = loaded.configuration
+    context = FeatureContext(
+        agent=agent,
+        cwd=Path.cwd(),
+        config_dir=Path(configuration.document.folder),
+        tags=tuple(tags),
+        models=tuple(models),
+    )
+    catalog = loaded.agent(agent).catalog
+    plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
+    return Features(
+        plugins,
+        configuration.for_agent(agent),
+        context,
+        configuration.document.path,
+        limit=loaded.host.settings(CodeLimits).python_timeout_seconds,
+    )

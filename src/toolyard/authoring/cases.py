@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from itertools import zip_longest
@@ -11,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.authoring.workbench import Workbench, open_workbench
+from toolyard.authoring.bench import open_bench
 from toolyard.config.document import Document, read_document
 from toolyard.core.problems import Problem
 from toolyard.core.tool import Failure, ToolCall, ToolResult
-from toolyard.runtime.passage import CallSettings
+from toolyard.files.inside import stays_inside
+from toolyard.kinds import KINDS
+from toolyard.runtime.call import CallSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from toolyard.plugins.kind import Kind
+    from toolyard.runtime.loaded import Loaded
 
 
 OUTPUT_LIMIT = 1 << 20
@@ -64,11 +68,11 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-async def test_tools(path: Path) -> tuple[list[CaseOutcome], list[Problem]]:
+async def test_tools(path: Path, kinds: Sequence[Kind] = KINDS) -> tuple[list[CaseOutcome], list[Problem]]:  # noqa: PT028 - no test of ours
     """Run every case beside a tool file or in a folder; what is wrong with the files themselves comes apart."""
     outcomes: list[CaseOutcome] = []
-    async with open_workbench(path) as bench:
-        problems = [*bench.problems, *bench.catalog.problems]
+    async with open_bench(path, kinds=kinds) as bench:
+        problems = bench.problems()
         for file in case_files(path, bench):
             for found in read_cases(file):
                 if isinstance(found, Problem):
@@ -81,19 +85,19 @@ async def test_tools(path: Path) -> tuple[list[CaseOutcome], list[Problem]]:
 test_tools.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
 
 
-def case_files(path: Path, bench: Workbench) -> list[Path]:
+def case_files(path: Path, bench: Loaded) -> list[Path]:
     """`tests/*.json` beside the tools that there are; for a single file those named after it, if there are such."""
-    folders = dict.fromkeys(source.file.parent for source in bench.sources if bench.catalog.names())
+    folders = dict.fromkeys(source.file.parent for _, source in bench.sources_by_kind() if names_of(bench))
     found = [file for folder in folders for file in sorted((folder / "tests").glob("*.json"))]
     if path.is_dir():
         return found
-    named = [file for file in found if file.stem in {path.stem, *bench.catalog.names()}]
+    named = [file for file in found if file.stem in {path.stem, *names_of(bench)}]
     return named or found
 
 
-def concerns(path: Path, case: Case, bench: Workbench) -> bool:
+def concerns(path: Path, case: Case, bench: Loaded) -> bool:
     """Where one file is tested, cases of its neighbours are left out."""
-    return path.is_dir() or case.tool is None or case.tool in bench.catalog.names()
+    return path.is_dir() or case.tool is None or case.tool in names_of(bench)
 
 
 def read_cases(file: Path) -> Iterator[Placed | Problem]:
@@ -123,12 +127,7 @@ def read_case(document: Document, index: int) -> Placed | Problem:
     return Placed(case=case, file=document.path, line=where.line or 1)
 
 
-def stays_inside(name: str) -> bool:
-    normal = os.path.normpath(name)
-    return bool(name) and not os.path.isabs(normal) and normal.split(os.sep)[0] not in ("..", ".")
-
-
-async def run_case(placed: Placed, bench: Workbench) -> CaseOutcome:
+async def run_case(placed: Placed, bench: Loaded) -> CaseOutcome:
     """Run one case in a folder of its own."""
     case = placed.case
     tool = case.tool or tool_of(placed.file, bench)
@@ -137,26 +136,31 @@ async def run_case(placed: Placed, bench: Workbench) -> CaseOutcome:
     return CaseOutcome(file=placed.file, line=placed.line, name=name, differences=found)
 
 
-async def try_case(case: Case, tool: str, bench: Workbench) -> list[str]:
+async def try_case(case: Case, tool: str, bench: Loaded) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="toolyard-case-") as folder:
         write_files(case, Path(folder))
         settings = CallSettings(session="test", cwd=Path(folder), config=case.config, output_limit=OUTPUT_LIMIT)
         call = ToolCall(id="case", name=tool, arguments=case.arguments)
-        preview = await bench.invoker.preview(call, settings) if case.preview is not None else None
-        result = await bench.invoker.call(call, settings)
+        calls = bench.agent().calls
+        preview = await calls.preview(call, settings) if case.preview is not None else None
+        result = await calls.call(call, settings)
     return list(differences(case, result, preview))
 
 
-def tool_of(file: Path, bench: Workbench) -> str | None:
+def names_of(bench: Loaded) -> Sequence[str]:
+    return bench.agent().catalog.names()
+
+
+def tool_of(file: Path, bench: Loaded) -> str | None:
     """The tool that a file of cases is about: the one it is named after, or the only one."""
-    names = bench.catalog.names()
+    names = names_of(bench)
     if file.stem in names:
         return file.stem
     return names[0] if len(names) == 1 else None
 
 
-def which_tool(bench: Workbench) -> str:
-    return f"which tool? the case names none, and there are: {', '.join(bench.catalog.names()) or 'none'}"
+def which_tool(bench: Loaded) -> str:
+    return f"which tool? the case names none, and there are: {', '.join(names_of(bench)) or 'none'}"
 
 
 def write_files(case: Case, folder: Path) -> None:

@@ -4,64 +4,61 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING
 
-import msgspec
+from toolyard.core.problems import Problem
+from toolyard.kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.plugins.kind import Authoring, Kind, NewFile
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-KINDS = {
-    "bash": "toolyard.kinds.bash_script.scaffold",
-    "manifest": "toolyard.kinds.manifest.scaffold",
-    "node": "toolyard.kinds.node_module.scaffold",
-    "python": "toolyard.kinds.python_function.scaffold",
-}
-"""The kinds of tools that can be started, each with the module that knows its files."""
 
 
-class NewFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a new tool, with its path from the tool's folder."""
-
-    path: str
-    text: str
-    executable: bool = False
-
-
-class CannotCreate(msgspec.Struct, frozen=True, kw_only=True):
-    """Why no tool was written."""
-
-    message: str
-    hint: str
-
-
-class Template(Protocol):
-    """What a module of `KINDS` has."""
-
-    def new_files(self, name: str, mode: str | None) -> list[NewFile]:
-        """The files of a tool of that name; a kind that has modes takes one."""
-
-
-def create_tool(path: Path, kind: str = "bash", mode: str | None = None) -> list[Path] | CannotCreate:
+def create_tool(
+    path: Path, kind: str | None = None, mode: str | None = None, kinds: Sequence[Kind] = KINDS
+) -> list[Path] | Problem:
     """Write a new tool named after its folder; the files written, or why none was."""
+    author = author_of(kind, mode, kinds)
+    if isinstance(author, Problem):
+        return author
     name = Path(os.path.abspath(path)).name
     if not NAME.fullmatch(name):
         return unfit_name(name, path)
-    template = cast("Template", import_module(KINDS[kind]))
     try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            return CannotCreate(message=f"{path} exists and is not empty", hint="choose another name")
-        return [write(path, file) for file in template.new_files(name, mode)]
+            return cannot_create(f"{path} exists and is not empty", "choose another name")
+        return [write(path, file) for file in author.new_files(name, mode)]
     except OSError as error:
         reason = f"{error.filename or path}: {error.strerror}"
-        return CannotCreate(message=f"{path} cannot be written: {reason}", hint="choose a folder that you may write to")
+        return cannot_create(f"{path} cannot be written: {reason}", "choose a folder that you may write to")
 
 
-def unfit_name(name: str, path: Path) -> CannotCreate:
+def author_of(kind: str | None, mode: str | None, kinds: Sequence[Kind]) -> Authoring | Problem:
+    """Who writes tools of a kind; without a name, the kind that has several ways to write one."""
+    authors = {one.name: author for one in kinds if (author := one.author)}
+    with_modes = {name: author.modes for name, author in authors.items() if author.modes}
+    name = kind or next(iter(with_modes), next(iter(authors)))
+    if name not in authors:
+        return cannot_create(f"there is no kind '{name}'", f"there are {', '.join(authors)}")
+    if mode and mode not in authors[name].modes:
+        ways = "; ".join(f"{other}: {', '.join(modes)}" for other, modes in with_modes.items())
+        return cannot_create(f"a tool of kind {name} has no mode '{mode}'", f"modes are of {ways}")
+    return authors[name]
+
+
+def cannot_create(message: str, hint: str) -> Problem:
+    return Problem(code="tool_not_created", message=message, hint=hint)
+
+
+def unfit_name(name: str, path: Path) -> Problem:
     fitting = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64]
     example = f", for example {path.parent / fitting}" if NAME.fullmatch(fitting) else ""
     hint = f"use up to 64 letters, digits, - and _, beginning with a letter{example}"
-    return CannotCreate(message=f"'{name}' cannot name a tool", hint=hint)
+    return cannot_create(f"'{name}' cannot name a tool", hint)
 
 
 def write(folder: Path, file: NewFile) -> Path:

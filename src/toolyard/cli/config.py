@@ -92,8 +92,10 @@ def schema() -> int:
     Save it beside the configuration and name it there: "$schema": "./toolyard.schema.json".
     """
     from toolyard.config.schema import config_schema
+    from toolyard.kinds import KINDS
+    from toolyard.plugins.entries import settings_of
 
-    show_json(config_schema())
+    show_json(config_schema(settings_of(KINDS)))
     return 0
 
 

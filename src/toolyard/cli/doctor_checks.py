@@ -189,9 +189,9 @@ def check_configuration(problems: Sequence[Problem], configuration: Configuratio
 
 def check_folders(configuration: Configuration, sessions: Path) -> Iterator[Row]:
     """Whether plugins, sessions and the audit log have a place."""
-    from toolyard.app import default_cache_dir
+    from toolyard.files.user_folders import user_folder
 
-    yield check_folder("plugin cache", configuration.plugin_cache(default_cache_dir()), "change plugin_cache_dir")
+    yield check_folder("plugin cache", configuration.plugin_cache(user_folder("cache")), "change plugin_cache_dir")
     for check, folder in (("sessions", sessions), ("audit log", sessions / "audit")):
         yield check_folder(check, folder, "toolyard --sessions DIR …")
 

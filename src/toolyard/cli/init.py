@@ -15,8 +15,9 @@ from toolyard.cli.render import ask, is_terminal, show_note, show_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.authoring.discovery import Found
+    from toolyard.authoring.discover import Candidate
     from toolyard.core.tool import Json
+    from toolyard.plugins.kind import Found
 
 
 @click.command()
@@ -28,14 +29,13 @@ def init(folder: Path, yes: bool) -> int:
     Tools that are there already can be included: bash tools, manifests, packages of Node tools, Python plugins and the
     MCP servers of other clients. A terminal is asked about each. Nothing is run and nothing overwritten.
     """
-    from toolyard.authoring.discovery import find_plugins
-    from toolyard.authoring.first_config import CONFIG, create_config
-    from toolyard.authoring.scaffold import CannotCreate
+    from toolyard.authoring.discover import CONFIG, create_config, find_plugins
+    from toolyard.core.problems import Problem
 
     if (folder / CONFIG).exists():
         return refuse(f"{folder / CONFIG} exists already", "toolyard config check")
     created = create_config(folder, chosen(find_plugins(folder), yes=yes))
-    if isinstance(created, CannotCreate):
+    if isinstance(created, Problem):
         return refuse(created.message, created.hint)
     for file in created:
         show_text(f"{file}\n")
@@ -43,12 +43,11 @@ def init(folder: Path, yes: bool) -> int:
     return 0
 
 
-def chosen(found: Sequence[Found], *, yes: bool) -> list[Found]:
+def chosen(candidates: Sequence[Candidate], *, yes: bool) -> list[Found]:
     """What is to be included; without a terminal and without --yes nothing, for loading a tool may run it."""
-    for one in found:
-        if not one.is_loadable:
-            show_note(f"found, but not loadable by this version: {one.what} {spelled(one.entry)}", "warning")
-    loadable = [one for one in found if one.is_loadable]
+    for one in (candidate.found for candidate in candidates if not candidate.is_loadable):
+        show_note(f"found, but not loadable by this version: {one.what} {spelled(one.entry)}", "warning")
+    loadable = [candidate.found for candidate in candidates if candidate.is_loadable]
     if yes:
         return loadable
     if is_terminal(sys.stdin) and is_terminal(sys.stderr):

@@ -50,10 +50,12 @@ def read_config(places: Places) -> tuple[Configuration, Names]:
     """The configuration by itself, with where its names come from; nothing that it refers to is loaded."""
     from toolyard.config.configuration import builtin_names, read_configuration
     from toolyard.config.placeholders import Names
+    from toolyard.kinds import KINDS
+    from toolyard.plugins.entries import settings_of, stands_for
 
     path = Path(str(settle(places).config))
     names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
-    return read_configuration(path, names), names
+    return read_configuration(path, names, settings_of(KINDS), stands_for(KINDS)), names
 
 
 def config_path(places: Places) -> Path:

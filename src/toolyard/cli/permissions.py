@@ -266,17 +266,12 @@ def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: b
 
 def policy_in_force(places: Places, agent: str | None = None) -> tuple[RulePolicy, str]:
     """The rules of the configuration in use and the user's grants, without loading any tool; and the agent meant."""
-    from toolyard.cli.opening import config_path, enter_workspace, known_agent
-    from toolyard.config.configuration import builtin_names, read_configuration
-    from toolyard.config.placeholders import Names
+    from toolyard.cli.opening import known_agent, read_config
     from toolyard.permissions.grants import GrantStore, default_grants_file
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.section import Sections
 
-    path = config_path(places).absolute()
-    enter_workspace(places)
-    names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
-    configuration = read_configuration(path, names)
+    configuration, _ = read_config(places)
     if not configuration.readable:
         show_problems(configuration.problems)
     sections = Sections(

@@ -13,7 +13,7 @@ from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.authoring.cases import CaseOutcome
-    from toolyard.plugins.checks.findings import Finding
+    from toolyard.core.problems import Problem
 
 
 class InOrder(click.Group):
@@ -23,6 +23,12 @@ class InOrder(click.Group):
         return list(self.commands)
 
 
+def complete_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    from toolyard.kinds import KINDS
+
+    return [kind.name for kind in KINDS if kind.author and kind.name.startswith(incomplete)]
+
+
 @click.group(cls=InOrder)
 def tool() -> None:
     """Write a tool: start one, check it, test it. No configuration is needed."""
@@ -30,26 +36,15 @@ def tool() -> None:
 
 @tool.command(short_help="Start a tool that works as it is.")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option(
-    "--kind",
-    type=click.Choice(["bash", "manifest", "node", "python"]),
-    default="bash",
-    show_default=True,
-    help="A bash script, a command of a tools.json manifest, a Node package, or a Python function.",
-)
-@click.option(
-    "--mode",
-    type=click.Choice(["flags", "positional", "json", "comments"]),
-    help="How arguments reach a bash script, default flags; with `comments` its comments declare them.",
-)
-def new(path: Path, kind: str, mode: str | None) -> int:
+@click.option("--kind", shell_complete=complete_kinds, help="What kind of tool; an unknown one lists them all.")
+@click.option("--mode", help="How arguments reach it, for kinds that have several ways; an unknown one lists them.")
+def new(path: Path, kind: str | None, mode: str | None) -> int:
     """Write a folder PATH with a tool of that name, which works as it is, and its test cases."""
-    from toolyard.authoring.scaffold import CannotCreate, create_tool
+    from toolyard.authoring.scaffold import create_tool
+    from toolyard.core.problems import Problem
 
-    if mode and kind != "bash":
-        raise click.UsageError(f"--mode is for bash scripts; a tool of kind {kind} has none")
     created = create_tool(path, kind, mode)
-    if isinstance(created, CannotCreate):
+    if isinstance(created, Problem):
         show_note(created.message, "error")
         show_note(f"  hint: {created.hint}", "faint")
         return 2
@@ -110,9 +105,9 @@ async def test_once(path: Path, as_json: bool) -> int:
     return 1 if problems or any(not outcome.passed for outcome in outcomes) else 0
 
 
-def show_findings(findings: list[Finding]) -> None:
+def show_findings(findings: list[Problem]) -> None:
     for finding in findings:
-        place = f"{relative(str(finding.file))}:{finding.line}"
+        place = relative(str(finding.where))
         show_text(f"{place}: {finding.severity}: {finding.message}\n", finding.severity)
         if finding.hint:
             show_text(f"  hint: {finding.hint}\n", "faint")
@@ -137,10 +132,10 @@ def show_no_cases(path: Path) -> None:
     show_note('  hint: for example [{"arguments": {}, "output": "done\\n"}]', "faint")
 
 
-def finding_record(finding: Finding) -> dict[str, object]:
+def finding_record(finding: Problem) -> dict[str, object]:
     return {
-        "file": str(finding.file),
-        "line": finding.line,
+        "file": str(finding.where.file) if finding.where else "",
+        "line": finding.where.line if finding.where else 1,
         "severity": finding.severity,
         "code": finding.code,
         "message": finding.message,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from toolyard.config.document import Document, read_document
+from toolyard.config.document import Document, parse_document, read_document
 from toolyard.config.known_keys import UnknownKey, unknown_keys
 from toolyard.config.layers import Layer, effective_config, layers_of, mapping, provider_of
 from toolyard.config.mixins import expand_mixins
 from toolyard.config.placeholders import Names, expand_placeholders
 from toolyard.config.settings import (
     MISFITS,
-    SECTIONS,
     AuditPolicy,
     FileSettings,
     MixinPolicy,
@@ -23,16 +23,23 @@ from toolyard.config.settings import (
     PluginPolicy,
     ResourceLimits,
     SandboxSettings,
+    Settings,
 )
 from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from toolyard.core.tool import Json, JsonObject
 
 
 Section = TypeVar("Section", bound=msgspec.Struct)
+StandsFor: TypeAlias = "Callable[[JsonObject, Path], JsonObject | None]"
+"""From a file that is no configuration to the one that loads it, if it is something that can be loaded."""
+
+
+def nothing(value: JsonObject, path: Path) -> None:
+    """No file stands for another."""
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,13 +61,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """Keys that nobody knows, unless a tool that is loaded later asks for them."""
     readable: bool = True
     """Whether there is a configuration at all, or only the reason why not."""
-
-    @property
-    def loads_bash_tools(self) -> bool:
-        """Whether there may be bash tools to load."""
-        return self.policy.allow_bash_tools and any(
-            layer.get("plugins") for layer in (self.value, *self._nodes("providers"), *self._nodes("agents"))
-        )
+    in_memory: bool = False
+    """Whether it was never a file."""
 
     def agents(self) -> list[str]:
         """The names of the configured agents; `default` when there are none."""
@@ -88,39 +90,48 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
             return user_cache / "plugins"
         return Path(os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(named))))
 
-    def _nodes(self, section: str) -> Iterator[JsonObject]:
-        return map(mapping, mapping(self.value.get(section)).values())
 
-
-def read_configuration(path: Path, names: Names) -> Configuration:
+def read_configuration(path: Path, names: Names, settings: Settings, stands_for: StandsFor = nothing) -> Configuration:
     """Read a file; it never raises for what is in it."""
     document = read_document(path)
     if isinstance(document, Problem):
-        return Configuration(document=Document(path, "{}", {}), value={}, problems=(document,), readable=False)
-    return resolve(document, names)
+        unread = Document(path, "{}", {})
+        return Configuration(document=unread, value={}, policy=settings.policy(), problems=(document,), readable=False)
+    return resolve(document, names, settings, stands_for)
 
 
-def resolve(document: Document, names: Names) -> Configuration:
-    """Mixins first, then placeholders, so that a mixin that nobody uses complains of nothing."""
-    if is_manifest(document.value):
-        value: dict[str, Json] = {"plugins": [{"manifest": {"path": str(document.path)}}]}
-        return Configuration(document=document, value=value)
+def in_memory(value: JsonObject, names: Names, settings: Settings) -> Configuration:
+    """A configuration that a program made; relative paths in it start at the working directory."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    document = parse_document(Path.cwd() / "<configuration>", text)
+    if isinstance(document, Problem):
+        raise TypeError(f"the configuration is no JSON: {document.message}")
+    return msgspec.structs.replace(resolve(document, names, settings), in_memory=True)
+
+
+def resolve(document: Document, names: Names, settings: Settings, stands_for: StandsFor = nothing) -> Configuration:
+    """Mixins first, then placeholders, so that a mixin that nobody uses complains of nothing.
+
+    A file that is no configuration may stand for one that loads it.
+    """
+    if isinstance(document.value, dict) and (meant := stands_for(document.value, document.path)) is not None:
+        return Configuration(document=document, value=dict(meant), policy=settings.policy())
     if not isinstance(document.value, dict):
         wrong = Problem(code="config_type", message="a configuration is a JSON object", where=document.position(()))
-        return Configuration(document=document, value={}, problems=(wrong,), readable=False)
+        return Configuration(document=document, value={}, policy=settings.policy(), problems=(wrong,), readable=False)
     merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
     value, problems = expand_placeholders(merged, names)
-    settings, shape = read_settings(document, value)
+    read, shape = read_settings(document, value, settings)
     told = {problem.where for problem in mixin_problems}
     return Configuration(
         document=merged,
         value=value,
         written=document,
-        policy=settings.plugin_policy or PluginPolicy(),
-        output=settings.output or OutputSettings(),
-        limits=settings.limits or ResourceLimits(),
-        audit=settings.audit or AuditPolicy(),
-        sandbox=settings.sandbox or SandboxSettings(),
+        policy=read.plugin_policy or settings.policy(),
+        output=read.output or OutputSettings(),
+        limits=read.limits or ResourceLimits(),
+        audit=read.audit or AuditPolicy(),
+        sandbox=read.sandbox or SandboxSettings(),
         problems=(
             *mixin_problems,
             *problems,
@@ -128,21 +139,21 @@ def resolve(document: Document, names: Names) -> Configuration:
             *repeated_keys(document),
             *unknown_providers(value, merged),
         ),
-        unknown=tuple(unknown_keys(document)),
+        unknown=tuple(unknown_keys(document, settings)),
     )
 
 
-def read_settings(document: Document, value: JsonObject) -> tuple[FileSettings, list[Problem]]:
+def read_settings(document: Document, value: JsonObject, settings: Settings) -> tuple[FileSettings, list[Problem]]:
     """The typed settings. Providers, agents and mixins are looked at as they are written, each where it stands."""
     written = {key: document.value[key] for key in ("mixins", "providers", "agents") if key in document.value}
     whole = {**value, **written}
     try:
-        return msgspec.convert(whole, FileSettings), []
+        return msgspec.convert(whole, settings.file), []
     except MISFITS:
         from toolyard.config.shape import shape_problems
 
-    fitting: dict[str, Any] = {name: read_section(kind, value.get(name)) for name, kind in SECTIONS.items()}
-    return FileSettings(**fitting), shape_problems(whole, FileSettings, document)
+    fitting: dict[str, Any] = {name: read_section(kind, value.get(name)) for name, kind in settings.sections.items()}
+    return settings.file(**fitting), shape_problems(whole, settings.file, document)
 
 
 def read_section(kind: type[Section], value: Json) -> Section:
@@ -194,11 +205,6 @@ def unknown_providers(value: JsonObject, document: Document) -> Iterator[Problem
                 where=document.position(("agents", agent, "provider")),
                 severity="warning",
             )
-
-
-def is_manifest(value: Json) -> bool:
-    """Whether a file is a manifest of tools; by itself it stands for a configuration that loads nothing else."""
-    return isinstance(value, dict) and "tools" in value and "plugins" not in value
 
 
 def builtin_names(config_path: Path, working_dir: Path) -> Mapping[str, str]:

@@ -108,6 +108,18 @@ class Place(msgspec.Struct, frozen=True):
         """Where it is written."""
         return self.document.position(self.pointer)
 
+    def below(self, *steps: str | int) -> Place:
+        """A value inside it."""
+        return Place(self.document, (*self.pointer, *steps))
+
+    def problem(self, code: str, message: str, hint: str, *below: str | int) -> Problem:
+        """Something that is wrong with it, or with a value inside it."""
+        return Problem(code=code, message=message, hint=hint, where=self.below(*below).position())
+
+    def path(self, name: str) -> str:
+        """A path that is written there, made absolute; links are not followed, so that messages show what was written."""
+        return os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(name)))
+
 
 def read_document(path: Path) -> Document | Problem:
     """Read a JSON file, strictly; anything wrong with it is one problem that says where and what."""

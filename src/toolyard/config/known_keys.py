@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.config.layers import mapping
-from toolyard.config.settings import SECTIONS, FileSettings, NodeSettings
+from toolyard.config.settings import FileSettings, NodeSettings
 from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.config.document import Document, Pointer
+    from toolyard.config.settings import Settings
     from toolyard.core.tool import JsonObject
 
 
@@ -32,17 +33,22 @@ class UnknownKey(msgspec.Struct, frozen=True, kw_only=True):
     problem: Problem
 
 
-def unknown_keys(document: Document) -> Iterator[UnknownKey]:
+def unknown_keys(document: Document, settings: Settings) -> Iterator[UnknownKey]:
     """The unknown keys of a file as it is written."""
     config = document.value
-    yield from in_layer(config, (), TOP, NODE, document)
+    yield from in_layer(config, (), TOP, NODE, document, settings)
     for section in ("mixins", "providers", "agents"):
         for name, node in mapping(config.get(section)).items():
-            yield from in_layer(mapping(node), (section, name), NODE, TOP, document)
+            yield from in_layer(mapping(node), (section, name), NODE, TOP, document, settings)
 
 
 def in_layer(
-    layer: JsonObject, pointer: Pointer, known: frozenset[str], elsewhere: frozenset[str], document: Document
+    layer: JsonObject,
+    pointer: Pointer,
+    known: frozenset[str],
+    elsewhere: frozenset[str],
+    document: Document,
+    settings: Settings,
 ) -> Iterator[UnknownKey]:
     """A layer is open: tools ask for values of any name. A slip of a known name is no such value."""
     for key in layer.keys() - known:
@@ -51,7 +57,7 @@ def in_layer(
             yield unknown(key, f"'{key}' does nothing here", f"its place is {place}", pointer, document)
         elif near := nearest(key, known):
             yield unknown(key, f"unknown key '{key}'", f"did you mean '{near}'?", pointer, document)
-    for name, kind in SECTIONS.items():
+    for name, kind in settings.sections.items():
         is_strict = (
             kind.__struct_config__.forbid_unknown_fields
         )  # an unknown key of such a one is an error, told elsewhere

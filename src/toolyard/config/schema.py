@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.config.settings import PLACEHOLDER_PATTERN, SECTIONS, FileSettings, MixinPolicy
+from toolyard.config.settings import PLACEHOLDER_PATTERN, FileSettings, MixinPolicy
 
 if TYPE_CHECKING:
+    from toolyard.config.settings import Settings
     from toolyard.core.tool import Json
 
 
-def config_schema() -> dict[str, Json]:
+def config_schema(settings: Settings) -> dict[str, Json]:
     """Made from the typed settings, so that it agrees with what is checked here."""
-    schema = msgspec.json.schema(FileSettings)
+    schema = msgspec.json.schema(settings.file)
     parts = schema["$defs"]
-    for kind in SECTIONS.values():
+    for kind in settings.sections.values():
         parts[kind.__name__]["additionalProperties"] = False
     for name, part in parts.items():
         for key, value in part["properties"].items():

@@ -3,8 +3,7 @@
 Annotations are evaluated here and not kept as text: reading text back would cost every start three milliseconds.
 """
 
-import os
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -19,7 +18,7 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """`plugin_policy`: what plugins may be and do."""
+    """`plugin_policy`: what plugins may be and do. Each kind of tool adds keys of its own: see `Settings`."""
 
     allow_remote: Annotated[
         bool, Meta(description="Whether repositories, and what building them needs, may come from other machines.")
@@ -27,41 +26,11 @@ class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
     allowed_git_hosts: Annotated[
         list[str], Meta(description="With allow_remote, the only hosts to load from; any host when there are none.")
     ] = []
-    install_deps: Annotated[bool, Meta(description="Whether a Python plugin's dependencies are installed too.")] = False
-    pip_args: Annotated[list[str], Meta(description="Further arguments for the installer of Python plugins.")] = []
-    pip_cache_dir: Annotated[
-        str | None, Meta(description="The installer's download cache; by default 'pip' beside plugin_cache_dir.")
-    ] = None
     install_timeout_seconds: Annotated[Seconds, Meta(description="Limit for each run of git or the installer.")] = 600
     install_max_bytes: Annotated[Count, Meta(description="The most that a repository may hold.")] = 268_435_456
-    python_timeout_seconds: Annotated[
-        Seconds, Meta(description="Limit for a call of a Python tool that names none.")
-    ] = 60
-    python_import_timeout_seconds: Annotated[Seconds, Meta(description="Limit for importing a Python plugin.")] = 60
-    node_timeout_seconds: Annotated[Seconds, Meta(description="Limit for each call of a Node tool.")] = 60
-    node_install_deps: Annotated[bool, Meta(description="Whether a Node plugin's packages are installed.")] = True
-    node_build: Annotated[bool, Meta(description="Whether a Node plugin's build script is run.")] = True
-    node_package_manager: Annotated[
-        Literal["npm", "pnpm", "yarn"] | None, Meta(description="By default what the package itself says, else npm.")
-    ] = None
-    node_allow_install_scripts: Annotated[
-        bool, Meta(description="Whether packages may run scripts of their own while they are installed.")
-    ] = True
-    node_build_command: Annotated[str | None, Meta(description="Run instead of the package's build script.")] = None
-    allow_bash_tools: Annotated[bool, Meta(description="Whether bash tools may be loaded at all.")] = False
-    bash_timeout_seconds: Annotated[Seconds, Meta(description="Limit for schema, preview and run.")] = 60
-    bash_error_timeout_seconds: Annotated[Seconds, Meta(description="Limit for error.")] = 5
-    bash_stream_stderr: Annotated[bool, Meta(description="Whether standard error is streamed too.")] = False
-    manifest_timeout_seconds: Annotated[
-        Seconds, Meta(description="Limit for the commands of manifests that name no time of their own.")
-    ] = 30
     pass_env: Annotated[
         list[str], Meta(description="Variables that reach tools although they look like credentials.")
     ] = []
-
-    def pip_cache(self, plugin_cache: Path) -> Path:
-        """Where the installer keeps what it downloaded."""
-        return Path(os.path.abspath(self.pip_cache_dir)) if self.pip_cache_dir else plugin_cache.parent / "pip"
 
 
 class MixinPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,3 +195,32 @@ class FileSettings(LayerSettings, frozen=True, kw_only=True):
     limits: ResourceLimits | UnsetType = UNSET
     audit: AuditPolicy | UnsetType = UNSET
     sandbox: SandboxSettings | UnsetType = UNSET
+
+
+class Settings:
+    """The types that a file is read by: ours, with what kinds of tools add to `plugin_policy`."""
+
+    def __init__(self, parts: Sequence[type[msgspec.Struct]] = ()) -> None:
+        added = [(name, *declared) for part in parts for name, declared in declared_fields(part).items()]
+        options: dict[str, Any] = {"frozen": True, "kw_only": True, "module": __name__}
+        self.policy: type[PluginPolicy] = msgspec.defstruct(  # type: ignore[assignment]  # it is what it is made from
+            "PluginPolicy", added, bases=(PluginPolicy,), **options
+        )
+        self.policy.__doc__ = PluginPolicy.__doc__
+        fields = [("plugin_policy", self.policy | UnsetType, UNSET)]
+        self.file: type[FileSettings] = msgspec.defstruct(  # type: ignore[assignment]  # as above
+            "FileSettings", fields, bases=(FileSettings,), **options
+        )
+        self.file.__doc__ = FileSettings.__doc__
+        self.sections = SECTIONS | {"plugin_policy": self.policy}
+
+
+def declared_fields(part: type[msgspec.Struct]) -> dict[str, tuple[Any, Any]]:
+    """Each field with its type and default; read off the class, since asking msgspec would take a millisecond."""
+    defaults = dict(
+        zip(part.__struct_fields__[-len(part.__struct_defaults__) :], part.__struct_defaults__, strict=True)
+    )
+    types = {
+        name: kind for base in reversed(part.__mro__) for name, kind in getattr(base, "__annotations__", {}).items()
+    }
+    return {name: (types[name], defaults[name]) for name in part.__struct_fields__}

@@ -16,6 +16,7 @@ __all__ = [
     "JsonInput",
     "JsonObject",
     "Plan",
+    "Reach",
     "Stream",
     "TextInput",
     "Tool",
@@ -34,6 +35,8 @@ JsonObject: TypeAlias = Mapping[str, Json]
 Failure = Literal["unknown_tool", "invalid_arguments", "denied", "exit_code", "timeout", "cancelled", "crash"]
 Stream = Literal["stdout", "stderr"]
 WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
+Reach = Literal["work", "outside"]
+"""How far a process reaches: kept in its sandbox, or as far as the application itself."""
 
 
 class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,8 +108,12 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
 
     call_id: str
     cwd: Path
+    """Where the tool works; `working_directory` of the configuration is taken into account."""
     config: JsonObject
     output_limit: int
+    session: str = ""
+    """The conversation that the call belongs to, for tools that keep a state for each."""
+    agent: str = ""
     emit: Callable[[Stream, str], None] | None = None
     """Takes partial output as it comes; None when nobody listens, so that nothing is decoded in vain."""
     spill_to: Path | None = None
@@ -142,6 +149,10 @@ class Tool(Protocol):
     @property
     def kind(self) -> str:
         """The kind's name in audit lines and listings."""
+
+    @property
+    def confined(self) -> bool:
+        """Whether it does its work in children, which a sandbox keeps in; False if in the application itself."""
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """Say what `run` will do, without doing anything; a result when it cannot be done with these arguments."""

@@ -1,1 +1,17 @@
-"""One folder is one kind of tool, whole."""
+"""One folder is one kind of tool, whole: how it is spelled, where its tools come from, how they run and are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolyard.kinds.bash_script.reference import BashScripts
+from toolyard.kinds.manifest.reference import Manifests
+from toolyard.kinds.node_module.reference import NodeModules
+from toolyard.kinds.python_function.reference import PythonFunctions
+from toolyard.kinds.shell.reference import Shell
+
+if TYPE_CHECKING:
+    from toolyard.plugins.kind import Kind
+
+KINDS: tuple[Kind, ...] = (PythonFunctions(), BashScripts(), Manifests(), NodeModules(), Shell())
+"""All there are, in the order in which they are asked whether an entry is theirs."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.plugins.enablement import asks_each_time, decide
+from toolyard.plugins.loader import load_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolyard.config.document import Pointer
     from toolyard.core.tool import Tool
-    from toolyard.plugins.enablement import Decision
-    from toolyard.plugins.source import Plugin, Source
+    from toolyard.plugins.enablement import Enablement
+    from toolyard.plugins.kind import Plugin, Source
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +51,7 @@ class Catalog:
         sources: Iterable[Source],
         *,
         pointers: Sequence[Pointer] = (),
-        decide: Callable[[Sequence[Plugin]], Mapping[str, Decision]] = decide,
+        decide: Callable[[Sequence[Plugin]], Mapping[str, Enablement]] = decide,
         changes: Changes | None = None,
     ) -> None:
         self._sources = list(sources)
@@ -64,7 +63,7 @@ class Catalog:
         """Whether a plugin has to be asked each time whether it is on."""
         self._plugins: dict[str, Registration] = {}
         self._shadowed: list[Shadowed] = []
-        self._decisions: Mapping[str, Decision] = {}
+        self._decisions: Mapping[str, Enablement] = {}
         self._by_name: dict[str, tuple[Source, Tool]] = {}
         self._taken: list[Shadowed] = []
 
@@ -91,7 +90,7 @@ class Catalog:
         return self._plugins
 
     @property
-    def decisions(self) -> Mapping[str, Decision]:
+    def decisions(self) -> Mapping[str, Enablement]:
         """For each plugin whether it is on, and why."""
         self._settle()
         return self._decisions
@@ -119,7 +118,7 @@ class Catalog:
         """The tool of that name as its file is now; a name that is not known may have come to exist."""
         self._settle()
         known = self._by_name.get(name)
-        if known and not await known[0].refresh():
+        if known and known[0].is_current():
             return known[1]
         await self.refresh()
         found = self._by_name.get(name)
@@ -127,7 +126,7 @@ class Catalog:
 
     async def refresh(self) -> None:
         """Look at every source again."""
-        await refresh_side_by_side(self._sources)
+        await load_all(self._sources)
         self._changes.count += 1
         self._settle()
 
@@ -175,20 +174,6 @@ class Catalog:
                     hint="mend the plugin, or list it in force_enabled_plugins",
                     where=Position(file=self._plugins[id].source.file),
                 )
-
-
-async def refresh_side_by_side(sources: Sequence[Source]) -> None:
-    """Read all sources: at once what is known, the rest as many at a time as the machine has use for."""
-    unknown = []
-    for source in sources:
-        if not source.is_current() and not source.load_known():
-            unknown.append(source)
-
-    async def load_some() -> None:
-        while unknown:
-            await unknown.pop(0).load()
-
-    await asyncio.gather(*(load_some() for _ in range(3 * (os.cpu_count() or 1))))
 
 
 def shadowed_problem(shadowed: Shadowed) -> Problem:

@@ -27,11 +27,9 @@ from toolyard.errors import ToolError, ToolStopped
 from toolyard.plugins.author_code.context import ToolContext
 
 __all__ = [
-    "ApplicationPlugin",
     "FeatureContext",
     "FeaturePlugin",
     "Notice",
-    "ProviderPlugin",
     "Selective",
     "ToolContext",
     "ToolError",
@@ -183,30 +181,6 @@ class FeaturePlugin(Protocol):
 
     def get_ui_elements(self, config: JsonObject, tags: Sequence[str], models: Sequence[str]) -> Sequence[JsonObject]:
         """Controls by which a person changes the configuration, as JSON objects."""
-
-
-class ProviderPlugin(Protocol):
-    """Talks to a model. Required: `id` and `stream`."""
-
-    id: str
-
-    def stream(self, request: Any, context: Any) -> Any:
-        """Send a request and yield what comes back."""
-
-
-class ApplicationPlugin(Protocol):
-    """Serves the application itself. Required: `id` and one of the methods."""
-
-    id: str
-
-    def start(self, application: Any) -> None:
-        """The application is open."""
-
-    def stop(self) -> None:
-        """The application closes."""
-
-    def on_event(self, event: Any) -> None:
-        """Something happened."""
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):

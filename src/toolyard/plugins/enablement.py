@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from toolyard.config.layers import Layer
     from toolyard.core.tool import Json, JsonObject
     from toolyard.plugins.catalog import Catalog
-    from toolyard.plugins.source import Plugin
+    from toolyard.plugins.kind import Plugin
 
 
 HOOKS = ("is_enabled", "required_tags", "forbidden_tags", "tags")
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Enablement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a plugin is on."""
 
     on: bool
@@ -97,7 +97,7 @@ def decide(
     plugins: Sequence[Plugin],
     rules: EnablementRules = NO_RULES,
     circumstances: Circumstances = NOTHING_KNOWN,
-) -> dict[str, Decision]:
+) -> dict[str, Enablement]:
     """First what the configuration says, then what the plugins that are on say of themselves, force at last."""
     decisions = {plugin.id: by_rules(plugin, rules) for plugin in plugins}
     if any(has_hooks(plugin) for plugin in plugins):
@@ -107,22 +107,22 @@ def decide(
                 decisions[plugin.id] = by_itself(plugin, tags, circumstances) or decisions[plugin.id]
     for id, pointer in rules.forced.items():
         if id in decisions:
-            decisions[id] = Decision(on=True, reason="listed in force_enabled_plugins", pointer=pointer)
+            decisions[id] = Enablement(on=True, reason="listed in force_enabled_plugins", pointer=pointer)
     return decisions
 
 
-def by_rules(plugin: Plugin, rules: EnablementRules) -> Decision:
+def by_rules(plugin: Plugin, rules: EnablementRules) -> Enablement:
     """The session's choice, else disabled before enabled before the plugin's default."""
     if rules.chosen is not None:
         on = plugin.id in rules.chosen
-        return Decision(on=on, reason=f"{'' if on else 'not '}among the plugins of the session's metadata")
+        return Enablement(on=on, reason=f"{'' if on else 'not '}among the plugins of the session's metadata")
     if pointer := rules.disabled.get(plugin.id):
-        return Decision(on=False, reason="listed in disabled_plugins", pointer=pointer)
+        return Enablement(on=False, reason="listed in disabled_plugins", pointer=pointer)
     if pointer := rules.enabled.get(plugin.id):
-        return Decision(on=True, reason="listed in enabled_plugins", pointer=pointer)
+        return Enablement(on=True, reason="listed in enabled_plugins", pointer=pointer)
     if plugin.default_enabled:
-        return Decision(on=True, reason="on by default")
-    return Decision(on=False, reason="off by default; enabled_plugins turns it on")
+        return Enablement(on=True, reason="on by default")
+    return Enablement(on=False, reason="off by default; enabled_plugins turns it on")
 
 
 def has_hooks(plugin: Plugin) -> bool:
@@ -135,30 +135,30 @@ def asks_each_time(plugin: Plugin) -> bool:
     return hasattr(plugin.instance, "is_enabled")
 
 
-def by_itself(plugin: Plugin, tags: frozenset[str], circumstances: Circumstances) -> Decision | None:
+def by_itself(plugin: Plugin, tags: frozenset[str], circumstances: Circumstances) -> Enablement | None:
     """What a plugin says of itself; None when it says nothing. Its author's mistakes turn off this plugin alone."""
     try:
         return asked(plugin.instance, tags, circumstances)
     except (Exception, SystemExit) as error:  # whatever the author's code does
-        return Decision(on=False, reason=f"asking it failed: {type(error).__name__}: {error}", faulty=True)
+        return Enablement(on=False, reason=f"asking it failed: {type(error).__name__}: {error}", faulty=True)
 
 
-def asked(instance: Any, tags: frozenset[str], circumstances: Circumstances) -> Decision | None:
+def asked(instance: Any, tags: frozenset[str], circumstances: Circumstances) -> Enablement | None:
     if hasattr(instance, "is_enabled"):
         told = circumstances
         answer = instance.is_enabled(told.config, tags, told.models, told.context)
         if isinstance(answer, bool):
-            return Decision(on=answer, reason=f"its is_enabled() says {answer}")
+            return Enablement(on=answer, reason=f"its is_enabled() says {answer}")
         if answer is not None:
             if hasattr(answer, "close"):
                 answer.close()  # a coroutine that nobody awaits would complain of it
             raise TypeError(f"is_enabled() must return True, False or None, not {type(answer).__name__}")
     required, forbidden = tags_by(instance, "required_tags"), tags_by(instance, "forbidden_tags")
     if missing := required - tags:
-        return Decision(on=False, reason=f"needs the tag{quoted(missing)}")
+        return Enablement(on=False, reason=f"needs the tag{quoted(missing)}")
     if present := forbidden & tags:
-        return Decision(on=False, reason=f"refuses the tag{quoted(present)}")
-    return Decision(on=True, reason="its tags fit") if required or forbidden else None
+        return Enablement(on=False, reason=f"refuses the tag{quoted(present)}")
+    return Enablement(on=True, reason="its tags fit") if required or forbidden else None
 
 
 def tags_of(plugin: Plugin, circumstances: Circumstances) -> frozenset[str]:

@@ -1,100 +1,87 @@
-"""From the entries of `plugins` to sources of tools."""
+"""From references to sources: one for each thing that is referred to, kept over a reload if nothing changed."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
-
-from toolyard.core.problems import Problem
-from toolyard.kinds.bash_script.source import BashToolSource, Stamp, stamp_of
-from toolyard.kinds.manifest.source import ManifestSource
-from toolyard.plugins.descriptors import DESCRIPTOR, bash_files
-from toolyard.plugins.repository_spec import BashRepository, PythonClass, PythonRepository
-from toolyard.plugins.spec import (
-    BashDirectory,
-    BashFile,
-    ManifestFile,
-    NodeFile,
-    NodeFolder,
-    NodeGit,
-    ShellCommand,
-    ShellSession,
-    parse_plugin,
-)
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from toolyard.config.document import Document, Pointer
-    from toolyard.config.settings import PluginPolicy
-    from toolyard.core.tool import Json, JsonObject
-    from toolyard.plugins.repository_spec import RepositorySpec
-    from toolyard.plugins.source import Source
-    from toolyard.plugins.spec import PluginSpec
-    from toolyard.plugins.workshops import Workshops
-
-
-PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
+    from toolyard.config.document import Pointer
+    from toolyard.core.problems import Position, Problem
+    from toolyard.core.tool import JsonObject
+    from toolyard.plugins.acquire.git_reference import GitReference
+    from toolyard.plugins.entries import Entry
+    from toolyard.plugins.host import Host
+    from toolyard.plugins.kind import Reference, Source
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A source, and the entry of the configuration that named it."""
+    """A source, and the reference that it follows."""
 
     source: Source
-    pointer: Pointer
+    reference: Reference
 
+    @property
+    def pointer(self) -> Pointer:
+        """The entry of the configuration that names it."""
+        return self.reference.at.pointer
 
-SourceKey: TypeAlias = (
-    "str | ShellCommand | ShellSession | ManifestFile | NodeFile | NodeFolder | NodeGit | RepositorySpec"
-)
-"""What a source is known by after a reload; a bash tool file by its path."""
-
-Shop = TypeVar("Shop")
+    def problems(self) -> Iterable[Problem]:
+        """What is wrong with it, each where a user can do something about it."""
+        return (shown(problem, self.reference) for problem in self.source.problems)
 
 
 class Loader:
-    """Turns plugin references into sources: one for each thing referred to, kept over a reload if nothing changed."""
+    """Makes sources, and shares them as their scope says."""
 
-    def __init__(self, policy: PluginPolicy, workshops: Workshops, kept: Mapping[Hashable, Source]) -> None:
-        self._policy = policy
-        self._workshops = workshops
+    def __init__(self, host: Host, kept: Mapping[Hashable, Listed]) -> None:
+        self._host = host
         self._kept = kept
-        self._lists: dict[Pointer, list[tuple[SourceKey, Pointer]]] = {}
         self._configs: list[tuple[str, JsonObject]] = []
-        self.sources: dict[Hashable, Source] = {}
-        """All that came of the lists so far."""
-        self.problems: list[Problem] = []
-        self.watched: dict[str, Stamp | None] = {}
-        """Files besides the tools themselves whose change changes what is loaded."""
+        self._refused: dict[Pointer, Problem | None] = {}
+        self.sources: dict[Hashable, Listed] = {}
+        """All that were made so far, by what they are known by after a reload."""
 
-    def read(
-        self, entries: Json, pointer: Pointer, document: Document, *, agent: str, config: JsonObject
-    ) -> list[Listed]:
-        """The sources of one list of plugins for an agent, in order; a list that many agents share is read once.
+    @property
+    def problems(self) -> list[Problem]:
+        """Why some of what is referred to is not loaded."""
+        return [problem for problem in self._refused.values() if problem]
 
-        What several agents refer to is one source. Not so the live shell, whose state is the agent's own affair, and
-        Python plugins, which are made for a configuration: agents share them only if theirs are equal.
-        """
-        if pointer not in self._lists:
-            self._lists[pointer] = list(self._keys(entries, pointer, document))
-        return [Listed(source=self._source(key, agent, config), pointer=place) for key, place in self._lists[pointer]]
+    def load(self, entries: Iterable[Entry], agent: str, config: JsonObject) -> list[Listed]:
+        """The sources of an agent, in order, each once."""
+        found: dict[int, Listed] = {}
+        for entry in entries:
+            if not self._refusal(entry):
+                listed = self._source(entry, agent, config)
+                found.setdefault(id(listed.source), replace(listed, reference=entry.reference))
+        return list(found.values())
 
-    def _source(self, key: SourceKey, agent: str, config: JsonObject) -> Source:
+    def _refusal(self, entry: Entry) -> bool:
+        """Whether policy, or the machine, is against it; asked once for each entry of the configuration."""
+        pointer = entry.reference.at.pointer
+        if pointer not in self._refused:
+            self._refused[pointer] = entry.kind.refusal(entry.reference, self._host)
+        return self._refused[pointer] is not None
+
+    def _source(self, entry: Entry, agent: str, config: JsonObject) -> Listed:
         """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
-        known: Hashable = key
-        if isinstance(key, PythonClass | PythonRepository):
-            known = (key, self._first_with(agent, config))
-        elif isinstance(key, ShellSession):
-            known = (key, agent)
-        if (found := self.sources.get(known)) is None:
-            made = self._make_source(key, config)
-            old = self._kept.get(known)
-            found = renewed(old, made) if old is not None and old.conditions == made.conditions else made
-            self.sources[known] = found
+        reference = entry.reference
+        made_for = reference.scope == "config"
+        key: Hashable = (reference, self._first_with(agent, config)) if made_for else reference
+        if (found := self.sources.get(key)) is None:
+            host = self._host.for_agent(config) if made_for else self._host
+            made = entry.kind.source(reference, host)
+            old = self._kept.get(key)
+            if old is not None and old.source.conditions == made.conditions:
+                old.source.adopt(made)
+                made = old.source
+            found = self.sources[key] = Listed(source=made, reference=reference)
         return found
 
     def _first_with(self, agent: str, config: JsonObject) -> str:
@@ -105,116 +92,35 @@ class Loader:
         self._configs.append((agent, config))
         return agent
 
-    def _keys(self, entries: Json, pointer: Pointer, document: Document) -> Iterable[tuple[SourceKey, Pointer]]:
-        ids = plugin_ids(entries) if pointer[0] == "agents" else []
-        if ids:
-            self.problems.append(ids_problem(ids, pointer, document))
-        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if not isinstance(entry, str | dict) or any(place == index for place, _ in ids):
-                continue  # said already
-            spec = parse_plugin(entry, (*pointer, index), document)
-            if isinstance(spec, Problem):
-                self.problems.append(spec)
-            elif not self._may_load(spec, document):
-                continue
-            elif isinstance(spec, BashFile | BashDirectory):
-                for file in self._bash_files(spec):
-                    yield file, spec.pointer
-            else:
-                yield spec, spec.pointer
 
-    def _may_load(self, spec: PluginSpec, document: Document) -> bool:
-        """Nothing of a bash tool runs unless the configuration says so."""
-        if isinstance(spec, PythonClass | PythonRepository):
-            return True
-        if not self._policy.allow_bash_tools and isinstance(spec, BashFile | BashDirectory | BashRepository):
-            self._add(
-                "bash_tools_not_allowed",
-                "bash tools are not allowed by this configuration",
-                'set "plugin_policy": {"allow_bash_tools": true}',
-                document,
-                spec.pointer,
-            )
-            return False
-        if isinstance(spec, NodeFile | NodeFolder | NodeGit):
-            return self._may_load_node(spec, document)
-        if self._workshops.bash is None and not isinstance(spec, ManifestFile):
-            hint = "install bash 4.4 or newer and put it on PATH"
-            self._add("bash_missing", "there is no bash on PATH", hint, document, spec.pointer)
-            return False
-        return True
+async def load_all(sources: Sequence[Source]) -> None:
+    """Read what has changed: at once what needs nothing to be run, the rest as many at a time as the machine takes."""
+    unknown = [source for source in sources if not source.is_current() and not await source.load(without_running=True)]
 
-    def _may_load_node(self, spec: NodeFile | NodeFolder | NodeGit, document: Document) -> bool:
-        if self._workshops.node is None:
-            hint = "install Node 20 or newer and put it on PATH"
-            self._add("node_missing", "there is no Node on PATH", hint, document, spec.pointer)
-            return False
-        return True
+    async def load_some() -> None:
+        while unknown:
+            await unknown.pop(0).load()
 
-    def _bash_files(self, spec: BashFile | BashDirectory) -> Iterable[str]:
-        match spec:
-            case BashFile(file=file):
-                return [file]
-            case BashDirectory(folder=folder):
-                descriptor = os.path.join(folder, DESCRIPTOR)
-                self.watched[descriptor] = stamp_of(descriptor)
-                files, problems = bash_files(Path(folder))
-                self.problems += problems
-                return [os.path.abspath(file) for file in files]  # links stay as written
-
-    def _make_source(self, key: SourceKey, config: JsonObject) -> Source:
-        shops = self._workshops
-        match key:
-            case ManifestFile():
-                return ManifestSource(key, shops.commands)
-            case NodeFile() | NodeFolder() | NodeGit():
-                from toolyard.kinds.node_module.source import NodeSource
-
-                return NodeSource(key, checked(shops.node), shops.fetch_for(key.pointer))
-            case PythonClass() | PythonRepository():
-                from toolyard.kinds.python_function.source import PythonSource
-
-                return PythonSource(key, shops.python_for(config))
-            case BashRepository():
-                from toolyard.kinds.bash_script.repository import FetchedBashSource
-
-                return FetchedBashSource(key, checked(shops.bash), shops.python_for(config))
-            case str():
-                return BashToolSource(key, checked(shops.bash))
-        from toolyard.kinds.shell.source import ShellSource
-
-        return ShellSource(key, checked(shops.bash))
-
-    def _add(self, code: str, message: str, hint: str, document: Document, pointer: tuple[str | int, ...]) -> None:
-        self.problems.append(Problem(code=code, message=message, hint=hint, where=document.position(pointer)))
+    await asyncio.gather(*(load_some() for _ in range(min(len(unknown), 3 * (os.cpu_count() or 1)))))
 
 
-def renewed(old: Any, made: Source) -> Source:
-    """The source from before a reload, told of the new configuration if it cares."""
-    kept: Source = old.again(made) if hasattr(old, "again") else old
-    return kept
+def shown(problem: Problem, reference: Reference) -> Problem:
+    """A problem of a file that is not there, or lies in our cache, at the entry of the configuration that names it."""
+    where, at = problem.where, reference.at
+    if where is None or where.file == at.document.path:
+        return problem
+    if git := reference.repository:
+        message = f"{in_repository(where, git)}: {problem.message}"
+    elif where.line is None and not os.path.lexists(where.file):
+        message = f"{where.file}: {problem.message}"
+    else:
+        return problem
+    return replace(problem, message=message, where=at.position())
 
 
-def checked(shop: Shop | None) -> Shop:
-    """What is there, since nothing is loaded otherwise."""
-    if shop is None:
-        raise RuntimeError("a plugin was let in whose program is missing")
-    return shop
-
-
-def plugin_ids(entries: Json) -> list[tuple[int, str]]:
-    """The entries that can only be ids of plugins: what names a package has a dot, a colon or a slash."""
-    listed = entries if isinstance(entries, list) else ()
-    return [(place, id) for place, id in enumerate(listed) if isinstance(id, str) and PLUGIN_ID.fullmatch(id)]
-
-
-def ids_problem(ids: list[tuple[int, str]], pointer: Pointer, document: Document) -> Problem:
-    """Configurations of old listed the ids of an agent's plugins where packages are listed now."""
-    named = ", ".join(f"'{id}'" for _, id in ids)
-    return Problem(
-        code="plugins_are_ids",
-        message=f"{named}: an agent's 'plugins' says where plugins come from and no longer which ids are on",
-        hint="turn plugins off with 'disabled_plugins' and on with 'enabled_plugins'; choose the ids for one session "
-        "with 'plugins' in its metadata",
-        where=document.position((*pointer, ids[0][0])),
-    )
+def in_repository(where: Position, git: GitReference) -> str:
+    """A place in a copy of a repository, as the repository has it."""
+    path = os.fspath(where.file).rpartition(f"{os.sep}tree{os.sep}")[2]
+    name = path if path != os.fspath(where.file) else where.file.name
+    place = "the top folder" if name == "tree" else str(replace(where, file=type(where.file)(name)))
+    return f"{place} of {git.shown}"

@@ -1,4 +1,4 @@
-"""How every plugin of an agent stands: on or off, why, and where that was decided."""
+"""Every plugin of an agent: on or off, why, and where that was decided."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.catalog import Catalog, Registration, Shadowed
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class PluginStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One tool of a plugin, or a plugin that has none."""
 
     plugin: str
@@ -29,7 +29,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The file it comes from."""
 
 
-def standings(catalog: Catalog, document: Document) -> Iterator[Standing]:
+def plugin_statuses(catalog: Catalog, document: Document) -> Iterator[PluginStatus]:
     """Every plugin with its tools, in the order of the configuration; then those that an earlier one hides."""
     taken = {(id(lost.loser), lost.name): lost for lost in catalog.shadowed if lost.what == "tool"}
     for plugin, found in catalog.plugins.items():
@@ -39,7 +39,7 @@ def standings(catalog: Catalog, document: Document) -> Iterator[Standing]:
                 yield of_shadowed(lost, tool, document)
             else:
                 where = place(decision.pointer or found.pointer, document)
-                yield standing(found, tool, decision.on, decision.reason, where)
+                yield status(found, tool, decision.on, decision.reason, where)
     for lost in catalog.shadowed:
         if lost.what == "plugin":
             for tool in tools_of(lost.loser):
@@ -50,15 +50,15 @@ def tools_of(found: Registration) -> tuple[Tool | None, ...]:
     return tuple(found.plugin.tools) or (None,)
 
 
-def of_shadowed(lost: Shadowed, tool: Tool | None, document: Document) -> Standing:
+def of_shadowed(lost: Shadowed, tool: Tool | None, document: Document) -> PluginStatus:
     what = "a plugin with this id" if lost.what == "plugin" else f"a tool '{lost.name}'"
     reason = f"{what} comes from {lost.winner.source.file} already"
-    return standing(lost.loser, tool, False, reason, place(lost.winner.pointer, document))
+    return status(lost.loser, tool, False, reason, place(lost.winner.pointer, document))
 
 
-def standing(found: Registration, tool: Tool | None, on: bool, reason: str, where: Position | None) -> Standing:
+def status(found: Registration, tool: Tool | None, on: bool, reason: str, where: Position | None) -> PluginStatus:
     plugin = found.plugin
-    return Standing(
+    return PluginStatus(
         plugin=plugin.id,
         kind=tool.kind if tool else plugin.kind,
         tool=tool,

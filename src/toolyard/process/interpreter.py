@@ -1,10 +1,9 @@
-"""The bash and the Node of this machine, which run tool files, commands and sessions alike."""
+"""Programs on PATH that run the text of others, known again when another takes their place."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from typing import Literal
 
 import msgspec
 
@@ -17,7 +16,7 @@ class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
     """Changes when another program takes its place."""
 
 
-def find_interpreter(name: Literal["bash", "node"]) -> Interpreter | None:
+def find_interpreter(name: str) -> Interpreter | None:
     """The one on PATH."""
     path = shutil.which(name)
     if path is None:

@@ -1,4 +1,4 @@
-"""A configuration with everything that came of it: sources that agents share, and for each agent its own catalogue."""
+"""What is in use until the next reload: a configuration, its sources, each agent's catalogue and call path."""
 
 from __future__ import annotations
 
@@ -9,65 +9,72 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.errors import UnknownAgent
-from toolyard.kinds.bash_script.source import stamp_of
-from toolyard.plugins.catalog import Catalog, Changes, refresh_side_by_side
+from toolyard.files.door import stamp_of
+from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
+from toolyard.plugins.loader import Loader, load_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
-    from toolyard.core.tool import Json, JsonObject
-    from toolyard.plugins.enablement import Decision
-    from toolyard.plugins.loader import Listed, Loader
-    from toolyard.plugins.source import Plugin, Source
-    from toolyard.plugins.workshops import Crews
-    from toolyard.runtime.invoke import Invoker
-    from toolyard.runtime.passage import CallSettings
-    from toolyard.runtime.redaction import Redactor
+    from toolyard.core.tool import JsonObject
+    from toolyard.plugins.enablement import Enablement
+    from toolyard.plugins.entries import Entries
+    from toolyard.plugins.host import Host
+    from toolyard.plugins.kind import Kind, Plugin, Source
+    from toolyard.plugins.loader import Listed
+    from toolyard.runtime.call import CallPath, CallSettings
 
 
 class AgentTools:
     """One agent: its catalogue and the path of its calls."""
 
-    def __init__(self, catalog: Catalog, invoker: Invoker) -> None:
+    def __init__(self, catalog: Catalog, calls: CallPath) -> None:
         self.catalog = catalog
-        self.invoker = invoker
-        self.settings: tuple[str, CallSettings] | None = None
-        """The settings of its calls, with the working directory they were made for."""
+        self.calls = calls
+        self.settings: dict[tuple[str, str], CallSettings] = {}
+        """The settings of its calls, by the working directory and the session they were made for."""
 
 
 class Loaded:
-    """What is in use until the next reload."""
+    """A configuration with everything that came of it; agents that name the same thing share its source."""
 
     def __init__(
         self,
-        configuration: Configuration,
-        loader: Loader,
-        make_invoker: Callable[[Catalog], Invoker],
+        entries: Entries,
+        host: Host,
+        make_path: Callable[[Catalog], CallPath],
         *,
-        crews: Crews,
-        redactor: Redactor,
-        metadata: JsonObject,
-        session: str,
-        only: Sequence[Json] | None = None,
+        kept: Mapping[Hashable, Listed] | None = None,
+        session: str = "",
+        metadata: JsonObject | None = None,
+        only_some: bool = False,
     ) -> None:
-        self.configuration = configuration
-        self.crews = crews
-        self.redactor = redactor
-        self._cwd = os.getcwd()
-        self._loader = loader
-        self._make_invoker = make_invoker
-        self._metadata = metadata
+        self.entries = entries
+        self.host = host
+        self._make_path = make_path
+        self._metadata = metadata or {}
         self._session = session
+        self._only_some = only_some
+        """Whether this is only a part of the configuration, of which all plugins are on."""
+        self._cwd = os.getcwd()
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[str, AgentTools] = {}
-        self._listed = {agent: self._read_plugins(agent, only) for agent in configuration.agents()}
-        self._is_whole = only is None
-        config = str(configuration.document.path)
-        self._stamps = {config: stamp_of(config), **loader.watched}
+        self._loader = Loader(host, kept or {})
+        self._listed = {
+            agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
+            for agent, named in entries.by_agent.items()
+        }
+        file = [] if self.configuration.in_memory else [str(self.configuration.document.path)]
+        self._stamps = {path: stamp_of(path) for path in (*file, *entries.watched)}
+
+    @property
+    def configuration(self) -> Configuration:
+        """What was read."""
+        return self.host.configuration
 
     def agent(self, name: str | None = None) -> AgentTools:
         """An agent's tools; without a name those of the agent called `default`, else of the first."""
@@ -83,55 +90,60 @@ class Loaded:
             decide=self._decide_for(name),
             changes=self._changes,
         )
-        made = self._agents[name] = AgentTools(catalog, self._make_invoker(catalog))
+        made = self._agents[name] = AgentTools(catalog, self._make_path(catalog))
         return made
 
     def default_agent(self) -> str:
         """The agent that is meant when none is named."""
         return "default" if "default" in self._listed else next(iter(self._listed))
 
-    def sources(self) -> Iterable[Source]:
+    def sources(self) -> Sequence[Listed]:
         """The sources of all agents, each once."""
-        return self._loader.sources.values()
+        return list(self._loader.sources.values())
 
-    def kept(self) -> Mapping[Hashable, Source]:
+    def sources_by_kind(self) -> Iterator[tuple[Kind, Source]]:
+        """The same, each with the kind that made it."""
+        kinds = {entry.reference: entry.kind for named in self.entries.by_agent.values() for entry in named}
+        return ((kinds[one.reference], one.source) for one in self.sources())
+
+    def kept(self) -> Mapping[Hashable, Listed]:
         """The same by what they are known by after a reload."""
         return self._loader.sources
 
     async def refresh(self) -> None:
         """Look at every source again."""
-        await refresh_side_by_side(list(self.sources()))
+        await load_all([one.source for one in self.sources()])
         self._changes.count += 1
+
+    def loading_problems(self) -> list[Problem]:
+        """What is wrong with the configuration, and what of it cannot be loaded."""
+        return [*self.configuration.problems, *self.entries.problems, *self._loader.problems]
 
     def problems(self) -> list[Problem]:
         """What is wrong with the configuration and with what it names."""
-        asked = {key for source in self.sources() for plugin in source.plugins() for key in plugin.config_keys}
+        asked = {key for one in self.sources() for plugin in one.source.plugins() for key in plugin.config_keys}
         unknown = [found.problem for found in self.configuration.unknown if found.key not in asked]
         catalogs = {agent: self.agent(agent).catalog for agent in self._listed}
-        loading = [*self._loader.problems, *self._source_problems()]
-        ids = unknown_ids(self.configuration, catalogs) if self._is_whole and not loading else ()
+        found = [*self.entries.problems, *self._loader.problems, *self._source_problems()]
+        ids = () if self._only_some or found else unknown_ids(self.configuration, catalogs)
         told = [
             *self.configuration.problems,
             *unknown,
-            *loading,
+            *found,
             *(problem for catalog in catalogs.values() for problem in catalog.rivalries()),
             *ids,
         ]
-        places = {problem.where for problem in told}  # a manifest that is the configuration itself tells it, too
+        places = {problem.where for problem in told}  # a file that stands for a configuration tells it, too
         return [*told, *(problem for problem in self._broken_edit if problem.where not in places)]
 
     def _source_problems(self) -> Iterator[Problem]:
-        """What sources say, each problem where a user can do something about it."""
-        pointers = {id(one.source): one.pointer for listed in self._listed.values() for one in reversed(listed)}
-        for source in self.sources():
-            for problem in source.problems:
-                from toolyard.plugins.placing import placed
-
-                yield placed(problem, source, pointers.get(id(source), ()), self.configuration.document)
+        first = {id(one.source): one for listed in self._listed.values() for one in reversed(listed)}
+        for one in self.sources():
+            yield from first.get(id(one.source), one).problems()
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""
-        tools = [tool for source in self.sources() for plugin in source.plugins() for tool in plugin.tools]
+        tools = [tool for one in self.sources() for plugin in one.source.plugins() for tool in plugin.tools]
         return (self.configuration.value, tools, [*self.problems()])
 
     def is_stale(self) -> bool:
@@ -139,8 +151,8 @@ class Loaded:
         for path, stamp in self._stamps.items():
             if stamp_of(path) != stamp:
                 return True
-        tools = self.crews.tools
-        return tools.sandbox is not None and (tools.is_stale() or os.getcwd() != self._cwd)
+        work = self.host.children()
+        return work.sandbox is not None and (work.is_stale() or os.getcwd() != self._cwd)
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""
@@ -150,29 +162,20 @@ class Loaded:
             for problem in broken.configuration.problems
         )
 
+    async def end_session(self, session: str) -> None:
+        """A conversation is over: end what sources keep for it."""
+        for one in self.sources():
+            await one.source.end_session(session)
+
     async def aclose(self, *, except_for: Loaded | None = None) -> None:
         """Close the sources that nobody uses any more."""
-        kept = {id(source) for source in except_for.sources()} if except_for else set()
-        for source in self.sources():
-            if id(source) not in kept:
-                await source.aclose()
+        kept = {id(one.source) for one in except_for.sources()} if except_for else set()
+        for one in self.sources():
+            if id(one.source) not in kept:
+                await one.source.aclose()
 
-    def _read_plugins(self, agent: str, only: Sequence[Json] | None) -> list[Listed]:
-        """The sources of an agent: those of the top level, then of its provider, then its own, each once."""
-        configuration = self.configuration
-        read = partial(
-            self._loader.read, document=configuration.document, agent=agent, config=configuration.for_agent(agent)
-        )
-        if only is not None:
-            return read(only, ("plugins",))
-        found: dict[int, Listed] = {}
-        for layer in configuration.layers(agent):
-            for listed in read(layer.value.get("plugins"), (*layer.pointer, "plugins")):
-                found.setdefault(id(listed.source), listed)
-        return list(found.values())
-
-    def _decide_for(self, agent: str) -> Callable[[Sequence[Plugin]], Mapping[str, Decision]]:
-        if not self._is_whole:
+    def _decide_for(self, agent: str) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
+        if self._only_some:
             return decide
         layers = self.configuration.layers(agent)
         context = {"agent": agent, "session": self._session, "metadata": self._metadata}

@@ -1,60 +1,56 @@
-"""Where an application's processes run: tools and builds in the sandboxes that the configuration wants, git outside."""
+"""Who runs an application's processes: children in the sandbox that the configuration wants, and children outside."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Problem
-from toolyard.plugins.workshops import Crews
+from toolyard.plugins.host import Processes
 from toolyard.process.child import Children
 from toolyard.runtime.audit.log import AuditUnavailable
-from toolyard.runtime.sandbox_policy import Surroundings, builders_beside, sandbox_problems, tools_sandbox
+from toolyard.runtime.sandbox_policy import build_runner, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from toolyard.config.configuration import Configuration
     from toolyard.process.sandbox.proxy import Decision
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
+    from toolyard.runtime.sandbox_policy import SandboxInputs
 
 
-class Quarters:
-    """Makes crews for a configuration, and closes those of the one before when they have done what they were doing."""
+class ProcessPools:
+    """Makes the processes of a configuration, and closes those of the one before when they have nothing left to do."""
 
-    def __init__(self, *, sessions: Path, cache: Path, audit: AuditLog, session: str) -> None:
-        self._sessions = sessions
-        self._cache = cache
+    def __init__(self, *, audit: AuditLog, session: str) -> None:
         self._audit = audit
         self._session = session
         self._in_use: list[Children] = []
 
-    def crews(self, configuration: Configuration, before: Crews | None) -> Crews:
-        """Who runs processes now: those from before a reload, unless they are to be kept in otherwise."""
-        sandbox = tools_sandbox(self._around(configuration))
+    def open(self, inputs: SandboxInputs, before: Processes | None) -> Processes:
+        """Those from before a reload, unless they are to be kept in otherwise."""
+        sandbox = tools_sandbox(inputs)
         if sandbox:
             sandbox.on_decision = self._record_connection
-        return Crews(
-            tools=self._crew(sandbox, before.tools if before else None),
-            builders=builders_beside(sandbox, allow_remote=configuration.policy.allow_remote),
-            fetchers=self._crew(None, before.fetchers if before else None),
+        return Processes(
+            work=self._children(sandbox, before.work if before else None),
+            outside=self._children(None, before.outside if before else None),
+            build=build_runner(sandbox, allow_remote=inputs.configuration.policy.allow_remote),
         )
 
-    def problems(self, configuration: Configuration, crews: Crews) -> Iterator[Problem]:
+    def problems(self, inputs: SandboxInputs, now: Processes) -> Iterator[Problem]:
         """What is wrong with the sandbox; one that is required and cannot be had stops every call."""
-        yield from sandbox_problems(self._around(configuration))
-        sandbox = crews.tools.sandbox
+        yield from sandbox_problems(inputs)
+        sandbox = now.work.sandbox
         if sandbox and not sandbox.policy.damaged and (reason := sandbox.refusal()):
             hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
-            where = configuration.document.position(("sandbox", "mode"))
+            where = inputs.configuration.document.position(("sandbox", "mode"))
             yield Problem(code="sandbox_unavailable", message=reason, hint=hint, where=where)
 
-    async def retire(self, *, except_for: Crews) -> None:
+    async def retire(self, *, except_for: Processes) -> None:
         """Close all others, except those that still do something."""
-        kept = except_for.all()
+        kept = (except_for.work, except_for.outside)
         for children in [one for one in self._in_use if one not in kept and not one.is_busy]:
             self._in_use.remove(children)
             await children.aclose()
@@ -64,10 +60,7 @@ class Quarters:
         while self._in_use:
             await self._in_use.pop().aclose()
 
-    def _around(self, configuration: Configuration) -> Surroundings:
-        return Surroundings(configuration, sessions=self._sessions, cache=self._cache, cwd=os.getcwd())
-
-    def _crew(self, sandbox: Sandbox | None, before: Children | None) -> Children:
+    def _children(self, sandbox: Sandbox | None, before: Children | None) -> Children:
         if before and before.sandbox == sandbox and not before.is_stale():
             return before
         self._in_use.append(Children(sandbox))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from toolyard.config.configuration import Configuration
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import Json, ToolResult
 
 
 LEAST_LEFT = 4
@@ -47,6 +47,13 @@ class Redactor:
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda match: f"[redacted {self._names[match[0]]}]", text)
+
+    def redact_result(self, result: ToolResult) -> ToolResult:
+        """A result without secrets: in its text, in the data beside it, and in the file that has the whole."""
+        if result.truncated and result.truncated.kept_at:
+            self.redact_file(result.truncated.kept_at)
+        text = self.redact_cut(result.text) if result.truncated else self.redact(result.text)
+        return replace(result, text=text, data=result.data and self.redact_all(result.data))
 
     def redact_all(self, value: Json) -> Json:
         """A JSON value without secrets, however deep they are in it."""

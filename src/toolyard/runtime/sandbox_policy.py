@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,32 +12,35 @@ from msgspec.structs import replace
 
 from toolyard.config.settings import SandboxSettings
 from toolyard.core.problems import Problem
-from toolyard.plugins.acquire.build import Builders
+from toolyard.files.inside import is_inside
+from toolyard.files.user_folders import user_folder
+from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.sandbox.backends.backends import BACKENDS, HIDING
 from toolyard.process.sandbox.layout import Places
 from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import Json
+    from toolyard.plugins.kind import Reference
     from toolyard.process.sandbox.backends.backends import Backend
 
 
 PACKAGE = Path(__file__).parent.parent
-REFERENCE = re.compile(r"(?:\w+:)?([^#]+)")
-"""A path in an entry of `plugins`, with what may stand before and after it."""
 OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
 
 
-class Surroundings(msgspec.Struct, frozen=True):
-    """What a sandbox is built for."""
+class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sandbox is built from."""
 
     configuration: Configuration
+    references: Sequence[Reference]
+    """All that the configuration names, known before anything of it is run."""
     sessions: Path
-    cache: Path
-    """The user's cache folder."""
+    stores: Sequence[str]
+    """Our own folders of plugins and of what they are made of: to be read, never to be written."""
     cwd: str
 
     @property
@@ -46,22 +48,21 @@ class Surroundings(msgspec.Struct, frozen=True):
         """That of the configuration file, where its paths start."""
         return self.configuration.document.path.parent
 
-    @property
-    def entries(self) -> list[Json]:
-        """The plugins of all agents."""
-        layers = [layer.value for agent in self.configuration.agents() for layer in self.configuration.layers(agent)]
-        lists = {id(value): value for layer in layers if isinstance(value := layer.get("plugins"), list)}
-        return [entry for value in lists.values() for entry in value]
-
     def workspace(self) -> list[str]:
         """The folders that tools work in."""
         named = working_directories(self.configuration.value, self.cwd)
         return [self.cwd, *named, *project_of(self.folder)]
 
-    def installed(self) -> list[str]:
-        """Where plugins are installed, and what was downloaded for that."""
-        plugins = self.configuration.plugin_cache(self.cache)
-        return [str(plugins), str(self.configuration.policy.pip_cache(plugins))]
+    def guarded(self) -> list[str]:
+        """What references say will be obeyed outside; not what the configuration lets tools write by name."""
+        writable = absolute(self.configuration.sandbox.writable, self.folder)
+        opened = [os.path.realpath(path) for path in writable]
+        roots = [os.path.realpath(root) for reference in self.references for root in reference.roots]
+        return [
+            root
+            for root in dict.fromkeys(roots)
+            if os.path.exists(root) and not any(is_inside(root, one) for one in opened)
+        ]
 
 
 def damage(configuration: Configuration) -> str:
@@ -75,11 +76,11 @@ def damage(configuration: Configuration) -> str:
     return f"the configuration of the sandbox is damaged ({where})" if where else ""
 
 
-def tools_sandbox(around: Surroundings) -> Sandbox | None:
+def tools_sandbox(inputs: SandboxInputs) -> Sandbox | None:
     """What keeps the tools in; None when the configuration says that nothing shall."""
-    settings = around.configuration.sandbox
+    settings = inputs.configuration.sandbox
     policy = SandboxPolicy(
-        damaged=damage(around.configuration),
+        damaged=damage(inputs.configuration),
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=settings.network,
@@ -88,7 +89,7 @@ def tools_sandbox(around: Surroundings) -> Sandbox | None:
         processes=settings.processes,
         backends=backends(settings),
     )
-    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, places_for(around))
+    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, sandbox_places(inputs))
 
 
 def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
@@ -98,18 +99,18 @@ def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
     return HIDING if settings.hide_processes else BACKENDS
 
 
-def builders_beside(tools: Sandbox | None, *, allow_remote: bool) -> Builders:
+def build_runner(tools: Sandbox | None, *, allow_remote: bool) -> BuildRunner:
     """Who installs and builds plugins: what that runs reaches other machines only if that is allowed."""
     if tools is None:
-        return Builders()
+        return BuildRunner()
     policy = replace(tools.policy, network=allow_remote, hosts=(), unix_sockets=False)
     places = replace(tools.places, workspace=(), protected=(), also_writable=())
-    return Builders(sandbox=(policy, places))
+    return BuildRunner(sandbox=(policy, places))
 
 
-def sandbox_problems(around: Surroundings) -> list[Problem]:
+def sandbox_problems(inputs: SandboxInputs) -> list[Problem]:
     """What is wrong with the section, or with what it shall protect, beyond the kinds of its values."""
-    return [*bad_hosts(around.configuration), *code_in_reach(around)]
+    return [*bad_hosts(inputs.configuration), *code_in_reach(inputs)]
 
 
 def bad_hosts(configuration: Configuration) -> Iterator[Problem]:
@@ -124,68 +125,40 @@ def bad_hosts(configuration: Configuration) -> Iterator[Problem]:
         yield Problem(code="sandbox_host", message=message, hint=hint, where=where)
 
 
-def code_in_reach(around: Surroundings) -> Iterator[Problem]:
+def code_in_reach(inputs: SandboxInputs) -> Iterator[Problem]:
     """A plugin that is the workspace itself cannot be kept from being written."""
-    if around.configuration.sandbox.mode == "off":
+    if inputs.configuration.sandbox.mode == "off":
         return
-    roots = [os.path.realpath(path) for path in around.workspace()]
-    for path in dict.fromkeys(code_to_guard(around)):
+    roots = [os.path.realpath(path) for path in inputs.workspace()]
+    for path in inputs.guarded():
         if any(is_inside(root, path) for root in roots):
             yield Problem(
                 code="sandbox_code_in_reach",
                 message=f"tools can write {path}, a plugin that runs in the application, outside of their sandbox",
                 hint="start in another folder, or name the plugin's folder in sandbox.writable if that is meant",
-                where=around.configuration.document.position(("plugins",)),
+                where=inputs.configuration.document.position(("plugins",)),
                 severity="warning",
             )
 
 
-def places_for(around: Surroundings) -> Places:
-    configuration, sessions, folder = around.configuration, around.sessions, around.folder
+def sandbox_places(inputs: SandboxInputs) -> Places:
+    configuration, sessions, folder = inputs.configuration, inputs.sessions, inputs.folder
     settings = configuration.sandbox
-    workspace = around.workspace()
-    ours = [str(configuration.document.path), *user_folders(), str(around.cache), *around.installed()]
+    workspace = inputs.workspace()
+    file = [] if configuration.in_memory else [str(configuration.document.path)]
+    ours = [*file, *user_folders(), *inputs.stores]
     return Places(
         home=os.path.expanduser("~"),
         workspace=workspace,
-        protected=[*store_parts(sessions, workspace), *ours, *code_to_guard(around)],
+        protected=[*store_parts(sessions, workspace), *ours, *inputs.guarded()],
         readable=[
-            *(str(folder), str(around.cache), str(sessions), *around.installed()),
-            *plugin_paths(around.entries, folder),
+            *(str(folder), str(sessions), *inputs.stores),
+            *plugin_paths(inputs.references, folder),
         ],
         also_readable=absolute(settings.readable, folder),
         also_writable=absolute(settings.writable, folder),
         also_hidden=absolute(settings.hidden, folder),
     )
-
-
-def code_paths(around: Surroundings) -> Iterator[str]:
-    """Where Python plugins are on this machine: they run in the application itself, outside of every sandbox."""
-    for entry in around.entries:
-        match entry:
-            case str() if entry.startswith("path:"):
-                name = entry.removeprefix("path:")
-            case str() if entry.startswith("git+"):
-                name = entry.removeprefix("git+").partition("#")[0].removeprefix("file://")
-            case {"path": str(name)}:
-                pass
-            case {"git": str(name)}:
-                name = name.removeprefix("file://")
-            case _:
-                continue
-        path = os.path.realpath(os.path.join(around.folder, os.path.expanduser(name)))
-        if name and os.path.exists(path):
-            yield path
-
-
-def code_to_guard(around: Surroundings) -> list[str]:
-    """Those that a tool must not write; not those that the configuration lets it write by name."""
-    opened = [os.path.realpath(path) for path in absolute(around.configuration.sandbox.writable, around.folder)]
-    return [path for path in code_paths(around) if not any(is_inside(path, one) for one in opened)]
-
-
-def is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def project_of(folder: Path) -> list[str]:
@@ -195,10 +168,8 @@ def project_of(folder: Path) -> list[str]:
 
 
 def user_folders() -> list[str]:
-    """Where the user's own configuration, grants, state and caches are."""
-    bases = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state", "XDG_DATA_HOME": ".local/share"}
-    home = os.path.expanduser("~")
-    return [os.path.join(os.environ.get(name) or os.path.join(home, base), "toolyard") for name, base in bases.items()]
+    """Where the user's own configuration, grants, state and data are."""
+    return [str(user_folder(which)) for which in ("config", "state", "data")]
 
 
 def store_parts(sessions: Path, workspace: list[str]) -> list[str]:
@@ -224,20 +195,15 @@ def working_directories(value: Json, cwd: str) -> Iterator[str]:
                     yield from working_directories(item, cwd)
 
 
-def plugin_paths(value: Json, folder: Path) -> Iterator[str]:
-    """Whatever in the entries of `plugins` names something that exists elsewhere: tools must be seen where they run."""
-    match value:
-        case dict() | list():
-            for item in value.values() if isinstance(value, dict) else value:
-                yield from plugin_paths(item, folder)
-        case str() if found := REFERENCE.match(value):
-            path = os.path.normpath(os.path.join(folder, os.path.expanduser(found[1])))
-            if path.startswith(f"{folder}{os.sep}"):
-                return
-            if os.path.isdir(path):
-                yield path
-            elif os.path.isfile(path):
-                yield from (os.path.dirname(path), path)
+def plugin_paths(references: Sequence[Reference], folder: Path) -> Iterator[str]:
+    """Whatever is referred to and lies elsewhere: tools must be seen where they run."""
+    for path in dict.fromkeys(os.path.normpath(path) for reference in references for path in reference.paths):
+        if is_inside(path, str(folder)):
+            continue
+        if os.path.isdir(path):
+            yield path
+        elif os.path.isfile(path):
+            yield from (os.path.dirname(path), path)
 
 
 def absolute(paths: list[str], folder: Path) -> list[str]:

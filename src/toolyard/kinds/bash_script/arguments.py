@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.text import LONGEST_WORD, as_word, encode_json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import JsonObject
     from toolyard.kinds.bash_script.schema import BashSchema
 
 
-LONGEST_WORD = 131_071
-"""The kernel's limit on one argument, less its final NUL."""
 ROOM = os.sysconf("SC_ARG_MAX") - 262_144
 """What all words together may take, with room left for the environment."""
-PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-ESCAPED = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
 class PassedArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,25 +85,6 @@ def missing_places(schema: BashSchema, arguments: JsonObject) -> list[str]:
         for place in schema.positional
         if place.required and arguments.get(place.name) is None and place.default is msgspec.UNSET
     ]
-
-
-def as_word(value: Json) -> str:
-    """A string as it is, anything else as JSON prints it."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return encode_json(value)
-
-
-def encode_json(value: Json) -> str:
-    """Compact JSON; characters stay as they are, but for lone surrogates, which no UTF-8 text can hold."""
-    text = PLAIN.encode(value)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return ESCAPED.encode(value)
-    return text
 
 
 def checked(words: list[str]) -> PassedArguments | CannotPass:

@@ -7,46 +7,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Problem
-from toolyard.files.file_tree import inner_folder
-from toolyard.kinds.bash_script.source import BashToolSource
-from toolyard.plugins.descriptors import bash_files
+from toolyard.kinds.bash_script.descriptor import bash_files
+from toolyard.kinds.bash_script.settings import BashSettings
+from toolyard.kinds.bash_script.source import BashFileSource
+from toolyard.plugins.loader import load_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.kinds.bash_script.workshop import BashWorkshop
-    from toolyard.kinds.python_function.workshop import PythonWorkshop
-    from toolyard.plugins.repository_spec import BashRepository
-    from toolyard.plugins.source import Plugin
+    from toolyard.kinds.bash_script.reference import BashRepository
+    from toolyard.plugins.host import Host
+    from toolyard.plugins.kind import Plugin
 
 
-class FetchedBashSource:
+class BashRepositorySource:
     """One repository; its files in the cache do not change, so that it is looked at again only on a reload."""
 
-    def __init__(self, spec: BashRepository, workshop: BashWorkshop, shop: PythonWorkshop) -> None:
-        self.key = spec
-        self.file = Path(spec.git.shown)
-        self._workshop = workshop
-        self._shop = shop
+    def __init__(self, reference: BashRepository, host: Host) -> None:
+        self.reference = reference
+        self.file = Path(reference.git.shown)
+        self._host = host
         self._own_problems: list[Problem] = []
-        self._files: dict[str, BashToolSource] = {}
+        self._files: dict[str, BashFileSource] = {}
         self._look_again = True
         self._loading = asyncio.Lock()
 
     @property
     def conditions(self) -> object:
-        """Where the tools come from and run."""
-        return (self._workshop, self._shop)
+        """What the tools are fetched, read and run with."""
+        host = self._host
+        return host.conditions(host.settings(BashSettings), host.plugin_cache.root, host.interpreter("bash"))
 
     @property
     def problems(self) -> Sequence[Problem]:
         """What is wrong with the repository or with any of its files."""
         return [*self._own_problems, *(problem for source in self._files.values() for problem in source.problems)]
 
-    def again(self, newer: FetchedBashSource) -> FetchedBashSource:
-        """This source, in the place of the one that was made for a configuration that was read again."""
-        self.key, self._shop, self._look_again = newer.key, newer._shop, True
-        return self
+    def adopt(self, newer: BashRepositorySource) -> None:
+        """A local repository is looked at again after each reload."""
+        self.reference, self._host, self._look_again = newer.reference, newer._host, True
 
     def plugins(self) -> Sequence[Plugin]:
         """The tools of all files."""
@@ -56,27 +55,20 @@ class FetchedBashSource:
         """Whether it was fetched."""
         return not self._look_again
 
-    def load_known(self) -> bool:
-        """Only git can tell."""
-        return False
-
-    async def refresh(self) -> bool:
-        """Fetch it if it was not looked at since the last reload; tell whether the tools changed."""
-        if self.is_current():
-            return False
-        before = self.plugins()
-        await self.load()
-        return self.plugins() != before
-
-    async def load(self) -> None:
+    async def load(self, *, without_running: bool = False) -> bool:
         """Fetch the repository and read its tools; what worked before stays when that fails."""
+        if without_running:
+            return False  # only git can tell
         async with self._loading:
-            if not self._look_again:
-                return
-            self._look_again = False
-            files, self._own_problems = await self._fetch()
-            if files is not None:
-                await self._follow(files)
+            if self._look_again:
+                self._look_again = False
+                files, self._own_problems = await self._fetch()
+                if files is not None:
+                    await self._follow(files)
+        return True
+
+    async def end_session(self, session: str) -> None:
+        """Nothing is kept for a session."""
 
     async def aclose(self) -> None:
         """Close every file."""
@@ -85,22 +77,17 @@ class FetchedBashSource:
 
     async def _fetch(self) -> tuple[list[Path] | None, list[Problem]]:
         """The tool files of the repository; None when it could not be had."""
-        where = self._shop.document.position(self.key.pointer)
-        fetched = await self._shop.acquirer.fetch(self.key.git)
+        where = self.reference.at.position()
+        fetched = await self._host.fetcher.fetch_folder(self.reference.git, self.reference.subdirectory)
         if isinstance(fetched, Problem):
             return None, [fetched.at(where)]
-        folder = inner_folder(fetched.folder, self.key.subdirectory)
-        if isinstance(folder, Problem):
-            return None, [folder.at(where)]
-        files, problems = bash_files(Path(folder))
+        files, problems = bash_files(fetched.folder)
         return files, [*problems, *(note.at(where) for note in fetched.notes)]
 
     async def _follow(self, files: Sequence[Path]) -> None:
         before = self._files
-        self._files = {str(file): before.get(str(file)) or BashToolSource(str(file), self._workshop) for file in files}
-        for source in self._files.values():
-            if not source.is_current() and not source.load_known():
-                await source.load()
+        self._files = {str(file): before.get(str(file)) or BashFileSource(str(file), self._host) for file in files}
+        await load_all(list(self._files.values()))
         for name, source in before.items():
             if name not in self._files:
                 await source.aclose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Literal, cast
 
-from toolyard.authoring.scaffold import NewFile
+from toolyard.plugins.kind import NewFile
 
 Mode = Literal["flags", "positional", "json", "comments"]
 MODES: tuple[Mode, ...] = ("flags", "positional", "json", "comments")

@@ -10,11 +10,9 @@ import msgspec
 
 from toolyard.core.arguments.schema import schema_fault
 from toolyard.core.tool import Json  # noqa: TC001 - msgspec reads the annotations when the program runs
-from toolyard.files.content_cache import ContentCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 ArgsMode = Literal["flags", "positional", "json"]
@@ -280,10 +278,3 @@ def json_type(value: Json) -> str:
         float: "a number",
     }
     return names.get(type(value), "null")
-
-
-class SchemaCache(ContentCache[BashSchema]):
-    """What `schema` printed for each content."""
-
-    def __init__(self, path: Path | None) -> None:
-        super().__init__(path, BashSchema)

@@ -13,10 +13,13 @@ from msgspec.structs import replace
 
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault, parse_schema
+from toolyard.kinds.bash_script.settings import BashSettings
+from toolyard.kinds.bash_script.tool import bash_path
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
-    from toolyard.kinds.bash_script.workshop import BashConditions, BashWorkshop
+    from toolyard.files.content_cache import ContentCache
+    from toolyard.plugins.host import Host
 
 
 SCHEMA_LIMIT = 1 << 20
@@ -27,13 +30,19 @@ SCHEMA_SUBCOMMAND = re.compile(
 )
 
 
-def content_key(file: str, source: bytes, shop: BashWorkshop) -> str:
+def schema_cache(host: Host) -> ContentCache[BashSchema]:
+    """The schemas that are known by the contents of their files."""
+    return host.caches.get("bash-schemas", BashSchema)
+
+
+def content_key(file: str, source: bytes, host: Host) -> str:
     """What a schema depends on: the content, the interpreter, and the name, which some tools are named by."""
     name = os.path.basename(file).encode("utf-8", "surrogateescape")
-    return hashlib.sha256(b"\0".join((shop.bash.identity.encode(), name, source))).hexdigest()
+    bash = host.interpreter("bash")
+    return hashlib.sha256(b"\0".join(((bash.identity if bash else "").encode(), name, source))).hexdigest()
 
 
-async def read_schema(file: str, source: bytes, shop: BashWorkshop) -> BashSchema | tuple[SchemaFault, ...]:
+async def read_schema(file: str, source: bytes, host: Host) -> BashSchema | tuple[SchemaFault, ...]:
     """The schema of a file's content; a good one is remembered by its content."""
     from toolyard.kinds.bash_script.comments import has_comment_tags
 
@@ -41,9 +50,9 @@ async def read_schema(file: str, source: bytes, shop: BashWorkshop) -> BashSchem
     if has_comment_tags(text) and not SCHEMA_SUBCOMMAND.search(text):
         read = schema_from_comments(file, text)
     else:
-        read = await schema_from_run(file, shop)
+        read = await schema_from_run(file, host)
     if isinstance(read, BashSchema):
-        shop.cache.put(content_key(file, source, shop), read)
+        schema_cache(host).put(content_key(file, source, host), read)
         return read
     return tuple(explain_line_ends(fault, source) for fault in read)
 
@@ -68,32 +77,33 @@ def schema_from_comments(file: str, text: str) -> BashSchema | tuple[SchemaFault
     )
 
 
-async def schema_from_run(file: str, shop: BashWorkshop) -> BashSchema | tuple[SchemaFault, ...]:
+async def schema_from_run(file: str, host: Host) -> BashSchema | tuple[SchemaFault, ...]:
     """Run `bash FILE schema` and check what it prints."""
+    timeout = host.settings(BashSettings).bash_timeout_seconds
     try:
-        outcome = await shop.children.run(
+        outcome = await host.children().run(
             ChildRequest(
-                argv=[shop.bash.path, file, "schema"],
+                argv=[bash_path(host), file, "schema"],
                 cwd=os.getcwd(),
-                env=shop.environment.current(),
+                env=host.environment.current(),
                 extra_env=SCHEMA_VARIABLES,
-                timeout=shop.conditions.timeout,
-                limits=shop.conditions.limits,
+                timeout=timeout,
+                limits=host.limits,
                 output_limit=SCHEMA_LIMIT,
             )
         )
     except CannotStart as error:
         return (SchemaFault(code="bash_schema_exit_status", message=f"`schema` did not start: {error}", hint=""),)
-    fault = outcome_fault(outcome, shop.conditions)
+    fault = outcome_fault(outcome, timeout)
     return (fault,) if fault else parse_schema(outcome.stdout.text)
 
 
-def outcome_fault(outcome: ChildOutcome, conditions: BashConditions) -> SchemaFault | None:
+def outcome_fault(outcome: ChildOutcome, timeout: float) -> SchemaFault | None:
     """What is wrong before the output is even looked at."""
     if outcome.timed_out:
         return SchemaFault(
             code="bash_schema_timeout",
-            message=f"`schema` did not finish within {conditions.timeout:g} seconds",
+            message=f"`schema` did not finish within {timeout:g} seconds",
             hint="`schema` should only print; plugin_policy.bash_timeout_seconds is the limit",
         )
     if outcome.exit_code != 0:

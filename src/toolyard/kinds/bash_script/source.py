@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import shutil
 import tempfile
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Position, Problem
+from toolyard.files.door import Stamp, read_file, stamp_of
 from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault
-from toolyard.kinds.bash_script.schema_reading import content_key, read_schema
+from toolyard.kinds.bash_script.schema_reading import content_key, read_schema, schema_cache
+from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.tool import BashScriptTool
-from toolyard.plugins.source import Plugin
+from toolyard.plugins.kind import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.kinds.bash_script.workshop import BashWorkshop
+    from toolyard.plugins.host import Host
 
 
-Stamp: TypeAlias = "tuple[int, int, int]"
-"""What changes when a file is written or replaced."""
-
-
-LARGEST_SCRIPT = 16 << 20
-
-
-class BashToolSource:
+class BashFileSource:
     """One tool file, followed through its changes."""
 
-    def __init__(self, path: str, workshop: BashWorkshop) -> None:
+    def __init__(self, path: str, host: Host) -> None:
         self.path = path
-        self.workshop = workshop
+        self.host = host
         self.problems: list[Problem] = []
         """What is wrong with the file as it is now."""
         self._tool: BashScriptTool | None = None
@@ -47,19 +40,14 @@ class BashToolSource:
         """A content whose schema is not known yet."""
 
     @property
-    def key(self) -> str:
-        """The path, by which it is known after a reload."""
-        return self.path
-
-    @property
     def file(self) -> Path:
         """The file, absolute."""
         return Path(self.path)
 
     @property
-    def conditions(self) -> BashWorkshop:
-        """Where the file is read and run."""
-        return self.workshop
+    def conditions(self) -> object:
+        """What the file is read and run with."""
+        return self.host.conditions(self.host.settings(BashSettings), self.host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
         """The file's tool, unless the file is gone or never was good."""
@@ -71,51 +59,55 @@ class BashToolSource:
         """Whether the file is still what was read."""
         return self._stamp is not None and stamp_of(self.path) == self._stamp
 
-    def load_known(self) -> bool:
-        """Read the file if its schema is known by its content; tell whether it was, or there is nothing to read."""
-        read = self._read_source()
-        if read is None:
-            return True
-        source, stamp = read
-        schema = self.workshop.cache.get(content_key(self.path, source, self.workshop))
-        if schema is None:
-            self._unread = read
-            self.workshop.children.start()
-            return False
-        self._accept(source, stamp, schema)
-        return True
-
-    async def load(self) -> None:
-        """Read the schema by running the file, unless somebody just did."""
+    async def load(self, *, without_running: bool = False) -> bool:
+        """Read the schema: known by the file's content, or else by running the file, unless somebody just did."""
+        if without_running or self._unread is None:
+            if self._load_known():
+                return True
+            if without_running:
+                await self.host.children().choose_sandbox()
+                self.host.children().start()  # it will be needed: let it start while others are read
+                return False
         self._reading = self._reading or asyncio.Lock()
         async with self._reading:
             unread, self._unread = self._unread, None
             read = None if self.is_current() else unread or self._read_source()
             if read is not None:
                 source, stamp = read
-                schema = await read_schema(self.path, source, self.workshop)
+                schema = await read_schema(self.path, source, self.host)
                 if isinstance(schema, BashSchema):
                     self._accept(source, stamp, schema)
                 else:
                     self._refuse(source, stamp, schema)
+        return True
 
-    async def refresh(self) -> bool:
-        """Read the file again if it has changed; tell whether the tool did."""
-        if self.is_current():
-            return False
-        before = self._tool
-        if not self.load_known():
-            await self.load()
-        return self._tool is not before
+    def adopt(self, newer: BashFileSource) -> None:
+        """The file is the same."""
+
+    async def end_session(self, session: str) -> None:
+        """Nothing is kept for a session."""
 
     async def aclose(self) -> None:
         """Remove the copy of a last good version, if one was made."""
         self._drop_snapshot()
 
+    def _load_known(self) -> bool:
+        """Read the file if that needs nothing to be run; True also when there is nothing to read."""
+        read = self._read_source()
+        if read is None:
+            return True
+        source, stamp = read
+        schema = schema_cache(self.host).get(content_key(self.path, source, self.host))
+        if schema is None:
+            self._unread = read
+            return False
+        self._accept(source, stamp, schema)
+        return True
+
     def _read_source(self) -> tuple[bytes, Stamp] | None:
         """The file's content; when it cannot be read there is no tool, and a problem says why."""
         try:
-            return read_with_stamp(self.path)
+            return read_file(self.path)
         except FileNotFoundError:
             problem = self._problem("bash_file_missing", "no such file", "check the path")
         except IsADirectoryError:
@@ -133,7 +125,7 @@ class BashToolSource:
         if self._tool and not self._snapshot and source == self._tool.source:
             return
         self._drop_snapshot()
-        self._tool = BashScriptTool(path=self.path, source=source, schema=schema, workshop=self.workshop)
+        self._tool = BashScriptTool(path=self.path, source=source, schema=schema, host=self.host)
 
     def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
@@ -147,16 +139,14 @@ class BashToolSource:
     def _keep_last_good(self, good: BashScriptTool) -> None:
         """The file no longer is what worked, so what worked gets a place of its own, beside links to its neighbours."""
         folder = self._snapshot = Path(
-            tempfile.mkdtemp(prefix="toolyard-last-good-", dir=self.workshop.children.handouts)
+            tempfile.mkdtemp(prefix="toolyard-last-good-", dir=self.host.children().handouts)
         )
         name = os.path.basename(self.path)
         for neighbour in self.file.parent.iterdir():
             if neighbour.name != name:
                 (folder / neighbour.name).symlink_to(neighbour)
         (folder / name).write_bytes(good.source)
-        self._tool = BashScriptTool(
-            path=str(folder / name), source=good.source, schema=good.schema, workshop=self.workshop
-        )
+        self._tool = BashScriptTool(path=str(folder / name), source=good.source, schema=good.schema, host=self.host)
 
     def _drop_snapshot(self) -> None:
         snapshot, self._snapshot = self._snapshot, None
@@ -166,32 +156,3 @@ class BashToolSource:
 
     def _problem(self, code: str, message: str, hint: str) -> Problem:
         return Problem(code=code, message=message, hint=hint, where=Position(file=self.file))
-
-
-def read_with_stamp(path: str) -> tuple[bytes, Stamp]:
-    """A file's content and its stamp; by bare system calls, since a hundred tools are read at every start.
-
-    A pipe would never open and a device never end, so only a regular file is read.
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        stat = os.fstat(fd)
-        if not S_ISREG(stat.st_mode):
-            raise IsADirectoryError if S_ISDIR(stat.st_mode) else OSError(errno.EINVAL, "not a regular file")
-        if stat.st_size > LARGEST_SCRIPT:
-            raise OSError(errno.EFBIG, f"larger than {LARGEST_SCRIPT} bytes")
-        source = os.read(fd, stat.st_size + 1)
-        while more := os.read(fd, 65536):
-            source += more
-    finally:
-        os.close(fd)
-    return source, (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-
-
-def stamp_of(path: str | Path) -> Stamp | None:
-    """The stamp of a file; None when there is none."""
-    try:
-        stat = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)

@@ -4,46 +4,47 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from toolyard.core.text import TIMED_OUT, as_word, call_line, limit_hit, one_line, seconds
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import CannotStart
-from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, as_word, checked, pass_arguments
+from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, checked, pass_arguments
+from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
     from toolyard.core.tool import CallContext, Json, JsonObject
     from toolyard.kinds.bash_script.comments import CommentTool
     from toolyard.kinds.bash_script.schema import BashSchema
-    from toolyard.kinds.bash_script.workshop import BashWorkshop
+    from toolyard.plugins.host import Host
 
 
 Subcommand: TypeAlias = Literal["preview", "run", "error"]
-TIMED_OUT = 124
-PREVIEW_LENGTH = 200
 
 
 class BashScriptTool:
     """One version of one tool file."""
 
     kind = "bash_script"
+    confined = True
 
-    def __init__(self, *, path: str, source: bytes, schema: BashSchema, workshop: BashWorkshop) -> None:
+    def __init__(self, *, path: str, source: bytes, schema: BashSchema, host: Host) -> None:
         self.path = path
         """Where the file is that runs, which is a copy when an edit broke the tool's own."""
         self.source = source
         self.schema = schema
-        self._shop = workshop
-        self._conditions = workshop.conditions
+        self._host = host
+        self._bash = bash_path(host)
+        self._settings = host.settings(BashSettings)
         self.spec = ToolSpec(
             name=schema.id,
             description=schema.description,
             input=JsonInput(schema=schema.parameters, defaults=schema.defaults()),
-            timeout=workshop.conditions.timeout,
+            timeout=self._settings.bash_timeout_seconds,
         )
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
@@ -55,7 +56,7 @@ class BashScriptTool:
         return Plan(
             arguments=arguments,
             argv=self._argv("run", passed, None),
-            cwd=self._cwd(context),
+            cwd=context.cwd,
             env_keys=self._env_keys(context),
             prepared=passed,
         )
@@ -63,7 +64,7 @@ class BashScriptTool:
     async def preview(self, plan: Plan, context: CallContext) -> str:
         """The first line that `preview` prints; empty when it fails."""
         if self._comments:
-            return one_line(f"{self.spec.name} {' '.join(shown(plan.arguments))}")
+            return call_line(self.spec.name, plan.arguments)
         outcome = await self.try_subcommand("preview", plan, context)
         failed = outcome is None or outcome.exit_code != 0 or outcome.timed_out
         return "" if failed or outcome is None else one_line(outcome.stdout.text)
@@ -71,7 +72,7 @@ class BashScriptTool:
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it; a failure's text is what `error` makes of it, or what the tool printed."""
         try:
-            outcome = await self._invoke("run", plan, context, timeout=self._conditions.timeout, listen=True)
+            outcome = await self._invoke("run", plan, context, timeout=self._settings.bash_timeout_seconds, listen=True)
         except CannotStart as error:
             return ToolResult(text=self._explain(error, plan), failure="crash")
         if outcome.exit_code == 0 and not outcome.timed_out:
@@ -88,7 +89,7 @@ class BashScriptTool:
     ) -> ChildOutcome | None:
         """Run `preview` or `error` by itself; None when it cannot even start."""
         try:
-            return await self._invoke(subcommand, plan, context, timeout=self._conditions.timeout, code=code)
+            return await self._invoke(subcommand, plan, context, timeout=self._settings.bash_timeout_seconds, code=code)
         except CannotStart:
             return None
 
@@ -110,7 +111,12 @@ class BashScriptTool:
             return ""
         try:
             outcome = await self._invoke(
-                "error", plan, context, timeout=self._conditions.error_timeout, code=code, timed_out=timed_out
+                "error",
+                plan,
+                context,
+                timeout=self._settings.bash_error_timeout_seconds,
+                code=code,
+                timed_out=timed_out,
             )
         except CannotStart:
             return ""
@@ -129,20 +135,20 @@ class BashScriptTool:
         timed_out: bool = False,
     ) -> ChildOutcome:
         """Run one subcommand of the file."""
-        conditions, passed = self._conditions, plan.prepared
-        return await self._shop.children.run(
+        passed = plan.prepared
+        return await self._host.children().run(
             ChildRequest(
                 argv=plan.argv if subcommand == "run" else self._argv(subcommand, passed, code),
                 cwd=plan.cwd or context.cwd,
-                env=self._shop.environment.current(),
+                env=self._host.environment.current(),
                 extra_env=self._variables(context, timed_out=timed_out),
                 stdin=passed.stdin,
                 timeout=timeout,
-                limits=conditions.limits,
+                limits=self._host.limits,
                 output_limit=context.output_limit,
                 spill_to=context.spill_to if listen else None,
                 on_output=context.emit if listen else None,
-                streams=("stdout", "stderr") if conditions.stream_stderr else ("stdout",),
+                streams=("stdout", "stderr") if self._settings.bash_stream_stderr else ("stdout",),
             )
         )
 
@@ -150,11 +156,11 @@ class BashScriptTool:
         if self._comments:
             return list(passed.words)
         codes = [] if code is None else [str(code)]
-        return [self._shop.bash.path, self.path, subcommand, *codes, *passed.words]
+        return [self._bash, self.path, subcommand, *codes, *passed.words]
 
     def _pass(self, arguments: JsonObject) -> PassedArguments | CannotPass:
         if self._comments:
-            return pass_to_comments(self._shop.bash.path, self.path, self._comments, arguments)
+            return pass_to_comments(self._bash, self.path, self._comments, arguments)
         return pass_arguments(self.schema, arguments)
 
     @cached_property
@@ -174,7 +180,10 @@ class BashScriptTool:
 
             extra |= COMMENT_ENVIRONMENT
         if timed_out:
-            extra |= {"AGENT_TOOL_TIMED_OUT": "1", "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._conditions.timeout:g}"}
+            extra |= {
+                "AGENT_TOOL_TIMED_OUT": "1",
+                "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._settings.bash_timeout_seconds:g}",
+            }
         return extra
 
     def _config_variables(self, context: CallContext) -> dict[str, str]:
@@ -187,17 +196,13 @@ class BashScriptTool:
 
     def _env_keys(self, context: CallContext) -> list[str]:
         """The names of variables that the tool gets by name, for the audit."""
-        passed = [name for name in self._conditions.pass_env if name in os.environ]
+        passed = [name for name in self._host.policy.pass_env if name in os.environ]
         return sorted((*self._config_variables(context), *passed)) if passed or self.schema.config_keys else []
-
-    def _cwd(self, context: CallContext) -> Path:
-        configured = context.config.get("working_directory")
-        return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
 
     def _default_text(self, code: int, outcome: ChildOutcome) -> str:
         name = self.spec.name
         if outcome.timed_out:
-            first = f"Error: '{name}' timed out after {seconds(self._conditions.timeout)} (exit code {code})"
+            first = f"Error: '{name}' timed out after {seconds(self._settings.bash_timeout_seconds)} (exit code {code})"
         elif outcome.signal is not None:
             first = (
                 f"Error: '{name}' was ended by signal {outcome.signal}{limit_hit(outcome.signal)} (exit code {code})"
@@ -219,14 +224,10 @@ def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObj
     return checked(program_argv(bash, Path(path), tool, arguments))
 
 
-def shown(arguments: JsonObject) -> list[str]:
-    return [f"{name}={shlex.quote(as_word(value))}" for name, value in arguments.items()]
-
-
-def one_line(text: str) -> str:
-    """The first line, short enough for a list."""
-    first = text.strip("\n").split("\n", 1)[0].rstrip()
-    return first if len(first) <= PREVIEW_LENGTH else first[: PREVIEW_LENGTH - 1] + "…"
+def bash_path(host: Host) -> str:
+    """The bash that runs the tools; nothing is loaded where there is none."""
+    bash = host.interpreter("bash")
+    return bash.path if bash else "bash"
 
 
 def upper_snake(key: str) -> str:
@@ -237,12 +238,3 @@ def upper_snake(key: str) -> str:
 def fits_variable(value: Json) -> bool:
     """Whether a variable can hold it: not with a NUL, nor with half a character."""
     return not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value) is None
-
-
-def seconds(number: float) -> str:
-    return "1 second" if number == 1 else f"{number:g} seconds"
-
-
-def limit_hit(signal: int) -> str:
-    """Which resource limit a signal stands for."""
-    return {24: ", its processor time was used up", 25: ", a file grew beyond its limit"}.get(signal, "")

@@ -6,9 +6,10 @@ import difflib
 import os
 import posixpath
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.core.arguments.faults import kind_of
 from toolyard.core.arguments.schema import schema_fault
@@ -49,24 +50,19 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return all(problem.severity == "warning" for problem in self.problems)
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with an entry, and at which of its values."""
-
-    code: ManifestFaultCode
-    message: str
-    hint: str
-    at: Pointer = ()
+Fault: TypeAlias = "tuple[Pointer, Problem]"
+"""What is wrong with an entry, and at which of its values."""
 
 
 def read_manifest(document: Document) -> Manifest:
     """Every entry is looked at, and the first fault of each is told."""
     tools = document.value.get("tools") if isinstance(document.value, dict) else None
     if not isinstance(tools, list):
-        wrong = Fault(code="manifest_type", message="a manifest is an object with 'tools', a list", hint=EXAMPLE)
-        return Manifest(problems=[problem(wrong, ("tools",), document)])
+        _, problem = fault("manifest_type", "a manifest is an object with 'tools', a list", EXAMPLE)
+        return Manifest(problems=[problem.at(document.position(("tools",)))])
     taken: set[str] = set()
-    found = [(index, fault) for index, entry in enumerate(tools) if (fault := first_fault(index, entry, taken))]
-    problems = [problem(fault, ("tools", index, *fault.at), document) for index, fault in found]
+    found = [(index, wrong) for index, entry in enumerate(tools) if (wrong := first_fault(index, entry, taken))]
+    problems = [problem.at(document.position(("tools", index, *at))) for index, (at, problem) in found]
     problems += unknown_fields(tools, document)
     entries = () if found else [make_entry(entry, document.folder) for entry in tools]
     return Manifest(entries=entries, problems=problems)
@@ -76,26 +72,25 @@ def first_fault(index: int, entry: Json, taken: set[str]) -> Fault | None:
     """The first of an entry's faults, in the order in which they are looked for; its name is taken from now on."""
     if not isinstance(entry, dict):
         message = f"tool[{index}]: an entry is an object, not {kind_of(entry)}"
-        return Fault(code="manifest_type", message=message, hint=EXAMPLE)
-    if fault := name_fault(index, entry.get("name")):
-        return fault
+        return fault("manifest_type", message, EXAMPLE)
+    if wrong := name_fault(index, entry.get("name")):
+        return wrong
     name: str = entry["name"]
-    fault = next(faults_of(entry, repeated=name in taken), None)
+    wrong = next(faults_of(entry, repeated=name in taken), None)
     taken.add(name)
-    if fault is None:
+    if wrong is None:
         return None
-    return Fault(
-        code=fault.code, message=f"tool[{index}] {quoted(name)}: {fault.message}", hint=fault.hint, at=fault.at
-    )
+    at, problem = wrong
+    return at, replace(problem, message=f"tool[{index}] {quoted(name)}: {problem.message}")
 
 
 def name_fault(index: int, name: Json) -> Fault | None:
     hint = "a model calls the tool by its name"
     if not isinstance(name, str | None):
         message = f"tool[{index}]: name must be a string, not {kind_of(name)}"
-        return Fault(code="manifest_name", message=message, hint=hint, at=("name",))
+        return fault("manifest_name", message, hint, "name")
     if not name or not name.strip():
-        return Fault(code="manifest_name", message=f"tool[{index}]: name is required", hint=hint, at=("name",))
+        return fault("manifest_name", f"tool[{index}]: name is required", hint, "name")
     return None
 
 
@@ -103,7 +98,7 @@ def faults_of(entry: dict[str, Json], *, repeated: bool) -> Iterator[Fault]:
     """The faults of an entry that has a name."""
     if repeated:
         hint = "give each tool a name of its own"
-        yield Fault(code="manifest_duplicate_name", message="duplicate name", hint=hint, at=("name",))
+        yield fault("manifest_duplicate_name", "duplicate name", hint, "name")
     yield from command_faults(entry.get("command"))
     yield from environment_faults(entry.get("envPassthrough"))
     yield from path_faults(entry["command"][0])
@@ -114,41 +109,40 @@ def command_faults(command: Json) -> Iterator[Fault]:
     hint = 'a list of words, the program first: ["./tools/bin/get_time"]'
     if command is None or command == []:
         message = "command must have at least program name"
-        yield Fault(code="manifest_command", message=message, hint=hint, at=("command",))
+        yield fault("manifest_command", message, hint, "command")
     elif not isinstance(command, list):
         message = f"command must be a list of strings, not {kind_of(command)}"
-        yield Fault(code="manifest_command", message=message, hint=hint, at=("command",))
+        yield fault("manifest_command", message, hint, "command")
     else:
         for index, word in enumerate(command):
             if not isinstance(word, str):
                 message = f"command[{index}] must be a string, not {kind_of(word)}"
-                yield Fault(code="manifest_command", message=message, hint=hint, at=("command", index))
+                yield fault("manifest_command", message, hint, "command", index)
             elif "\0" in word or not is_text(word):
                 message = f"command[{index}] holds what no command line can carry: {quoted(word)}"
-                yield Fault(code="manifest_command", message=message, hint=hint, at=("command", index))
+                yield fault("manifest_command", message, hint, "command", index)
 
 
 def environment_faults(names: Json) -> Iterator[Fault]:
     hint = 'names of variables, such as "TZ"'
     if not isinstance(names, list | None):
         message = f"envPassthrough must be a list of strings, not {kind_of(names)}"
-        yield Fault(code="manifest_env_name", message=message, hint=hint, at=("envPassthrough",))
+        yield fault("manifest_env_name", message, hint, "envPassthrough")
         return
     for index, name in enumerate(names or ()):
         at = ("envPassthrough", index)
         if not isinstance(name, str):
             message = f"envPassthrough[{index}] must be a string, not {kind_of(name)}"
-            yield Fault(code="manifest_env_name", message=message, hint=hint, at=at)
+            yield fault("manifest_env_name", message, hint, *at)
         elif passed_name(name) is None:
             message = f"envPassthrough[{index}]: invalid name {quoted(name)} (must match [A-Z_][A-Z0-9_]*)"
-            yield Fault(code="manifest_env_name", message=message, hint=hint, at=at)
+            yield fault("manifest_env_name", message, hint, *at)
 
 
 def path_faults(program: str) -> Iterator[Fault]:
     located = located_program(program)
-    if isinstance(located, WrongPath):
-        hint = "put the program into tools/bin beside the manifest, or give its absolute path"
-        yield Fault(code="manifest_path", message=located.reason, hint=hint, at=("command", 0))
+    if isinstance(located, Problem):
+        yield ("command", 0), located
 
 
 def other_faults(entry: dict[str, Json]) -> Iterator[Fault]:
@@ -156,14 +150,14 @@ def other_faults(entry: dict[str, Json]) -> Iterator[Fault]:
     description, timeout, schema = (entry.get(key) for key in ("description", "timeoutSec", "schema"))
     if not isinstance(description, str | None):
         message = f"description must be a string, not {kind_of(description)}"
-        yield Fault(code="manifest_type", message=message, hint="say what the tool does", at=("description",))
+        yield fault("manifest_type", message, "say what the tool does", "description")
     if not isinstance(timeout, int | None) or isinstance(timeout, bool):
         message = f"timeoutSec must be an integer, not {kind_of(timeout)}"
-        yield Fault(code="manifest_type", message=message, hint="whole seconds, such as 5", at=("timeoutSec",))
+        yield fault("manifest_type", message, "whole seconds, such as 5", "timeoutSec")
     if schema is not None and (reason := schema_fault(schema)):
         hint = 'for example {"type": "object", "properties": {"timezone": {"type": "string"}}}'
         message = f"schema is not a JSON Schema for arguments: {reason}"
-        yield Fault(code="manifest_schema", message=message, hint=hint, at=("schema",))
+        yield fault("manifest_schema", message, hint, "schema")
 
 
 def unknown_fields(tools: Sequence[Json], document: Document) -> Iterator[Problem]:
@@ -215,8 +209,8 @@ def is_text(word: str) -> bool:
     return True
 
 
-def problem(fault: Fault, pointer: Pointer, document: Document) -> Problem:
-    return Problem(code=fault.code, message=fault.message, hint=fault.hint, where=document.position(pointer))
+def fault(code: ManifestFaultCode, message: str, hint: str, *at: str | int) -> Fault:
+    return at, Problem(code=code, message=message, hint=hint)
 
 
 PREFIX = "./tools/bin/"
@@ -225,24 +219,23 @@ ESCAPED = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 """What stands after a backslash for characters that have a sign of their own."""
 
 
-class WrongPath(msgspec.Struct, frozen=True, kw_only=True):
-    """Which rule a program's path breaks."""
-
-    reason: str
-
-
-def located_program(written: str) -> str | WrongPath:
+def located_program(written: str) -> str | Problem:
     """An absolute path as it is, a relative one in its shortest form; it must not leave `tools/bin`."""
     if os.path.isabs(written):
         return written
     path = written.replace("\\", "/")
     if not path.startswith(PREFIX):
-        return WrongPath(reason=f"relative command[0] must start with {PREFIX}")
+        return wrong_path(f"relative command[0] must start with {PREFIX}")
     short = shortest(path)
     if not short.startswith(PREFIX):
         got = f"(got {quoted(written)} -> {quoted(short)})"
-        return WrongPath(reason=f"command[0] escapes {PREFIX.rstrip('/')} after normalization {got}")
+        return wrong_path(f"command[0] escapes {PREFIX.rstrip('/')} after normalization {got}")
     return short
+
+
+def wrong_path(reason: str) -> Problem:
+    hint = "put the program into tools/bin beside the manifest, or give its absolute path"
+    return Problem(code="manifest_path", message=reason, hint=hint)
 
 
 def shortest(path: str) -> str:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from toolyard.core.problems import Problem
+from toolyard.files.inside import leads_inside
+
 if TYPE_CHECKING:
     from toolyard.errors import CannotStart
 
@@ -24,36 +27,23 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     """The folder beside the manifest that it must be in, all links followed; None for one that was named absolutely."""
 
 
-class ProgramFault(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a program cannot be run."""
-
-    code: ProgramFaultCode
-    message: str
-    hint: str
-
-
-def program_fault(program: Program) -> ProgramFault | None:
+def program_problem(program: Program) -> Problem | None:
     """What stands against running it; it is looked at when it is called, since it may come, go and change."""
     path = program.path
-    if program.within is not None and not is_inside(path, program.within):
+    if program.within is not None and not leads_inside(path, program.within):
         message = f"the program {path} is a link that leads out of {program.within}: {os.path.realpath(path)}"
         hint = "put the program itself there, or name it by its absolute path"
-        return ProgramFault(code="manifest_program_outside", message=message, hint=hint)
+        return Problem(code="manifest_program_outside", message=message, hint=hint)
     if not os.path.lexists(path):
         message = f"there is no program {path}"
-        return ProgramFault(code="manifest_program_missing", message=message, hint="build or install it")
+        return Problem(code="manifest_program_missing", message=message, hint="build or install it")
     if not os.path.isfile(path):
         message = f"{path} is not a program" if os.path.exists(path) else f"the link {path} leads to nothing"
-        return ProgramFault(code="manifest_program_missing", message=message, hint="name a file that can be run")
+        return Problem(code="manifest_program_missing", message=message, hint="name a file that can be run")
     if not os.access(path, os.X_OK):
         message = f"the program {path} may not be executed"
-        return ProgramFault(code="manifest_program_not_executable", message=message, hint=f"chmod +x {path}")
+        return Problem(code="manifest_program_not_executable", message=message, hint=f"chmod +x {path}")
     return None
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is below a folder, whose own place is real but whose last parts must not be links elsewhere."""
-    return os.path.realpath(path).startswith(folder + os.sep)
 
 
 def explain_start(error: CannotStart, path: str, cwd: object) -> str:

@@ -9,33 +9,37 @@ from msgspec.structs import replace
 
 from toolyard.config.document import parse_document
 from toolyard.core.problems import Position, Problem
-from toolyard.kinds.bash_script.source import read_with_stamp, stamp_of
+from toolyard.files.door import Stamp, read_file, stamp_of
 from toolyard.kinds.manifest.entries import read_manifest
+from toolyard.kinds.manifest.settings import ManifestSettings
 from toolyard.kinds.manifest.tool import ManifestCommandTool
-from toolyard.plugins.source import Plugin
+from toolyard.plugins.kind import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.document import Document
-    from toolyard.kinds.bash_script.source import Stamp
-    from toolyard.kinds.manifest.tool import CommandConditions
-    from toolyard.plugins.spec import ManifestFile
+    from toolyard.kinds.manifest.reference import ManifestFile
+    from toolyard.plugins.host import Host
 
 
 class ManifestSource:
     """One manifest, followed through its changes; reading it runs nothing."""
 
-    def __init__(self, key: ManifestFile, conditions: CommandConditions) -> None:
-        self.key = key
-        self.file = Path(key.path)
-        self.conditions = conditions
+    def __init__(self, reference: ManifestFile, host: Host) -> None:
+        self.file = Path(reference.path)
+        self._host = host
         self.problems: Sequence[Problem] = ()
         """What is wrong with the manifest as it is now."""
         self.document: Document | None = None
         """The text that is there now, if it is JSON."""
         self._tools: list[ManifestCommandTool] = []
         self._stamp: Stamp | None = None
+
+    @property
+    def conditions(self) -> object:
+        """What the commands run with."""
+        return self._host.conditions(self._host.settings(ManifestSettings))
 
     def plugins(self) -> Sequence[Plugin]:
         """Each entry is a plugin of its own, so that one can be on while another is off."""
@@ -47,31 +51,25 @@ class ManifestSource:
 
     def is_current(self) -> bool:
         """Whether the manifest is still what was read."""
-        return self._stamp is not None and stamp_of(self.key.path) == self._stamp
+        return self._stamp is not None and stamp_of(self.file) == self._stamp
 
-    def load_known(self) -> bool:
-        """Read it, which needs nothing to be run."""
+    async def load(self, *, without_running: bool = False) -> bool:  # noqa: ARG002 - nothing is ever run
+        """Read it."""
         self._read()
         return True
 
-    async def load(self) -> None:
-        """Read it."""
-        self._read()
+    def adopt(self, newer: ManifestSource) -> None:
+        """The file is the same."""
 
-    async def refresh(self) -> bool:
-        """Read it again if it has changed; tell whether the tools did."""
-        if self.is_current():
-            return False
-        before = self._tools
-        self._read()
-        return self._tools is not before
+    async def end_session(self, session: str) -> None:
+        """Nothing is kept for a session."""
 
     async def aclose(self) -> None:
         """It holds nothing."""
 
     def _read(self) -> None:
         try:
-            source, self._stamp = read_with_stamp(self.key.path)
+            source, self._stamp = read_file(self.file)
         except (OSError, ValueError) as error:
             self._lose(error)
             return
@@ -91,7 +89,7 @@ class ManifestSource:
         self.document, self.problems = document, manifest.problems
         entries = list(manifest.entries)
         if manifest.is_sound and entries != [tool.entry for tool in self._tools]:
-            self._tools = [ManifestCommandTool(entry, self.conditions) for entry in entries]
+            self._tools = [ManifestCommandTool(entry, self._host) for entry in entries]
 
     def _lose(self, error: OSError | ValueError) -> None:
         """Without a manifest there are no tools."""

@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, call_line, encode_json, limit_hit
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
-from toolyard.kinds.bash_script.arguments import encode_json
-from toolyard.kinds.bash_script.tool import TIMED_OUT, limit_hit, one_line, shown
-from toolyard.kinds.manifest.program import Program, explain_start, program_fault
-from toolyard.kinds.shell.command import LONGEST_TIMEOUT, working_directory
+from toolyard.kinds.manifest.program import Program, explain_start, program_problem
+from toolyard.kinds.manifest.settings import ManifestSettings
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import exact_environment
-from toolyard.process.limits import NO_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import CallContext, Json, JsonObject
-    from toolyard.process.child import ChildOutcome, Children
-    from toolyard.process.limits import Limits
+    from toolyard.plugins.host import Host
+    from toolyard.process.child import ChildOutcome
     from toolyard.process.output import Captured
-
 
 ALWAYS_PASSED = ("PATH", "HOME")
 
@@ -44,23 +41,17 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Names of variables that reach the program when they are set."""
 
 
-class CommandConditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Under which conditions the commands of manifests run, and who runs them."""
-
-    children: Children
-    timeout: float = 30
-    limits: Limits = NO_LIMITS
-
-
 class ManifestCommandTool:
     """One entry of a manifest."""
 
     kind = "manifest_command"
+    confined = True
 
-    def __init__(self, entry: ManifestEntry, conditions: CommandConditions) -> None:
+    def __init__(self, entry: ManifestEntry, host: Host) -> None:
         self.entry = entry
-        self._conditions = conditions
-        self._timeout = min(entry.timeout or conditions.timeout, LONGEST_TIMEOUT)
+        self._host = host
+        usual = host.settings(ManifestSettings).manifest_timeout_seconds
+        self._timeout = min(entry.timeout or usual, LONGEST_TIMEOUT)
         self.spec = ToolSpec(
             name=entry.name,
             description=entry.description,
@@ -74,22 +65,22 @@ class ManifestCommandTool:
         return Plan(
             arguments=arguments,
             argv=[self.entry.program.path, *self.entry.arguments],
-            cwd=working_directory(context),
+            cwd=context.cwd,
             env_keys=[name.decode() for name in passed],
             prepared=standard_input(arguments if context.given is None else context.given),
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         """The name and the arguments; a manifest's command has no other way to say what it will do."""
-        return one_line(" ".join([self.spec.name, *shown(plan.arguments)]))
+        return call_line(self.spec.name, plan.arguments)
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it; what it printed is the answer, what it complained of the error."""
-        if fault := program_fault(self.entry.program):
+        if fault := program_problem(self.entry.program):
             refused = fault.code == "manifest_program_outside"
             return ToolResult(text=error_text(fault.message), failure="denied" if refused else "crash")
         try:
-            outcome = await self._conditions.children.run(self._request(plan, context))
+            outcome = await self._host.children().run(self._request(plan, context))
         except CannotStart as error:
             return ToolResult(text=error_text(explain_start(error, plan.argv[0], plan.cwd)), failure="crash")
         return succeeded(outcome) if outcome.exit_code == 0 and not outcome.timed_out else failed(outcome)
@@ -101,7 +92,7 @@ class ManifestCommandTool:
             env=exact_environment((*ALWAYS_PASSED, *plan.env_keys)),
             stdin=plan.prepared,
             timeout=self._timeout,
-            limits=self._conditions.limits,
+            limits=self._host.limits,
             output_limit=context.output_limit,
             spill_to=context.spill_to,
             on_output=context.emit,

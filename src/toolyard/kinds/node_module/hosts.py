@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from toolyard.kinds.node_module.workshop import host_request
-from toolyard.process.companion import to_the_end
+from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.process.companion import CompanionRequest, to_the_end
 from toolyard.process.json_rpc import Answer, Answered, HostLink, Lost
+from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
-    from toolyard.kinds.node_module.workshop import NodePackage, NodeWorkshop
+    from toolyard.kinds.node_module.package import NodePackage
+    from toolyard.plugins.host import Host
     from toolyard.process.json_rpc import Progress, Question
 
 
 log = logging.getLogger("toolyard.node")
+PROGRAM = Path(__file__).with_name("host.mjs")
+PARENTS_CHANNEL = (b"NODE_CHANNEL_FD", b"NODE_CHANNEL_SERIALIZATION_MODE")
+"""Where an application was itself started by Node: the descriptor is not for its tools."""
 SETTLE_PATIENCE = 2.0
 """How long a tool may take to end by itself after its call was given up."""
 PONG_PATIENCE = 10.0
@@ -32,7 +38,7 @@ class TimedOut(msgspec.Struct, frozen=True, kw_only=True):
 Reply: TypeAlias = Answer | TimedOut
 
 
-class Host:
+class NodeProcess:
     """One process. All its calls have the same working directory, of which a process has one."""
 
     __slots__ = ("busy", "cwd", "given_up", "link", "retiring")
@@ -50,10 +56,11 @@ class Host:
 class NodeHosts:
     """Usually one host; a second one while calls with different working directories run side by side."""
 
-    def __init__(self, shop: NodeWorkshop, package: NodePackage) -> None:
+    def __init__(self, host: Host, package: NodePackage) -> None:
         self.package = package
-        self._shop = shop
-        self._hosts: list[Host] = []
+        self._host = host
+        self._timeout = host.settings(NodeSettings).node_timeout_seconds
+        self._hosts: list[NodeProcess] = []
         self._retired = False
         self._closed = False
 
@@ -68,7 +75,7 @@ class NodeHosts:
         """One request with its time limit; what it leaves undone is ended before this returns, also when cancelled."""
         if self._closed:
             return Lost(reason="its package is not loaded any more")
-        timeout = self._shop.conditions.timeout
+        timeout = self._timeout
         host = self._host_for(cwd)
         about = {**params.get("_meta", {}), "toolyard/cwd": cwd}
         question = host.link.ask(method, {**params, "_meta": about}, on_progress=on_progress)
@@ -101,7 +108,7 @@ class NodeHosts:
         hosts, self._hosts = self._hosts, []
         await asyncio.gather(*(host.link.aclose() for host in hosts))
 
-    def _host_for(self, cwd: str) -> Host:
+    def _host_for(self, cwd: str) -> NodeProcess:
         """The host in that directory, else one that is free to go there, else a new one."""
         self._hosts = [host for host in self._hosts if not host.link.has_ended]
         free = [host for host in self._hosts if not host.retiring]
@@ -113,16 +120,16 @@ class NodeHosts:
         host.cwd = cwd
         return host
 
-    def _start(self, cwd: str) -> Host:
-        link = HostLink(self._shop.children.keeper, host_request(self._shop, self.package), log=log)
+    def _start(self, cwd: str) -> NodeProcess:
+        link = HostLink(self._host.children().keeper, host_request(self._host, self.package), log=log)
         declared = [{"id": tool.id, "entry": tool.entry, "export": tool.export} for tool in self.package.tools]
         # Nothing is waited for: the first call follows at once, and is answered when the host has come up.
         link.ask("initialize", {"_meta": {"toolyard/root": self.package.root, "toolyard/tools": declared}})
-        host = Host(link, cwd, retiring=self._retired)
+        host = NodeProcess(link, cwd, retiring=self._retired)
         self._hosts.append(host)
         return host
 
-    async def _give_up(self, host: Host, question: Question, why: str) -> None:
+    async def _give_up(self, host: NodeProcess, question: Question, why: str) -> None:
         """Stop one call: by its signal if it minds that, else with its host.
 
         Others in the same host go on as long as it still answers; it then takes no more calls, and ends with the last.
@@ -138,7 +145,7 @@ class NodeHosts:
         finally:
             host.given_up -= 1
 
-    def _tidy(self, host: Host) -> None:
+    def _tidy(self, host: NodeProcess) -> None:
         """End a host that is not needed any more: one that retires, or one beside another that is free."""
         if host.busy:
             return
@@ -151,3 +158,27 @@ class NodeHosts:
 async def answers(link: HostLink) -> bool:
     """Whether the program still minds what it is told."""
     return isinstance(await link.ask("ping", {}).answer(within=PONG_PATIENCE), Answered)
+
+
+def node_path(host: Host) -> str:
+    """The Node that runs the tools; nothing is loaded where there is none."""
+    node = host.interpreter("node")
+    return node.path if node else "node"
+
+
+def host_request(host: Host, package: NodePackage) -> CompanionRequest:
+    """How a host is started. Lines travel by descriptors of their own, so that tools may print as they like.
+
+    Memory is limited by Node itself, which reserves more addresses than it ever uses; processor time is not, because a
+    host serves many calls, and each of those has its time limit.
+    """
+    limits, memory = host.limits, host.limits.memory_bytes
+    options = [] if memory is None else [f"--max-old-space-size={max(memory >> 20, 16)}"]
+    env = {name: value for name, value in host.environment.current().items() if name not in PARENTS_CHANNEL}
+    return CompanionRequest(
+        argv=[node_path(host), *options, str(PROGRAM), "3", "4"],
+        cwd=package.root,
+        env=env,
+        limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
+        private=True,
+    )

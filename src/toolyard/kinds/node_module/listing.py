@@ -11,12 +11,15 @@ import msgspec
 from toolyard.core.arguments.schema import schema_fault
 from toolyard.errors import ProcessError
 from toolyard.kinds.node_module.hosts import NodeHosts, TimedOut
+from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.process.json_rpc import Answered, Lost, Refused
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
+    from toolyard.files.content_cache import ContentCache
     from toolyard.kinds.node_module.hosts import Reply
-    from toolyard.kinds.node_module.workshop import NodePackage, NodeWorkshop
+    from toolyard.kinds.node_module.package import NodePackage
+    from toolyard.plugins.host import Host
 
 
 LISTING = b"1"
@@ -85,16 +88,22 @@ AUTHORS_WORDS = {
 }
 
 
-def listing_key(package: NodePackage, shop: NodeWorkshop) -> str:
+def listing_cache(host: Host) -> ContentCache[NodeListing]:
+    """The listings that are known by the contents of their packages."""
+    return host.caches.get("node-tools", NodeListing)
+
+
+def listing_key(package: NodePackage, host: Host) -> str:
     """What a listing depends on: the content, which tools are meant, and the Node that reads them."""
     declared = json.dumps([[tool.id, tool.entry, tool.export] for tool in package.tools]).encode()
-    parts = (LISTING, shop.node.identity.encode(), package.fingerprint.encode(), declared)
+    node = host.interpreter("node")
+    parts = (LISTING, (node.identity if node else "").encode(), package.fingerprint.encode(), declared)
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-async def read_listing(package: NodePackage, shop: NodeWorkshop) -> tuple[NodeListing, list[NodeFault]]:
+async def read_listing(package: NodePackage, host: Host) -> tuple[NodeListing, list[NodeFault]]:
     """Let a host load every module; a listing without faults is remembered by the content."""
-    hosts = NodeHosts(shop, package)
+    hosts = NodeHosts(host, package)
     reply: Reply
     try:
         reply = await hosts.ask("tools/list", {}, cwd=package.root, subject="loading the tools")
@@ -111,12 +120,12 @@ async def read_listing(package: NodePackage, shop: NodeWorkshop) -> tuple[NodeLi
             message = f"the host could not load the tools: {reason}"
             return NodeListing(tools=[]), [NodeFault(code="node_host", message=message)]
         case TimedOut():
-            seconds = f"{shop.conditions.timeout:g} seconds"
+            seconds = f"{host.settings(NodeSettings).node_timeout_seconds:g} seconds"
             hint = "a module should only define; plugin_policy.node_timeout_seconds is the limit"
             message = f"the modules did not load within {seconds}"
             return NodeListing(tools=[]), [NodeFault(code="node_load_timeout", message=message, hint=hint)]
     if not faults:
-        shop.cache.put(listing_key(package, shop), listing)
+        listing_cache(host).put(listing_key(package, host), listing)
     return listing, faults
 
 

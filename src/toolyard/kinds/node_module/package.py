@@ -1,4 +1,4 @@
-"""`package.json`: which tools a Node package holds, and what it takes to make it ready."""
+"""A Node package or module as it lies there: which tools it holds, what it takes to make it ready, where a fault is."""
 
 from __future__ import annotations
 
@@ -10,20 +10,127 @@ import msgspec
 
 from toolyard.config.document import Document, read_document
 from toolyard.core.problems import Position, Problem
-from toolyard.kinds.node_module.workshop import DeclaredTool
-from toolyard.plugins.descriptors import is_inside
+from toolyard.files.inside import leads_inside
+from toolyard.files.walk import Tree, digest, scan, too_large
+from toolyard.kinds.node_module.reference import NodeFile, NodeFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.document import Pointer
     from toolyard.core.tool import Json
-    from toolyard.plugins.spec import NodeFolder
-
+    from toolyard.kinds.node_module.listing import NodeFault
 
 PACKAGE = "package.json"
 TOOLS: Pointer = ("agent", "tools")
 EXAMPLE = '"agent": {"tools": [{"id": "my_tool", "entry": "index.js"}]}'
+MOST_BYTES = 512 << 20
+
+
+class DeclaredTool(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a tool is in its package."""
+
+    id: str
+    entry: str
+    """A file, relative to the package."""
+    export: str | None = None
+
+
+class NodePackage(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of one package, ready to be run."""
+
+    root: str
+    tools: tuple[DeclaredTool, ...]
+    fingerprint: str
+    """Of its content."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """A package as it was seen."""
+
+    reference: NodeFile | NodeFolder
+    folder: str
+    tree: Tree
+    fingerprint: str
+    facts: PackageFacts
+
+
+def main_file(reference: NodeFile | NodeFolder) -> Path:
+    """The module, or the descriptor of the package."""
+    return Path(reference.file) if isinstance(reference, NodeFile) else Path(reference.folder, "package.json")
+
+
+def seen_now(reference: NodeFile | NodeFolder) -> Tree:
+    """What there is; nothing when there is nothing."""
+    return scan(reference.folder) if isinstance(reference, NodeFolder) else scan(reference.file)
+
+
+def read(reference: NodeFile | NodeFolder, tree: Tree) -> tuple[Reading | None, list[Problem]]:
+    """What was seen, read; no reading when there is nothing to go on with."""
+    file = main_file(reference)
+    if reason := too_large(str(file.parent), tree, MOST_BYTES):
+        return None, [at(file, "node_package", f"this is no package: {reason}", "check the path")]
+    facts, problems = facts_at(reference, file)
+    if facts is None:
+        return None, problems
+    folder = str(file.parent)
+    try:
+        number = digest(folder if isinstance(reference, NodeFolder) else reference.file, tree)
+    except OSError as error:  # a file has gone meanwhile, or may not be read
+        message = f"cannot be read: {error.strerror or error}"
+        return None, [at(Path(error.filename or file), "node_unreadable", message, "check its permissions")]
+    return Reading(reference=reference, folder=folder, tree=tree, fingerprint=number, facts=facts), problems
+
+
+def facts_at(reference: NodeFile | NodeFolder, file: Path) -> tuple[PackageFacts | None, list[Problem]]:
+    if isinstance(reference, NodeFile):
+        return lone_module(file, reference.id, reference.export), []
+    return read_package(reference, file.parent)
+
+
+def nothing_there(reference: NodeFile | NodeFolder) -> Problem:
+    """Why there is nothing to read."""
+    if isinstance(reference, NodeFile):
+        return at(Path(reference.file), "node_file_missing", "no such file", "check the path")
+    folder = Path(reference.folder)
+    if folder.is_dir():
+        return at(folder, "node_package", "this folder is empty", "check the path")
+    return at(folder, "plugin_missing", "no such folder", "check the path")
+
+
+def located(fault: NodeFault, reading: Reading, package: NodePackage) -> Problem:
+    """A fault where it is in the author's own folder, which the place of a copy is not."""
+    message, hint = fault.message, fault.hint
+    tools = {tool.id: tool for tool in package.tools}
+    if fault.code == "node_entry_missing" and fault.id in tools:
+        message = f"'{tools[fault.id].entry}' does not exist"
+        hint = missing_hint(built=package.root != reading.folder)
+        return Problem(code=fault.code, message=message, hint=hint, where=declaration(fault, reading))
+    where = declaration(fault, reading)
+    if fault.file:
+        inside = os.path.relpath(os.path.realpath(fault.file), os.path.realpath(package.root))
+        own = Path(reading.folder, inside)
+        where = Position(file=own if own.exists() else Path(fault.file), line=fault.line)
+    return Problem(code=fault.code, message=message, hint=hint, where=where)
+
+
+def declaration(fault: NodeFault, reading: Reading) -> Position:
+    """Where the tool at fault is declared."""
+    facts = reading.facts
+    places = {tool.id: place for tool, place in zip(facts.tools, facts.places, strict=True)}
+    if not facts.is_package:
+        return Position(file=main_file(reading.reference))
+    return facts.document.position(places.get(fault.id or "", ()))
+
+
+def missing_hint(*, built: bool) -> str:
+    if built:
+        return "the build must write it; run the build script in the package and look"
+    return "write it, or give the package a build script; plugin_policy.node_build must be true for that"
+
+
+def at(file: Path, code: str, message: str, hint: str) -> Problem:
+    return Problem(code=code, message=message, hint=hint, where=Position(file=file))
 
 
 class PackageFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,21 +149,23 @@ class PackageFacts(msgspec.Struct, frozen=True, kw_only=True):
     has_build_script: bool
 
 
-def read_package(spec: NodeFolder, folder: Path) -> tuple[PackageFacts | None, list[Problem]]:
+def read_package(reference: NodeFolder, folder: Path) -> tuple[PackageFacts | None, list[Problem]]:
     """What there is to load, and what is wrong with the rest; nothing when it cannot be told."""
     document = read_document(folder / PACKAGE)
     if isinstance(document, Problem):
-        if document.code == "config_unreadable" and spec.entry is not None:
+        if document.code == "config_unreadable" and reference.entry is not None:
             document = Document(folder / PACKAGE, "{}", {})  # a folder whose module the configuration itself names
         else:
             return None, [explain_missing(document, folder)]
     if not isinstance(document.value, dict):
         return None, [fault(document, (), "a package.json is an object")]
-    if spec.entry is not None:
-        tool = DeclaredTool(id=spec.id or tool_name(spec.entry), entry=spec.entry, export=spec.export)
+    if reference.entry is not None:
+        tool = DeclaredTool(
+            id=reference.id or tool_name(reference.entry), entry=reference.entry, export=reference.export
+        )
         declared, problems = within(folder, [(tool, ())], document)
     else:
-        declared, problems = declared_tools(spec, folder, document)
+        declared, problems = declared_tools(reference, folder, document)
     facts = facts_of(document, folder, [tool for tool, _ in declared], [place for _, place in declared])
     return facts if declared else None, problems
 
@@ -75,7 +184,7 @@ def tool_name(file: str) -> str:
 Declared = tuple[DeclaredTool, "Pointer"]
 
 
-def declared_tools(spec: NodeFolder, folder: Path, document: Document) -> tuple[list[Declared], list[Problem]]:
+def declared_tools(reference: NodeFolder, folder: Path, document: Document) -> tuple[list[Declared], list[Problem]]:
     """The entries of `agent.tools`, or the one that the configuration names."""
     agent = document.value.get("agent")
     listed = agent.get("tools") if isinstance(agent, dict) else None
@@ -92,10 +201,12 @@ def declared_tools(spec: NodeFolder, folder: Path, document: Document) -> tuple[
             problems.append(fault(document, place, f"'{tool.id}' is declared twice; the first counts"))
         else:
             declared.append((tool, place))
-    kept, outside = within(folder, selected(declared, spec), document)
+    kept, outside = within(folder, selected(declared, reference), document)
     if not kept and not problems and not outside:
         known = ", ".join(tool.id for tool, _ in declared)
-        problems.append(fault(document, TOOLS, f"no tool of this package is named '{spec.id}'", f"there are: {known}"))
+        problems.append(
+            fault(document, TOOLS, f"no tool of this package is named '{reference.id}'", f"there are: {known}")
+        )
     return kept, [*problems, *outside]
 
 
@@ -107,21 +218,20 @@ def declared_tool(entry: Json) -> DeclaredTool | None:
     return None
 
 
-def selected(declared: Sequence[Declared], spec: NodeFolder) -> list[Declared]:
+def selected(declared: Sequence[Declared], reference: NodeFolder) -> list[Declared]:
     """All, or the one that the configuration names, with the export that it names."""
-    if spec.id is None:
+    if reference.id is None:
         return list(declared)
     return [
-        (DeclaredTool(id=tool.id, entry=tool.entry, export=spec.export or tool.export), place)
+        (DeclaredTool(id=tool.id, entry=tool.entry, export=reference.export or tool.export), place)
         for tool, place in declared
-        if tool.id == spec.id
+        if tool.id == reference.id
     ]
 
 
 def within(folder: Path, declared: Sequence[Declared], document: Document) -> tuple[list[Declared], list[Problem]]:
     """A package lists only modules of its own."""
-    root = os.path.realpath(folder)
-    outside = [each for each in declared if not is_inside(root, each[0].entry)]
+    outside = [each for each in declared if not leads_inside(str(folder / each[0].entry), str(folder))]
     problems = [
         Problem(
             code="plugin_outside",

@@ -9,35 +9,16 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
-from toolyard.plugins.acquire.build import downloads
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from toolyard.kinds.node_module.package import PackageFacts
+    from toolyard.kinds.node_module.settings import NodeSettings
 
 
 LOCK_FILES = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"))
 NPM_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
-
-
-class NodePolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be done to make a package ready, and where."""
-
-    cache: str
-    """The folder for copies that were installed and built."""
-    install_deps: bool = True
-    build: bool = True
-    package_manager: Literal["npm", "pnpm", "yarn"] | None = None
-    allow_install_scripts: bool = True
-    build_command: str | None = None
-    allow_remote: bool = True
-    """Whether packages may be downloaded."""
-
-    @property
-    def downloads(self) -> str:
-        """The folder for what package managers download."""
-        return downloads(self.cache)
 
 
 class Manager(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,21 +42,23 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join([os.path.basename(self.argv[0]), *self.argv[1:]])
 
 
-def needs_build(facts: PackageFacts, policy: NodePolicy) -> bool:
+def needs_build(facts: PackageFacts, settings: NodeSettings) -> bool:
     """Whether something has to be built first."""
-    return policy.build and facts.is_package and (facts.has_build_script or policy.build_command is not None)
+    return (
+        settings.node_build and facts.is_package and (facts.has_build_script or settings.node_build_command is not None)
+    )
 
 
-def needs_install(facts: PackageFacts, policy: NodePolicy) -> bool:
+def needs_install(facts: PackageFacts, settings: NodeSettings) -> bool:
     """Whether something has to be installed first; what only its authors need, when it is to be built."""
-    wanted = facts.has_dependencies or (facts.has_dev_dependencies and needs_build(facts, policy))
-    return policy.install_deps and wanted
+    wanted = facts.has_dependencies or (facts.has_dev_dependencies and needs_build(facts, settings))
+    return settings.node_install_deps and wanted
 
 
-def choose_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[str]) -> str | Problem:
+def choose_manager(facts: PackageFacts, settings: NodeSettings, files: Collection[str]) -> str | Problem:
     """The policy's, else the package's own, else the one whose lock file there is, else npm."""
-    if policy.package_manager:
-        return policy.package_manager
+    if settings.node_package_manager:
+        return settings.node_package_manager
     if facts.package_manager:
         name = facts.package_manager.partition("@")[0]
         if name in ("npm", "pnpm", "yarn"):
@@ -89,9 +72,9 @@ def choose_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[st
     return next((manager for lock, manager in LOCK_FILES if lock in files), "npm")
 
 
-def find_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[str]) -> Manager | Problem:
+def find_manager(facts: PackageFacts, settings: NodeSettings, files: Collection[str]) -> Manager | Problem:
     """The program on PATH; where there is only corepack, that gets the others."""
-    name = choose_manager(facts, policy, files)
+    name = choose_manager(facts, settings, files)
     if isinstance(name, Problem):
         return name
     if path := shutil.which(name):
@@ -107,20 +90,22 @@ def find_manager(facts: PackageFacts, policy: NodePolicy, files: Collection[str]
     )
 
 
-def needs_manager(facts: PackageFacts, policy: NodePolicy) -> bool:
+def needs_manager(facts: PackageFacts, settings: NodeSettings) -> bool:
     """Whether a package manager has anything to do."""
-    return needs_install(facts, policy) or (needs_build(facts, policy) and policy.build_command is None)
+    return needs_install(facts, settings) or (needs_build(facts, settings) and settings.node_build_command is None)
 
 
-def build_steps(facts: PackageFacts, policy: NodePolicy, files: Collection[str], manager: Manager | None) -> list[Step]:
+def build_steps(
+    facts: PackageFacts, settings: NodeSettings, files: Collection[str], manager: Manager | None
+) -> list[Step]:
     """The commands, in order."""
     steps: list[Step] = []
-    install, build = needs_install(facts, policy), needs_build(facts, policy)
+    install, build = needs_install(facts, settings), needs_build(facts, settings)
     if install and manager:
-        words = install_words(manager, files, dev=build, scripts=policy.allow_install_scripts)
+        words = install_words(manager, files, dev=build, scripts=settings.node_allow_install_scripts)
         steps.append(Step(code="node_install", argv=[*manager.program, *words]))
-    if build and policy.build_command is not None:
-        steps.append(Step(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", policy.build_command]))
+    if build and settings.node_build_command is not None:
+        steps.append(Step(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", settings.node_build_command]))
     elif build and manager:
         steps.append(Step(code="node_build", argv=[*manager.program, "run", "build"]))
     return steps

@@ -1,27 +1,79 @@
-"""The spellings of a Node package or module in a configuration."""
+"""How a configuration names Node packages and modules, and the kind behind it."""
 
 from __future__ import annotations
 
 import os
-import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolyard.config.settings import MISFITS
-from toolyard.plugins.spec import NodeFile, NodeFolder, NodeGit, absolute, problem
-from toolyard.plugins.spelling import nearest_of
+from toolyard.core.problems import Problem
+from toolyard.files.inside import stays_inside
+from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.plugins.acquire.git_reference import GitReference, read_git_reference, split_reference
+from toolyard.plugins.kind import Named, Reference
 
 if TYPE_CHECKING:
-    from toolyard.config.document import Document, Pointer
-    from toolyard.core.problems import Problem
-    from toolyard.core.tool import Json
+    from collections.abc import Sequence
+    from pathlib import Path
 
+    from toolyard.config.document import Place
+    from toolyard.core.tool import Json, JsonObject
+    from toolyard.kinds.node_module.author import NodeAuthoring
+    from toolyard.kinds.node_module.source import NodeSource
+    from toolyard.plugins.host import Host
 
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/]+@[^/]+:", re.IGNORECASE)
-"""What is not the path of a folder here."""
-NodeSpec: TypeAlias = NodeFile | NodeFolder | NodeGit
+SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 EXAMPLE = 'for example {"node_tool": {"path": "./my-tools"}}'
+
+
+class NodeReference(Reference, frozen=True, kw_only=True):
+    """What all of them may say."""
+
+    id: str | None = None
+    """Only this one of its tools, or the name of the one that `entry` is."""
+    entry: str | None = None
+    export: str | None = None
+
+
+class NodeFile(NodeReference, frozen=True, kw_only=True):
+    """One JavaScript module that stands alone."""
+
+    file: str
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The module."""
+        return (self.file,)
+
+
+class NodeFolder(NodeReference, frozen=True, kw_only=True):
+    """A folder with a Node package."""
+
+    folder: str
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The package."""
+        return (self.folder,)
+
+
+class NodeGit(NodeReference, frozen=True, kw_only=True):
+    """A repository with a Node package."""
+
+    git: GitReference
+    subdirectory: str | None = None
+
+    @property
+    def repository(self) -> GitReference:
+        """The repository."""
+        return self.git
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The repository, if it is on this machine."""
+        return () if self.git.is_remote else (self.git.url,)
 
 
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,35 +89,98 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     export: str | None = None
 
 
-def parse_node_word(word: str, pointer: Pointer, document: Document) -> NodeSpec | Problem:
-    """`node:PATH`, a folder or a file, or `node+git:URL#REF`, where the reference is what follows the last `#`."""
-    kind, _, name = word.partition(":")
+class NodeModules:
+    """The modules of Node packages as tools."""
+
+    name = "node"
+    spellings = ("node:PATH", "node+git:URL#REF", '{"node_tool": {"path": FOLDER}}')
+    suffixes = SUFFIXES
+    settings = NodeSettings
+
+    def read(self, entry: Json, at: Place) -> Named | None:
+        """A folder, a file or a repository."""
+        match entry:
+            case str() if entry.startswith("node:"):
+                return read_path(entry.removeprefix("node:"), at)
+            case str() if entry.startswith("node+git:"):
+                url, ref = split_reference(entry.removeprefix("node+git:"))
+                return read_git(NodeOptions(git=url, ref=ref), at) if url else names_nothing("node+git:", at)
+            case {"node_tool": options}:
+                return read_options(options, at)
+        return None
+
+    def whole_file(self, value: JsonObject, path: Path) -> None:
+        """No file stands for Node tools."""
+
+    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - the protocol's
+        """None beside the plugin cache."""
+        return ()
+
+    def refusal(self, reference: NodeReference, host: Host) -> Problem | None:
+        """There must be a Node."""
+        if host.interpreter("node") is not None:
+            return None
+        hint = "install Node 20 or newer and put it on PATH"
+        return reference.at.problem("node_missing", "there is no Node on PATH", hint)
+
+    def source(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> NodeSource:
+        """The package or module."""
+        from toolyard.kinds.node_module.source import NodeSource
+
+        return NodeSource(reference, host)
+
+    @property
+    def author(self) -> NodeAuthoring:
+        """For those who write Node tools."""
+        from toolyard.kinds.node_module.author import NodeAuthoring
+
+        return NodeAuthoring()
+
+
+def read_path(name: str, at: Place) -> Named:
+    """`node:PATH`, a folder or a file."""
     if not name:
-        return problem("plugin_spec", f"'{kind}:' names nothing", f'for example "{kind}:./my-tools"', pointer, document)
-    if kind == "node+git":
-        git, mark, ref = name.rpartition("#")
-        return NodeGit(git=address(git if mark else name, document), ref=(ref if mark else "") or None, pointer=pointer)
-    path = absolute(name, document)
-    return NodeFolder(folder=path, pointer=pointer) if os.path.isdir(path) else NodeFile(file=path, pointer=pointer)
+        return names_nothing("node:", at)
+    path = at.path(name)
+    return Named(references=[NodeFolder(folder=path, at=at) if os.path.isdir(path) else NodeFile(file=path, at=at)])
 
 
-def parse_node_tool(value: Json, pointer: Pointer, document: Document) -> NodeSpec | Problem:
+def names_nothing(prefix: str, at: Place) -> Named:
+    return Named(problems=[at.problem("plugin_spec", f"'{prefix}' names nothing", f'for example "{prefix}./my-tools"')])
+
+
+def read_options(value: Json, at: Place) -> Named:
     """The object form."""
-    place = (*pointer, "node_tool")
+    from toolyard.plugins.spellings import nearest_of
+
+    place = at.below("node_tool")
     try:
         options = msgspec.convert(value, NodeOptions)
     except MISFITS as error:
         known = NodeOptions.__struct_fields__
         for key in value if isinstance(value, dict) else ():
             if key not in known:
-                return problem(
-                    "plugin_spec", f"'node_tool' has no '{key}'", nearest_of(key, known), (*place, key), document
-                )
+                problem = place.problem("plugin_spec", f"'node_tool' has no '{key}'", nearest_of(key, known), key)
+                return Named(problems=[problem])
         message = f"'node_tool': {str(error).replace('`', '')}"
-        return problem("plugin_spec", message, f"it takes {', '.join(known)}", place, document)
+        return Named(problems=[place.problem("plugin_spec", message, f"it takes {', '.join(known)}")])
     if fault := combination_fault(options):
-        return problem("plugin_spec", f"'node_tool' {fault}", EXAMPLE, place, document)
-    return from_options(options, pointer, document)
+        return Named(problems=[place.problem("plugin_spec", f"'node_tool' {fault}", EXAMPLE)])
+    if options.git is not None:
+        return read_git(options, at)
+    narrowed = {"id": options.id, "export": options.export}
+    if options.file is not None:
+        return Named(references=[NodeFile(file=at.path(options.file), at=at, **narrowed)])
+    folder = os.path.normpath(os.path.join(at.path(options.path or ""), options.subdirectory or ""))
+    return Named(references=[NodeFolder(folder=folder, entry=options.entry, at=at, **narrowed)])
+
+
+def read_git(options: NodeOptions, at: Place) -> Named:
+    git = read_git_reference(options.git or "", options.ref or None, at.document.folder)
+    if isinstance(git, Problem):
+        return Named(problems=[git.at(at.position())])
+    narrowed = {"id": options.id, "entry": options.entry, "export": options.export}
+    return Named(references=[NodeGit(git=git, subdirectory=options.subdirectory, at=at, **narrowed)])
 
 
 def combination_fault(options: NodeOptions) -> str | None:
@@ -74,39 +189,10 @@ def combination_fault(options: NodeOptions) -> str | None:
         return "needs exactly one of 'path', 'file' and 'git', a string"
     if options.ref is not None and options.git is None:
         return "has a 'ref', which only 'git' has"
-    if options.subdirectory is not None and (options.file is not None or leaves(options.subdirectory)):
+    if options.subdirectory is not None and (options.file is not None or not stays_inside(options.subdirectory)):
         return "has a 'subdirectory' that is outside, or beside 'file'"
     if options.file is not None and options.entry not in (None, os.path.basename(options.file)):
         return (
             f"has an 'entry' that is not its file: a single file is its own entry, '{os.path.basename(options.file)}'"
         )
     return None
-
-
-def from_options(options: NodeOptions, pointer: Pointer, document: Document) -> NodeSpec:
-    id, entry, export = options.id, options.entry, options.export
-    if options.file is not None:
-        return NodeFile(file=absolute(options.file, document), id=id, export=export, pointer=pointer)
-    if options.path is not None:
-        folder = os.path.join(absolute(options.path, document), options.subdirectory or "")
-        return NodeFolder(folder=os.path.normpath(folder), id=id, entry=entry, export=export, pointer=pointer)
-    return NodeGit(
-        git=address(options.git or "", document),
-        ref=options.ref,
-        subdirectory=options.subdirectory,
-        id=id,
-        entry=entry,
-        export=export,
-        pointer=pointer,
-    )
-
-
-def address(name: str, document: Document) -> str:
-    """A repository's address as it is; one that is a folder here, as the folder."""
-    is_odd = name.startswith("-") or "::" in name  # never made to look like a path: fetching refuses it in words
-    return name if is_odd or ADDRESS.match(name) else absolute(name, document)
-
-
-def leaves(subdirectory: str) -> bool:
-    normal = os.path.normpath(subdirectory)
-    return os.path.isabs(normal) or normal.split(os.sep)[0] == ".."

@@ -5,64 +5,55 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from toolyard.core.problems import Problem
 from toolyard.kinds.node_module.build import is_ready_as_it_is, make_ready, ready_folder
 from toolyard.kinds.node_module.hosts import NodeHosts
-from toolyard.kinds.node_module.listing import listing_key, read_listing
-from toolyard.kinds.node_module.reading import Reading, located, look_now, main_file, nothing_there, read
+from toolyard.kinds.node_module.listing import listing_cache, listing_key, read_listing
+from toolyard.kinds.node_module.package import (
+    NodePackage,
+    Reading,
+    located,
+    main_file,
+    nothing_there,
+    read,
+    seen_now,
+)
+from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit
+from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.kinds.node_module.tool import NodeModuleTool
-from toolyard.kinds.node_module.workshop import NodePackage
-from toolyard.plugins.source import Plugin
-from toolyard.plugins.spec import NodeFile, NodeFolder, NodeGit
+from toolyard.plugins.kind import Plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
-    from toolyard.files.folder_content import Look
+    from toolyard.files.walk import Tree
     from toolyard.kinds.node_module.listing import NodeFault, NodeListing
-    from toolyard.kinds.node_module.package_manager import NodePolicy
-    from toolyard.kinds.node_module.workshop import NodeWorkshop
-    from toolyard.plugins.acquire.build import Builders
-
-
-Fetch: TypeAlias = "Callable[[str, str | None, str | None], Awaitable[Path | Problem]]"
-"""From a repository's address, reference and sub-folder to a folder that holds it, or why there is none."""
+    from toolyard.plugins.host import Host
 
 MANY_FILES = 500
 """Of a package with more, only so often is every file looked at again."""
 LOOK_AGAIN = 1.0
 
 
-class NodeShop(msgspec.Struct, frozen=True, kw_only=True):
-    """Where packages are made ready and run; equal shops do it alike."""
-
-    workshop: NodeWorkshop
-    builders: Builders
-    policy: NodePolicy
-
-
 class NodeSource:
     """One package or single module, followed through its changes."""
 
-    def __init__(self, spec: NodeFile | NodeFolder | NodeGit, shop: NodeShop, fetch: Fetch | None = None) -> None:
-        self.key = spec
-        self.conditions = shop
+    def __init__(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> None:
+        self.reference = reference
         self.problems: list[Problem] = []
         """What is wrong with it as it is now."""
-        self._shop = shop.workshop
-        self._policy = shop.policy
-        self._fetch = fetch
-        self._spec = None if isinstance(spec, NodeGit) else spec
-        """What is here; of a repository only when it was fetched."""
+        self._host = host
+        self._settings = host.settings(NodeSettings)
+        self._here = None if isinstance(reference, NodeGit) else reference
+        """What is on this machine; of a repository only when it was fetched."""
         self._look_again = False
         """Whether a repository may have moved on since it was fetched."""
         self._tools: list[NodeModuleTool] = []
-        self._look: Look = {}
+        self._tree: Tree = {}
         """What was there when it was last loaded, or found to be faulty."""
         self._looked_at = 0.0
         self._hosts: NodeHosts | None = None
@@ -72,14 +63,25 @@ class NodeSource:
     @property
     def file(self) -> Path:
         """The module, or the descriptor of the package."""
-        if self._spec is not None:
-            return main_file(self._spec)
-        return Path(self.key.git if isinstance(self.key, NodeGit) else "")
+        if self._here is not None:
+            return main_file(self._here)
+        return Path(self.reference.git.shown if isinstance(self.reference, NodeGit) else "")
 
-    def again(self, newer: NodeSource) -> NodeSource:
-        """This source, in the place of the one that was made for a configuration that was read again."""
-        self.key, self._fetch, self._look_again = newer.key, newer._fetch, isinstance(newer.key, NodeGit)
-        return self
+    @property
+    def conditions(self) -> object:
+        """What the package is made ready and run with."""
+        host = self._host
+        return host.conditions(
+            self._settings, host.policy.allow_remote, host.plugin_cache.root, host.interpreter("node")
+        )
+
+    def adopt(self, newer: NodeSource) -> None:
+        """A repository is looked at again after each reload."""
+        self.reference, self._host = newer.reference, newer._host
+        self._look_again = isinstance(newer.reference, NodeGit)
+
+    async def end_session(self, session: str) -> None:
+        """Nothing is kept for a session."""
 
     def plugins(self) -> Sequence[Plugin]:
         """Each tool is a plugin of its own, on or off by itself."""
@@ -99,49 +101,45 @@ class NodeSource:
 
     def is_current(self) -> bool:
         """Whether every file is still what was read."""
-        if not self._look or self._spec is None or self._look_again:
+        if not self._tree or self._here is None or self._look_again:
             return False
         now = time.monotonic()
-        if len(self._look) > MANY_FILES and now - self._looked_at < LOOK_AGAIN:
+        if len(self._tree) > MANY_FILES and now - self._looked_at < LOOK_AGAIN:
             return True
         self._looked_at = now
-        return look_now(self._spec) == self._look
+        return seen_now(self._here) == self._tree
 
-    def load_known(self) -> bool:
-        """Load it if it is ready and its tools are known by its content; tell whether, or there is nothing to load."""
-        if self._spec is None or self._look_again:
+    async def load(self, *, without_running: bool = False) -> bool:
+        """Make it ready and ask its modules what they are, unless that is known or somebody just did."""
+        if self._load_known():
+            return True
+        if without_running:
             return False
-        reading = self._read(self._spec)
+        self._loading = self._loading or asyncio.Lock()
+        async with self._loading:
+            here = None if self.is_current() else await self._fetched()
+            reading = self._read(here) if here and not self.is_current() else None
+            if reading is not None:
+                package = self._package(reading) or await self._make_ready(reading)
+                if package is not None:
+                    await self._host.children().choose_sandbox()
+                    listing, faults = await read_listing(package, self._host)
+                    self._accept(reading, package, listing, faults)
+        return True
+
+    def _load_known(self) -> bool:
+        """Load it if it is ready and its tools are known by its content; True also when there is nothing to load."""
+        if self._here is None or self._look_again:
+            return False
+        reading = self._read(self._here)
         if reading is None:
             return True
         package = self._package(reading)
-        listing = self._shop.cache.get(listing_key(package, self._shop)) if package else None
+        listing = listing_cache(self._host).get(listing_key(package, self._host)) if package else None
         if package is None or listing is None:
             return False
         self._accept(reading, package, listing, [])
         return True
-
-    async def load(self) -> None:
-        """Make it ready and ask its modules what they are, unless somebody just did."""
-        self._loading = self._loading or asyncio.Lock()
-        async with self._loading:
-            spec = None if self.is_current() else await self._fetched()
-            reading = self._read(spec) if spec and not self.is_current() else None
-            if reading is None:
-                return
-            package = self._package(reading) or await self._make_ready(reading)
-            if package is not None:
-                listing, faults = await read_listing(package, self._shop)
-                self._accept(reading, package, listing, faults)
-
-    async def refresh(self) -> bool:
-        """Load it again if it has changed; tell whether its tools did."""
-        if self.is_current():
-            return False
-        before = self._tools
-        if not self.load_known():
-            await self.load()
-        return self._tools is not before
 
     async def aclose(self) -> None:
         """End its processes."""
@@ -151,59 +149,59 @@ class NodeSource:
 
     async def _fetched(self) -> NodeFile | NodeFolder | None:
         """What is here, a repository fetched first; a problem says why there is none."""
-        git = self.key
-        if (self._spec is None or self._look_again) and isinstance(git, NodeGit) and self._fetch:
-            found = await self._fetch(git.git, git.ref, git.subdirectory)
+        wanted = self.reference
+        if isinstance(wanted, NodeGit) and (self._here is None or self._look_again):
+            found = await self._host.fetcher.fetch_folder(wanted.git, wanted.subdirectory)
             self._look_again = False
             if isinstance(found, Problem):
                 last = "; the last good version stays in use" if self._tools else ""
-                self.problems = [replace(found, message=found.message + last)]
+                self.problems = [replace(found, message=found.message + last, where=wanted.at.position())]
             else:
-                what = {"id": git.id, "entry": git.entry, "export": git.export}
-                self._spec = NodeFolder(folder=str(found), pointer=git.pointer, **what)
-        return self._spec
+                what = {"id": wanted.id, "entry": wanted.entry, "export": wanted.export}
+                self._here = NodeFolder(folder=str(found.folder), at=wanted.at, **what)
+        return self._here
 
-    def _read(self, spec: NodeFile | NodeFolder) -> Reading | None:
+    def _read(self, here: NodeFile | NodeFolder) -> Reading | None:
         """What is there now. When that is nothing to go on with, a problem says why, and what worked stays."""
-        look = look_now(spec)
-        if not look:
-            self._look, self._tools = {}, []
+        tree = seen_now(here)
+        if not tree:
+            self._tree, self._tools = {}, []
             self._retire_hosts()
-            self.problems = [nothing_there(spec)]
+            self.problems = [nothing_there(here)]
             return None
-        reading, self.problems = read(spec, look)
+        reading, self.problems = read(here, tree)
         if reading is None:
-            self._look = look
+            self._tree = tree
         return reading
 
     def _package(self, reading: Reading) -> NodePackage | None:
         """The package where it is, or its copy if that is ready."""
-        if is_ready_as_it_is(reading.facts, self._policy):
+        if is_ready_as_it_is(reading.facts, self._settings):
             return package_in(reading.folder, reading)
-        folder = ready_folder(reading, self._policy, self._shop)
-        return package_in(str(folder), reading) if folder.is_dir() else None
+        folder = ready_folder(reading, self._host)
+        return package_in(str(folder), reading) if folder else None
 
     async def _make_ready(self, reading: Reading) -> NodePackage | None:
-        ready = await make_ready(reading, self._policy, self._shop, self.conditions.builders)
+        ready = await make_ready(reading, self._host)
         if isinstance(ready, Path):
             return package_in(str(ready), reading)
-        self._look, self.problems = reading.look, [*self.problems, *ready]
+        self._tree, self.problems = reading.tree, [*self.problems, *ready]
         return None
 
     def _accept(
         self, reading: Reading, package: NodePackage, listing: NodeListing, faults: Sequence[NodeFault]
     ) -> None:
         """These are the tools now, unless they are the ones there were; what worked stays where nothing works."""
-        self._look = reading.look
+        self._tree = reading.tree
         self.problems = [*self.problems, *(located(fault, reading, package) for fault in faults)]
         same = self._hosts is not None and self._hosts.package == package and bool(self._tools)
         if not listing.tools or (same and not faults):
             return
         self._retire_hosts()
-        hosts = self._hosts = NodeHosts(self._shop, package)
+        hosts = self._hosts = NodeHosts(self._host, package)
         declared = {tool.id: tool for tool in package.tools}
         self._tools = [
-            NodeModuleTool(listed=tool, declared=declared[tool.id], hosts=hosts, workshop=self._shop)
+            NodeModuleTool(listed=tool, declared=declared[tool.id], hosts=hosts, host=self._host)
             for tool in listing.tools
         ]
 
@@ -218,5 +216,5 @@ class NodeSource:
 def package_in(folder: str, reading: Reading) -> NodePackage:
     """The package in its own folder, or in that of a copy, whose name says by what it was made ready."""
     as_it_is = folder == reading.folder
-    content = reading.fingerprint if as_it_is else Path(folder).name
+    content = reading.fingerprint if as_it_is else Path(folder).parent.name
     return NodePackage(root=folder, tools=reading.facts.tools, fingerprint=content)

@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
-from toolyard.kinds.bash_script.tool import one_line, seconds, shown
-from toolyard.kinds.node_module.hosts import TimedOut
+from toolyard.kinds.node_module.hosts import TimedOut, node_path
+from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.process.json_rpc import Answered, Lost, Refused
 from toolyard.process.output import Captured, HeadTail
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from toolyard.core.tool import CallContext, Failure, JsonObject
     from toolyard.kinds.node_module.hosts import NodeHosts, Reply
     from toolyard.kinds.node_module.listing import ListedTool
-    from toolyard.kinds.node_module.workshop import DeclaredTool, NodeWorkshop
+    from toolyard.kinds.node_module.package import DeclaredTool
+    from toolyard.plugins.host import Host
 
 
 THROWN = 1
@@ -28,17 +30,19 @@ class NodeModuleTool:
     """One tool of one version of a package."""
 
     kind = "node_module"
+    confined = True
 
-    def __init__(self, *, listed: ListedTool, declared: DeclaredTool, hosts: NodeHosts, workshop: NodeWorkshop) -> None:
+    def __init__(self, *, listed: ListedTool, declared: DeclaredTool, hosts: NodeHosts, host: Host) -> None:
         self.listed = listed
         self._declared = declared
         self._hosts = hosts
-        self._shop = workshop
+        self._host = host
+        self._timeout = host.settings(NodeSettings).node_timeout_seconds
         self.spec = ToolSpec(
             name=listed.id,
             description=listed.description,
             input=JsonInput(schema=listed.parameters),
-            timeout=workshop.conditions.timeout,
+            timeout=self._timeout,
             hints=Hints(read_only=listed.read_only, destructive=listed.destructive, parallel=listed.parallel),
         )
 
@@ -54,18 +58,18 @@ class NodeModuleTool:
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """Which module is called with what; a command line has no part in it."""
-        passed = [name for name in self._shop.conditions.pass_env if name in os.environ]
+        passed = [name for name in self._host.policy.pass_env if name in os.environ]
         return Plan(
             arguments=arguments,
-            argv=[self._shop.node.path, str(self.file), self.spec.name],
-            cwd=self._cwd(context),
+            argv=[node_path(self._host), str(self.file), self.spec.name],
+            cwd=context.cwd,
             env_keys=sorted(passed),
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:
         """The first line of what the module's own `preview` gives; without one, the call itself."""
         if not self.listed.preview:
-            return one_line(" ".join((self.spec.name, *shown(plan.arguments))))
+            return call_line(self.spec.name, plan.arguments)
         try:
             reply = await self._ask("tools/preview", plan, context)
         except ProcessError:
@@ -87,7 +91,7 @@ class NodeModuleTool:
             case Lost() as lost:
                 return self._lost(lost, output)
             case TimedOut():
-                limit = seconds(self._shop.conditions.timeout)
+                limit = seconds(self._timeout)
                 return self._failed(f"timed out after {limit}", output, failure="timeout")
 
     async def _ask(self, method: str, plan: Plan, context: CallContext, *, output: Output | None = None) -> Reply:
@@ -127,10 +131,6 @@ class NodeModuleTool:
         below = f"\noutput:\n{streamed.text}" if streamed.text.strip() else ""
         text = f"Error: '{self.spec.name}' {words}{below}"
         return ToolResult(text=text, bytes_out=streamed.total_bytes, truncated=streamed.truncated, **how)
-
-    def _cwd(self, context: CallContext) -> Path:
-        configured = context.config.get("working_directory")
-        return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
 
 
 class Output:

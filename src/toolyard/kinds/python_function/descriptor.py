@@ -10,7 +10,7 @@ import msgspec
 
 from toolyard.config.document import Document, Place, read_document
 from toolyard.core.problems import Position, Problem
-from toolyard.plugins.descriptors import DESCRIPTOR
+from toolyard.plugins.kind import DESCRIPTOR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from toolyard.core.problems import Problem
 from toolyard.plugins.author_code.running import Returned
 
@@ -17,30 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolyard.config.document import Place
-    from toolyard.core.problems import Position
-    from toolyard.plugins.author_code.hooks import Author
+    from toolyard.plugins.author_code.hooks import AuthorCode
     from toolyard.plugins.author_code.import_space import ImportSpace
 
 
-class Missing(msgspec.Struct, frozen=True):
-    """A name that a module does not have."""
-
-    module: str
-    name: str
-    near: Sequence[str]
-
-    def at(self, entry: str, where: Position) -> Problem:
-        """The same as a problem of the entry."""
-        hint = f"did you mean {' or '.join(self.near)}?" if self.near else "check the name"
-        message = f"'{entry}': the module '{self.module}' has no '{self.name}'"
-        if not self.module:
-            message = f"'{entry}': there is no module '{self.name}'"
-            hint = "check the name; an entry is MODULE.CLASS, as a file of the plugin would import it"
-        return Problem(code="plugin_entry", message=message, hint=hint, where=where)
-
-
 async def import_entries(
-    entries: Sequence[tuple[str, Place]], space: ImportSpace | None, author: Author
+    entries: Sequence[tuple[str, Place]], space: ImportSpace | None, author: AuthorCode
 ) -> tuple[list[tuple[str, Any]], list[Problem]]:
     """Import each entry by itself: one that exits, raises or hangs is a problem and does not stop the others."""
     targets: list[tuple[str, Any]] = []
@@ -49,8 +29,8 @@ async def import_entries(
         outcome = await author.run(finder(entry, space))
         if not isinstance(outcome, Returned):
             problems.append(author.problem(outcome, f"importing '{entry}'", code="plugin_import"))
-        elif isinstance(outcome.value, Missing):
-            problems.append(outcome.value.at(entry, where.position()))
+        elif isinstance(outcome.value, Problem):
+            problems.append(outcome.value.at(where.position()))
         else:
             targets.append((entry, outcome.value))
     return targets, problems
@@ -73,15 +53,25 @@ def find_target(entry: str, space: ImportSpace | None) -> Any:
             parent, _, name = module.rpartition(".")
             missing = (error.name or "").removeprefix(f"{space.prefix}." if space else "")
             if not parent and missing == module:
-                return Missing("", module, ())
+                return missing_module(entry, module)
             if not parent or not f"{module}.".startswith(f"{missing}."):
                 raise
             module, names = parent, [name, *names]
     for name in names:
         if not hasattr(found, name):
-            return Missing(module, name, difflib.get_close_matches(name, dir(found), n=2))
+            return missing_name(entry, module, name, difflib.get_close_matches(name, dir(found), n=2))
         found = getattr(found, name)
     return found
+
+
+def missing_module(entry: str, module: str) -> Problem:
+    hint = "check the name; an entry is MODULE.CLASS, as a file of the plugin would import it"
+    return Problem(code="plugin_entry", message=f"'{entry}': there is no module '{module}'", hint=hint)
+
+
+def missing_name(entry: str, module: str, name: str, near: Sequence[str]) -> Problem:
+    hint = f"did you mean {' or '.join(near)}?" if near else "check the name"
+    return Problem(code="plugin_entry", message=f"'{entry}': the module '{module}' has no '{name}'", hint=hint)
 
 
 def module_file(target: Any) -> Path | None:

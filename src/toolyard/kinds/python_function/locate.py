@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,18 +10,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.core.problems import Position, Problem
-from toolyard.files.file_tree import inner_folder, is_within
+from toolyard.files.inside import is_inside
+from toolyard.files.walk import inner_folder
 from toolyard.kinds.python_function.descriptor import PythonDescriptor, read_python_descriptor
-from toolyard.plugins.acquire.acquirer import import_roots
+from toolyard.kinds.python_function.install import import_roots, install
+from toolyard.kinds.python_function.reference import PythonName, PythonProject, find_module
 from toolyard.plugins.acquire.git_reference import GitReference
-from toolyard.plugins.descriptors import DESCRIPTOR
-from toolyard.plugins.repository_spec import PythonClass, PythonRepository
+from toolyard.plugins.kind import DESCRIPTOR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.document import Place
-    from toolyard.kinds.python_function.workshop import PythonWorkshop
+    from toolyard.plugins.host import Host
 
 
 class Located(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,29 +53,23 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     descriptor: str
 
 
-async def locate(
-    spec: PythonClass | PythonRepository, shop: PythonWorkshop, config_folder: str, where: Place
-) -> Located | list[Problem]:
+async def locate(reference: PythonName | PythonProject, host: Host) -> Located | list[Problem]:
     """Find what a reference means; whatever is in the way is a problem."""
-    match spec:
-        case PythonClass(name=name):
-            return locate_dotted(name, config_folder, where)
-        case PythonRepository(origin=GitReference() as git):
-            return await locate_git(spec, git, shop, where)
-        case PythonRepository(origin=str(path)) if path.endswith(".py"):
-            return locate_file(path, spec.entry, where)
-        case PythonRepository(origin=path):
-            return await locate_folder(spec, str(path), shop, where)
+    match reference:
+        case PythonName(name=name):
+            return locate_dotted(name, reference.at)
+        case PythonProject(origin=GitReference() as git):
+            return await locate_git(reference, git, host)
+        case PythonProject(origin=str(path)) if path.endswith(".py"):
+            return locate_file(path, reference.entry, reference.at)
+        case PythonProject(origin=path):
+            return await locate_folder(reference, str(path), host)
 
 
-def locate_dotted(name: str, config_folder: str, where: Place) -> Located | list[Problem]:
+def locate_dotted(name: str, where: Place) -> Located | list[Problem]:
     """What Python finds by itself, or else beside the configuration."""
-    top = name.partition(".")[0]
-    try:
-        is_known = importlib.util.find_spec(top) is not None
-    except (ImportError, ValueError):
-        is_known = True  # what is wrong with it is said when it is imported
-    if is_known:
+    top, config_folder = name.partition(".")[0], where.document.folder
+    if find_module(top) is not None:
         return Located(entries=[(name, where)])
     here = os.path.join(config_folder, top)
     if os.path.isdir(here) or os.path.isfile(f"{here}.py"):
@@ -111,26 +105,23 @@ def locate_file(path: str, entry: str | None, where: Place) -> Located | list[Pr
     )
 
 
-async def locate_git(
-    spec: PythonRepository, git: GitReference, shop: PythonWorkshop, where: Place
-) -> Located | list[Problem]:
-    fetched = await shop.acquirer.fetch(git)
+async def locate_git(reference: PythonProject, git: GitReference, host: Host) -> Located | list[Problem]:
+    where = reference.at.position()
+    fetched = await host.fetcher.fetch(git)
     if isinstance(fetched, Problem):
-        return [fetched.at(where.position())]
-    project = read_project(str(fetched.folder), spec, where, inside=True)
+        return [fetched.at(where)]
+    project = read_project(str(fetched.folder), reference, inside=True)
     if isinstance(project, list):
         return project
-    notes = [note.at(where.position()) for note in fetched.notes]
-    return await install(project, shop, where, notes, name=os.path.basename(git.shown).removesuffix(".git"))
+    notes = [note.at(where) for note in fetched.notes]
+    return await installed(project, reference, host, notes, name=os.path.basename(git.shown).removesuffix(".git"))
 
 
-async def locate_folder(
-    spec: PythonRepository, path: str, shop: PythonWorkshop, where: Place
-) -> Located | list[Problem]:
-    project = read_project(path, spec, where, inside=False)
+async def locate_folder(reference: PythonProject, path: str, host: Host) -> Located | list[Problem]:
+    project = read_project(path, reference, inside=False)
     if isinstance(project, list):
         return project
-    if is_within(str(shop.bundled), project.folder):
+    if any(is_inside(project.folder, str(folder)) for folder in host.in_place):
         roots = tuple(str(root) for root in import_roots(Path(project.folder), ["."]))
         return Located(
             entries=project.entries,
@@ -141,41 +132,43 @@ async def locate_folder(
             file=Path(project.descriptor),
             in_place=True,
         )
-    return await install(project, shop, where, [], name=os.path.basename(path))
+    return await installed(project, reference, host, [], name=os.path.basename(path))
 
 
-async def install(
-    project: Project, shop: PythonWorkshop, where: Place, notes: Sequence[Problem], *, name: str
+async def installed(
+    project: Project, reference: PythonProject, host: Host, notes: Sequence[Problem], *, name: str
 ) -> Located | list[Problem]:
+    where = reference.at.position()
     beside = [Path(folder) for folder in project.beside]
-    installed = await shop.acquirer.install(Path(project.folder), name=name, beside=beside)
-    if isinstance(installed, Problem):
-        return [installed.at(where.position())]
+    ready = await install(Path(project.folder), name=name, beside=beside, host=host)
+    if isinstance(ready, Problem):
+        return [ready.at(where)]
     return Located(
         entries=project.entries,
-        roots=tuple(str(root) for root in installed.roots),
+        roots=tuple(str(root) for root in ready.roots),
         kinds=project.kinds,
         originals=(project.folder, os.path.join(project.folder, "src"), *project.beside),
         followed=tuple(dict.fromkeys((project.folder, project.descriptor, *project.beside))),
         file=Path(project.descriptor),
-        notes=[*notes, *(note.at(where.position()) for note in installed.notes)],
+        notes=[*notes, *(note.at(where) for note in ready.notes)],
     )
 
 
-def read_project(top: str, spec: PythonRepository, where: Place, *, inside: bool) -> Project | list[Problem]:
+def read_project(top: str, reference: PythonProject, *, inside: bool) -> Project | list[Problem]:
     """The project of a tree and its entries; with `inside` nothing that it names may be elsewhere."""
+    where = reference.at
     if not os.path.isdir(top):
         return [missing(f"there is no folder {top}", where, top)]
-    chosen = inner_folder(top, spec.subdirectory)
+    chosen = inner_folder(top, reference.subdirectory)
     if isinstance(chosen, Problem):
         return [chosen.at(where.position())]
     place = chosen if os.path.exists(os.path.join(chosen, DESCRIPTOR)) else os.path.realpath(top)
     descriptor = read_python_descriptor(place)
-    if isinstance(descriptor, list) and spec.entry is None:
+    if isinstance(descriptor, list) and reference.entry is None:
         return descriptor
     if isinstance(descriptor, list):
         descriptor = PythonDescriptor(entries=())
-    folder = chosen if spec.subdirectory else inner_folder(place, descriptor.subdirectory)
+    folder = chosen if reference.subdirectory else inner_folder(place, descriptor.subdirectory)
     if isinstance(folder, Problem):
         return [folder.at(Position(file=Path(place, DESCRIPTOR)))]
     beside = [os.path.realpath(os.path.join(place, path)) for path in descriptor.beside]
@@ -183,7 +176,7 @@ def read_project(top: str, spec: PythonRepository, where: Place, *, inside: bool
         return wrong
     return Project(
         folder=folder,
-        entries=[(spec.entry, where)] if spec.entry else descriptor.entries,
+        entries=[(reference.entry, where)] if reference.entry else descriptor.entries,
         kinds=descriptor.kinds,
         beside=tuple(beside),
         descriptor=os.path.join(place, DESCRIPTOR) if descriptor.entries else folder,
@@ -195,14 +188,14 @@ def wrong_beside(beside: Sequence[str], top: str | None, place: str) -> list[Pro
     found = file_at(os.path.join(place, DESCRIPTOR))
     return [
         Problem(
-            code="plugin_outside" if top and not is_within(top, folder) else "plugin_missing",
+            code="plugin_outside" if top and not is_inside(folder, top) else "plugin_missing",
             message=f"'local_workspace_dependencies' names '{folder}', which is "
-            + ("outside the repository" if top and not is_within(top, folder) else "no folder"),
+            + ("outside the repository" if top and not is_inside(folder, top) else "no folder"),
             hint="name a project by its path from the descriptor",
             where=found,
         )
         for folder in beside
-        if (top and not is_within(top, folder)) or not os.path.isdir(folder)
+        if (top and not is_inside(folder, top)) or not os.path.isdir(folder)
     ]
 
 

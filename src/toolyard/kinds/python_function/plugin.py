@@ -8,20 +8,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.core.problems import Position, Problem
-from toolyard.kinds.python_function.signature import SignatureFault
 from toolyard.kinds.python_function.tool import function_tool
 from toolyard.kinds.python_function.tool_class import ToolClass
 from toolyard.plugins.author_code.running import Returned
 from toolyard.plugins.contract import ToolOptions, options_of
-from toolyard.plugins.source import Plugin
+from toolyard.plugins.kind import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from toolyard.core.tool import JsonObject
-    from toolyard.plugins.author_code.hooks import Author
+    from toolyard.plugins.author_code.hooks import AuthorCode
 
 
 FEATURE_METHODS = ("build_system_message", "request_options", "get_ui_elements")
@@ -64,7 +64,7 @@ class FunctionPlugin:
 
 
 async def adopt(
-    entry: str, target: Any, author: Author, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
+    entry: str, target: Any, author: AuthorCode, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
 ) -> Adopted:
     """The plugins of an entry; whatever is wrong with it is a problem at the author's own line."""
     match target:
@@ -80,7 +80,7 @@ async def adopt(
     return await adopt_instance(entry, target, author, config=config, timeout=timeout, kinds=kinds)
 
 
-async def adopt_module(entry: str, module: ModuleType, author: Author, **given: Any) -> Adopted:
+async def adopt_module(entry: str, module: ModuleType, author: AuthorCode, **given: Any) -> Adopted:
     """All that a module marks as a tool, and its classes that are plugins with an id."""
     found = [await adopt(f"{entry}.{name}", target, author, **given) for name, target in plugins_in(module)]
     if not found:
@@ -103,7 +103,7 @@ def plugins_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, target
 
 
-def adopt_function(entry: str, function: Callable[..., Any], author: Author, timeout: float) -> Adopted:
+def adopt_function(entry: str, function: Callable[..., Any], author: AuthorCode, timeout: float) -> Adopted:
     options = options_of(function) or ToolOptions()
     made = function_tool(
         function,
@@ -115,9 +115,9 @@ def adopt_function(entry: str, function: Callable[..., Any], author: Author, tim
         preview=options.preview,
         roots=author.roots,
     )
-    if isinstance(made, SignatureFault):
+    if isinstance(made, Problem):
         message = f"'{entry}' cannot be a tool: {made.message}"
-        return Adopted(problems=[problem("plugin_signature", message, made.hint, place_of(function, author))])
+        return Adopted(problems=[replace(made, message=message, where=place_of(function, author))])
     name = made.spec.name
     plugin = Plugin(
         id=name,
@@ -130,7 +130,7 @@ def adopt_function(entry: str, function: Callable[..., Any], author: Author, tim
 
 
 async def adopt_instance(
-    entry: str, instance: Any, author: Author, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
+    entry: str, instance: Any, author: AuthorCode, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
 ) -> Adopted:
     where = place_of(type(instance), author)
     kind = kind_of(instance, kinds)
@@ -167,7 +167,7 @@ def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
     return problem("plugin_entry", f"'{entry}' is no plugin{among}", hint, where)
 
 
-def place_of(target: Any, author: Author) -> Position:
+def place_of(target: Any, author: AuthorCode) -> Position:
     """Where a class or function is written."""
     from pathlib import Path
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import msgspec
 
+from toolyard.core.problems import Problem
 from toolyard.core.tool import JsonInput
 from toolyard.plugins.author_code.context import ToolContext
 
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 
 
 Kind = inspect._ParameterKind
-
-
-class SignatureFault(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a function cannot be a tool; said to its author."""
-
-    message: str
-    hint: str
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,19 +48,20 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         return function(*(arguments[name] for name in self.positional if name in arguments), **named)
 
 
-def read_signature(function: Callable[..., Any]) -> Signature | SignatureFault:
+def read_signature(function: Callable[..., Any]) -> Signature | Problem:
     """What a function takes, by its annotations and its docstring."""
     try:
         hints = get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters.values()
     except (NameError, TypeError, ValueError, AttributeError) as error:
-        return SignatureFault(
+        return Problem(
+            code="plugin_signature",
             message=f"its annotations cannot be read: {error}",
             hint="import at run time what annotations name, not only for type checkers",
         )
     if any(parameter.kind is Kind.VAR_POSITIONAL for parameter in parameters):
         message = "it takes *args, but arguments come by name"
-        return SignatureFault(message=message, hint="take a list instead")
+        return Problem(code="plugin_signature", message=message, hint="take a list instead")
     context = next((p.name for p in parameters if wants_context(hints.get(p.name))), None)
     shown = [p for p in parameters if p.name != context and p.kind is not Kind.VAR_KEYWORD]
     docstring = read_docstring(function.__doc__)
@@ -77,7 +72,9 @@ def read_signature(function: Callable[..., Any]) -> Signature | SignatureFault:
         schema = schema_of(struct, open_ended=open_ended)
     except (TypeError, ValueError, NotImplementedError) as error:
         hint = "use str, int, float, bool, list, dict, Literal, a dataclass or a TypedDict"
-        return SignatureFault(message=f"its parameters have no JSON form: {one_line(error)}", hint=hint)
+        return Problem(
+            code="plugin_signature", message=f"its parameters have no JSON form: {one_line(error)}", hint=hint
+        )
     add_defaults(schema, shown, struct)
     return Signature(
         description=docstring.description,

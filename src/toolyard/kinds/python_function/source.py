@@ -10,24 +10,29 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.config.document import Place
-from toolyard.files.tree_stamp import tree_stamp
+from toolyard.files.walk import scan
 from toolyard.kinds.python_function.entries import import_entries, module_file
 from toolyard.kinds.python_function.locate import Located, locate
 from toolyard.kinds.python_function.plugin import adopt
+from toolyard.kinds.python_function.reference import PythonName, PythonProject
+from toolyard.kinds.python_function.settings import PythonSettings
 from toolyard.plugins.acquire.git_reference import GitReference
-from toolyard.plugins.author_code.hooks import Author, close_plugin
+from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.plugins.author_code.import_space import ImportSpace
-from toolyard.plugins.author_code.module_cache import CodeShelf, Imported
-from toolyard.plugins.repository_spec import PythonClass, PythonRepository
+from toolyard.plugins.author_code.module_cache import Imported, ModuleCache
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from toolyard.config.document import Place
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
-    from toolyard.kinds.python_function.workshop import PythonWorkshop
-    from toolyard.plugins.source import Plugin
+    from toolyard.files.walk import Tree
+    from toolyard.plugins.host import Host
+    from toolyard.plugins.kind import Plugin
+
+MOST_FILES = 2000
+"""Trees beyond that are followed in part: the first files, folder by folder."""
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,37 +46,38 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 class PythonSource:
     """One reference to Python plugins."""
 
-    def __init__(self, spec: PythonClass | PythonRepository, shop: PythonWorkshop) -> None:
-        self.key = spec
-        self.shop = shop
+    def __init__(self, reference: PythonName | PythonProject, host: Host) -> None:
+        self.reference = reference
+        self._host = host
+        self._settings = host.settings(PythonSettings)
         self.problems: list[Problem] = []
         self._now: Registered | None = None
         self._file: Path | None = None
         self._followed: tuple[str, ...] = ()
-        self._seen: tuple[int, JsonObject] | None = None
+        self._seen: tuple[list[Tree], JsonObject] | None = None
         """The state of the files, and the configuration, when they were last looked at; None to look again."""
         self._loading = asyncio.Lock()
 
     @property
-    def conditions(self) -> PythonWorkshop:
-        """Where the plugins come from and run."""
-        return self.shop
+    def conditions(self) -> object:
+        """What the plugins are installed, imported and called with."""
+        host = self._host
+        return host.conditions(host.policy, host.plugin_cache.root, host.in_place)
 
     @property
     def file(self) -> Path:
         """What to name as the origin."""
-        match self.key:
-            case PythonClass(name=name):
+        match self.reference:
+            case PythonName(name=name):
                 return self._now.code.author.file if self._now else Path(name)
-            case PythonRepository(origin=GitReference(shown=shown)):
+            case PythonProject(origin=GitReference(shown=shown)):
                 return self._file or Path(shown)
-            case PythonRepository(origin=path):
+            case PythonProject(origin=path):
                 return self._file or Path(str(path))
 
-    def again(self, newer: PythonSource) -> PythonSource:
-        """This source, in the place of the one that was made for a configuration that was read again."""
-        self.key, self.shop, self._seen = newer.key, newer.shop, None
-        return self
+    def adopt(self, newer: PythonSource) -> None:
+        """The agent's values may be others now, and a local repository may have moved on."""
+        self.reference, self._host, self._seen = newer.reference, newer._host, None
 
     def plugins(self) -> Sequence[Plugin]:
         """The plugins of the last version that could be loaded."""
@@ -79,67 +85,59 @@ class PythonSource:
 
     def is_current(self) -> bool:
         """Whether nothing has changed that the plugins are made of."""
-        return self._seen is not None and self._seen == (tree_stamp(self._followed), self.shop.config)
+        return self._seen is not None and self._seen == self._state()
 
-    def load_known(self) -> bool:
-        """Importing runs code, so nothing is known before."""
-        return False
-
-    async def refresh(self) -> bool:
-        """Load again if something has changed; tell whether the plugins did."""
-        if self.is_current():
-            return False
-        before = self._now
-        await self.load()
-        return self._now is not before
-
-    async def load(self) -> None:
+    async def load(self, *, without_running: bool = False) -> bool:
         """Find and import the plugins; what worked before stays when that fails."""
+        if without_running:
+            return False  # importing runs code, so nothing is known before
         async with self._loading:
-            if self.is_current():
-                return
-            where = Place(self.shop.document, self.key.pointer)
-            located = await locate(self.key, self.shop, self.shop.document.folder, where)
-            if isinstance(located, list):
-                self._followed = self._followed or self._own_path()
-                self._fail(located)
-            else:
-                self._followed, self._file = located.followed, located.file
-                await self._take(located)
-            self._seen = (tree_stamp(self._followed), self.shop.config)
+            if not self.is_current():
+                located = await locate(self.reference, self._host)
+                if isinstance(located, list):
+                    self._followed = self._followed or self._own_path()
+                    self._fail(located)
+                else:
+                    self._followed, self._file = located.followed, located.file
+                    await self._take(located)
+                self._seen = self._state()
+        return True
+
+    async def end_session(self, session: str) -> None:
+        """Nothing is kept for a session."""
 
     async def aclose(self) -> None:
         """Let the plugins release what they hold, and forget their modules."""
         now, self._now = self._now, None
         if now:
-            await release(now, self.shop.code)
+            await release(now, self._host.caches.modules)
 
     async def _take(self, located: Located) -> None:
         """Use what was found: as it is if it is what we have, else imported or registered anew."""
         entries = tuple(entry for entry, _ in located.entries)
-        stamp = tree_stamp(located.followed) if located.in_place else None
-        version = (located.roots, entries, stamp, self.shop.policy.python_import_timeout_seconds)
+        stamp = trees_hash(located.followed) if located.in_place else None
+        version = (located.roots, entries, stamp, self._settings.python_import_timeout_seconds)
         before = self._now
-        if before and before.code.version == version and before.config == self.shop.config:
+        if before and before.code.version == version and before.config == self._host.config:
             self.problems = [*located.notes, *self._shown(before.code.problems, located)]
             return
-        code = await self.shop.code.take(version, lambda: self._import(located, version))
+        code = await self._host.caches.modules.acquire(version, lambda: self._import(located, version))
         after, problems = await self._register(code, located)
         problems = self._shown([*code.problems, *problems], located)
         if before and not after.plugins:
             self._fail(problems)
-            await release(after, self.shop.code)
+            await release(after, self._host.caches.modules)
             return
         self._now, self.problems = after, [*located.notes, *problems]
         if before:
-            await release(before, self.shop.code)
+            await release(before, self._host.caches.modules)
 
     async def _import(self, located: Located, version: Hashable) -> Imported:
         names = [entry for entry, _ in located.entries]
         space = await asyncio.to_thread(ImportSpace, located.roots, names) if located.roots else None
         roots = (*located.roots, *located.originals)
-        limit = self.shop.policy.python_import_timeout_seconds
-        author = Author(roots=roots, limit=limit, file=self.file)
+        limit = self._settings.python_import_timeout_seconds
+        author = AuthorCode(roots=roots, limit=limit, file=self.file)
         targets, problems = await import_entries(located.entries, space, author)
         if not space and targets and (file := module_file(targets[0][1])):
             author = replace(author, file=file, roots=(str(file.parent),))
@@ -148,24 +146,27 @@ class PythonSource:
     async def _register(self, code: Imported, located: Located) -> tuple[Registered, list[Problem]]:
         plugins: list[Plugin] = []
         problems: list[Problem] = []
-        timeout = self.shop.policy.python_timeout_seconds
+        timeout = self._settings.python_timeout_seconds
         places = dict(located.entries)
         for entry, target in code.targets:
             adopted = await adopt(
-                entry, target, code.author, config=self.shop.config, timeout=timeout, kinds=located.kinds
+                entry, target, code.author, config=self._host.config, timeout=timeout, kinds=located.kinds
             )
             plugins += adopted.plugins
             problems += adopted.problems if code.space else at_its_entry(adopted.problems, places[entry])
-        return Registered(code=code, config=self.shop.config, plugins=plugins), problems
+        return Registered(code=code, config=self._host.config, plugins=plugins), problems
 
     def _fail(self, problems: Sequence[Problem]) -> None:
         """Say what is wrong; a version that worked stays in use, and that is said too."""
         last = "; the last good version stays in use" if self._now else ""
         self.problems = [replace(problem, message=problem.message + last) for problem in problems]
 
+    def _state(self) -> tuple[list[Tree], JsonObject]:
+        return [scan(path, most=MOST_FILES) for path in self._followed], self._host.config
+
     def _own_path(self) -> tuple[str, ...]:
-        match self.key:
-            case PythonRepository(origin=str(path)):
+        match self.reference:
+            case PythonProject(origin=str(path)):
                 return (path,)
         return ()
 
@@ -190,10 +191,15 @@ def originally(where: Any, located: Located) -> Any:
     return where
 
 
-async def release(registered: Registered, shelf: CodeShelf) -> None:
-    """End plugins, and put their code back; what the code itself made stays for others who use it."""
+def trees_hash(paths: Sequence[str]) -> int:
+    """A number that changes when a file below the paths is written, added or removed."""
+    return hash(tuple((path, *sorted(scan(path, most=MOST_FILES).items(), key=str)) for path in paths))
+
+
+async def release(registered: Registered, modules: ModuleCache) -> None:
+    """End plugins, and let their modules go; what the code itself made stays for others who use it."""
     code = registered.code
-    is_last = shelf.put_back(code)
+    is_last = modules.release(code)
     shared = {id(target) for _, target in code.targets}
     for plugin in registered.plugins:
         if is_last or id(plugin.instance) not in shared:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import shlex
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from toolyard.core.problems import Problem
+from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, TextInput, ToolResult, ToolSpec
-from toolyard.kinds.bash_script.arguments import as_word
-from toolyard.kinds.bash_script.tool import one_line
-from toolyard.kinds.python_function.result import failed, succeeded, timed_out
-from toolyard.kinds.python_function.signature import Signature, SignatureFault, read_signature
+from toolyard.errors import ToolError
+from toolyard.kinds.python_function.signature import Signature, read_signature
 from toolyard.plugins.author_code.context import ToolContext
+from toolyard.plugins.author_code.crashes import crash_text
 from toolyard.plugins.author_code.output import Outlet
 from toolyard.plugins.author_code.running import OutOfTime, Raised, Returned, is_async, run_authored
+from toolyard.process.output import HeadTail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
-    from toolyard.core.tool import CallContext, JsonObject
-
+    from toolyard.core.tool import CallContext, Failure, Json, JsonObject
+    from toolyard.process.output import Captured
 
 log = logging.getLogger("toolyard.plugins")
 
@@ -53,7 +54,6 @@ class PythonTool:
 
     kind = "python"
     confined = False
-    """It runs in the application, which no sandbox keeps in."""
 
     def __init__(
         self, *, spec: ToolSpec, callee: PythonCallee, code: Callable[..., Any], roots: Sequence[str] = ()
@@ -72,7 +72,7 @@ class PythonTool:
         except (msgspec.ValidationError, ValueError, NotImplementedError) as error:
             text = f"Invalid arguments for '{self.spec.name}':\n- {str(error).replace('`', '')}"
             return ToolResult(text=text, failure="invalid_arguments")
-        return Plan(arguments=arguments, cwd=working_directory(context), prepared=prepared)
+        return Plan(arguments=arguments, cwd=context.cwd, prepared=prepared)
 
     async def preview(self, plan: Plan, context: CallContext) -> str:
         """What the author's own preview says, or the call itself."""
@@ -81,7 +81,7 @@ class PythonTool:
         try:
             work = await self._callee.preview(plan.prepared, call)
             if work is None:
-                return one_line(f"{self.spec.name} {' '.join(shown(plan.arguments))}".rstrip())
+                return call_line(self.spec.name, plan.arguments)
             ended = await self._run(work, outlet, call)
             return one_line(str(ended.value or "")) if isinstance(ended, Returned) else ""
         finally:
@@ -169,14 +169,14 @@ def function_tool(
     text: TextInput | None = None,
     preview: Callable[..., Any] | None = None,
     roots: Sequence[str] = (),
-) -> PythonTool | SignatureFault:
+) -> PythonTool | Problem:
     """A typed function as a tool; with `text` it takes one free text instead of an object."""
     signature = read_signature(function)
-    if isinstance(signature, SignatureFault):
+    if isinstance(signature, Problem):
         return signature
     if text and len(signature.arguments.__struct_fields__) != 1:
         message = "a tool of free text takes one argument, the text"
-        return SignatureFault(message=message, hint="take one parameter of type str")
+        return Problem(code="plugin_signature", message=message, hint="take one parameter of type str")
     taken: JsonInput | TextInput = text or signature.input
     spec = ToolSpec(
         name=name or function.__name__,
@@ -189,10 +189,62 @@ def function_tool(
     return PythonTool(spec=spec, callee=callee, code=function, roots=roots)
 
 
-def working_directory(context: CallContext) -> Path:
-    configured = context.config.get("working_directory")
-    return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
+def succeeded(value: Any, printed: Captured, context: CallContext) -> ToolResult:
+    """The answer of a tool that came to its end; one that returned nothing answers with what it printed."""
+    if isinstance(value, ToolResult):
+        return value
+    if value is None:
+        return ToolResult(text=printed.text, bytes_out=printed.total_bytes, truncated=printed.truncated)
+    text, data = as_text(value)
+    return answer(text, context, data=data)
 
 
-def shown(arguments: JsonObject) -> list[str]:
-    return [f"{name}={shlex.quote(as_word(value))}" for name, value in arguments.items()]
+def failed(name: str, error: BaseException, roots: Sequence[str], context: CallContext) -> ToolResult:
+    """A tool that raised: what it says of itself, or how it broke."""
+    if isinstance(error, ToolError):
+        return answer(f"Error: {error}", context, failure="exit_code", exit_code=error.exit_code)
+    return answer(f"Error: '{name}' crashed: {crash_text(error, roots)}", context, failure="crash")
+
+
+def timed_out(name: str, limit: float, printed: str, context: CallContext) -> ToolResult:
+    """A tool that did not end; what it had printed often says why."""
+    text = f"Error: '{name}' timed out after {seconds(limit)}"
+    return answer(f"{text}\noutput so far:\n{printed}" if printed.strip() else text, context, failure="timeout")
+
+
+def answer(
+    text: str,
+    context: CallContext,
+    *,
+    failure: Failure | None = None,
+    exit_code: int | None = None,
+    data: Mapping[str, Json] | None = None,
+) -> ToolResult:
+    """A result within the limit; the whole goes to the spill file where there is one."""
+    kept = HeadTail(context.output_limit, spill_to=context.spill_to)
+    kept.add(text.encode("utf-8", "replace"))
+    captured: Captured = kept.finish()
+    return ToolResult(
+        text=captured.text,
+        failure=failure,
+        exit_code=exit_code,
+        bytes_out=captured.total_bytes,
+        truncated=captured.truncated,
+        data=data,
+    )
+
+
+def as_text(value: Any) -> tuple[str, Mapping[str, Json] | None]:
+    """A value as text for the model, and as data when it is an object."""
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode("utf-8", "replace"), None
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(mode="json")
+    try:
+        plain = msgspec.to_builtins(value, enc_hook=str, str_keys=True)
+        text = json.dumps(plain, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return str(value), None
+    return text, plain if isinstance(plain, dict) else None

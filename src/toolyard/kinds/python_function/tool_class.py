@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Json, JsonObject, Tool
     from toolyard.plugins.author_code.context import ToolContext
-    from toolyard.plugins.author_code.hooks import Author
+    from toolyard.plugins.author_code.hooks import AuthorCode
 
 
 MOST_STATES = 16
@@ -43,7 +43,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class ToolClass:
     """An instance with `get_tool_schemas` and `execute_tool`."""
 
-    def __init__(self, instance: Any, author: Author, *, timeout: float) -> None:
+    def __init__(self, instance: Any, author: AuthorCode, *, timeout: float) -> None:
         self.instance = instance
         self.author = author
         self._timeout = timeout
@@ -68,7 +68,7 @@ class ToolClass:
         problems: list[Problem] = []
         for index, schema in enumerate(listed):
             spec = read_tool_schema(schema, self._timeout)
-            if isinstance(spec, SchemaMistake):
+            if isinstance(spec, str):
                 problems.append(mistake(f"tool {index} of '{entry}': {spec}", where))
             else:
                 callee, code = MethodCallee(self, spec), self.instance.execute_tool
@@ -155,11 +155,7 @@ def mistake(message: str, where: Position) -> Problem:
 EMPTY: JsonObject = {"type": "object", "properties": {}}
 
 
-class SchemaMistake(str):
-    """What is wrong with a schema, in words."""
-
-
-def read_tool_schema(schema: Any, timeout: float) -> ToolSpec | SchemaMistake:
+def read_tool_schema(schema: Any, timeout: float) -> ToolSpec | str:
     """One tool: OpenAI's form for Chat or Responses, Anthropic's, a `custom` one for free text, or a `ToolSpec`."""
     match schema:
         case ToolSpec():
@@ -174,17 +170,17 @@ def read_tool_schema(schema: Any, timeout: float) -> ToolSpec | SchemaMistake:
             return function_spec(schema, parameters, timeout)
         case {"type": "function", "name": _}:
             return function_spec(schema, None, timeout)
-    return SchemaMistake('it is neither {"type": "function", …} nor {"type": "custom", …}')
+    return 'it is neither {"type": "function", …} nor {"type": "custom", …}'
 
 
-def function_spec(function: dict[str, Json], parameters: Json, timeout: float) -> ToolSpec | SchemaMistake:
+def function_spec(function: dict[str, Json], parameters: Json, timeout: float) -> ToolSpec | str:
     name = function.get("name")
     if not isinstance(name, str) or not name:
-        return SchemaMistake("it has no name")
+        return "it has no name"
     if parameters is None:
         parameters = EMPTY
     if fault := schema_fault(parameters):
-        return SchemaMistake(f"the parameters of '{name}' are no JSON Schema: {fault}")
+        return f"the parameters of '{name}' are no JSON Schema: {fault}"
     return ToolSpec(
         name=name,
         description=str(function.get("description") or ""),
@@ -193,10 +189,10 @@ def function_spec(function: dict[str, Json], parameters: Json, timeout: float) -
     )
 
 
-def text_spec(custom: dict[str, Json], timeout: float) -> ToolSpec | SchemaMistake:
+def text_spec(custom: dict[str, Json], timeout: float) -> ToolSpec | str:
     name = custom.get("name")
     if not isinstance(name, str) or not name:
-        return SchemaMistake("it has no name")
+        return "it has no name"
     form = custom.get("format") or {}
     grammar = form.get("grammar", form) if isinstance(form, dict) else {}
     syntax, definition = grammar.get("syntax"), grammar.get("definition")

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
-from toolyard.kinds.bash_script.arguments import LONGEST_WORD, as_word
-from toolyard.kinds.bash_script.tool import one_line
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import NON_INTERACTIVE, as_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from toolyard.core.tool import CallContext, JsonObject
-    from toolyard.kinds.bash_script.workshop import BashWorkshop
+    from toolyard.plugins.host import Host
     from toolyard.process.child import ChildOutcome
+    from toolyard.process.limits import Limits
     from toolyard.process.output import Captured
 
-
 TIMED_OUT = -1
-LONGEST_TIMEOUT = 10**9
-"""Thirty years; JSON has numbers that no clock can count to."""
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -44,6 +40,7 @@ class ShellCommandTool:
     """The one-shot shell. An exit code is an answer, not a failure; only running out of time is one."""
 
     kind = "shell_command"
+    confined = True
     spec = ToolSpec(
         name="shell",
         description="Run a command in bash and get its standard output, standard error and exit code. "
@@ -52,14 +49,15 @@ class ShellCommandTool:
         hints=Hints(destructive=True),
     )
 
-    def __init__(self, workshop: BashWorkshop | None) -> None:
-        self._shop = workshop
-        """None on a machine without a bash, where the tool has only that to say."""
+    def __init__(self, host: Host, limits: Limits) -> None:
+        self._host = host
+        self._limits = limits
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
-        """The command line; a refusal when there is no bash, or the system cannot hand it such a command."""
+        """The command line; a refusal when the system cannot hand bash such a command."""
         command: str = arguments["command"]
-        if self._shop is None:
+        bash = self._host.interpreter("bash")
+        if bash is None:
             text = "Error: there is no bash on PATH; install bash 4.4 or newer"
             return ToolResult(text=text, failure="crash")
         if reason := why_not_passed(command):
@@ -67,28 +65,39 @@ class ShellCommandTool:
             return ToolResult(text=text, failure="invalid_arguments")
         return Plan(
             arguments=arguments,
-            argv=bash_argv(self._shop.bash.path, command),
+            argv=bash_argv(bash.path, command),
             command=command,
-            cwd=working_directory(context),
-            env_keys=passed_by_name(self._shop),
-            prepared=self._shop,
+            cwd=context.cwd,
+            env_keys=passed_by_name(self._host),
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         """The command's first line, with a sign when it has more."""
-        command = (plan.command or "").strip()
-        return one_line(command) + (" …" if "\n" in command else "")
+        return first_line(plan.command or "")
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it to the end of its shell or of its time."""
-        shop: BashWorkshop = plan.prepared
         timeout: float = plan.arguments["timeout"]
         try:
-            outcome = await shop.children.run(request_for(plan, context, shop, timeout))
+            outcome = await self._host.children().run(self._request(plan, context, timeout))
         except CannotStart as error:
             text = f"Error: the command could not be started: {error} ({plan.cwd})"
             return ToolResult(text=text, failure="crash")
         return out_of_time(outcome, timeout) if outcome.timed_out else ended(outcome)
+
+    def _request(self, plan: Plan, context: CallContext, timeout: float) -> ChildRequest:
+        environment = self._host.environment.current()
+        return ChildRequest(
+            argv=plan.argv,
+            cwd=plan.cwd or context.cwd,
+            env=environment,
+            extra_env={name: value for name, value in NON_INTERACTIVE.items() if as_bytes(name) not in environment},
+            timeout=min(timeout, LONGEST_TIMEOUT),
+            limits=self._limits,
+            output_limit=context.output_limit // 2,  # there are two streams, and both are in the text
+            spill_to=context.spill_to,
+            on_output=context.emit,
+        )
 
 
 def bash_argv(bash: str, command: str) -> list[str]:
@@ -97,21 +106,6 @@ def bash_argv(bash: str, command: str) -> list[str]:
     The last word is `$0`: it stands before what bash complains of, wherever bash is installed.
     """
     return [bash, "--norc", "-c", "--", command, "bash"]
-
-
-def request_for(plan: Plan, context: CallContext, shop: BashWorkshop, timeout: float) -> ChildRequest:
-    environment = shop.environment.current()
-    return ChildRequest(
-        argv=plan.argv,
-        cwd=plan.cwd or context.cwd,
-        env=environment,
-        extra_env={name: value for name, value in NON_INTERACTIVE.items() if as_bytes(name) not in environment},
-        timeout=min(timeout, LONGEST_TIMEOUT),
-        limits=shop.conditions.limits,
-        output_limit=context.output_limit // 2,  # there are two streams, and both are in the text
-        spill_to=context.spill_to,
-        on_output=context.emit,
-    )
 
 
 def ended(outcome: ChildOutcome) -> ToolResult:
@@ -179,12 +173,7 @@ def why_not_passed(command: str) -> str | None:
     return None
 
 
-def working_directory(context: CallContext) -> Path:
-    configured = context.config.get("working_directory")
-    return context.cwd / configured if isinstance(configured, str) and configured else context.cwd
-
-
-def passed_by_name(shop: BashWorkshop) -> list[str]:
+def passed_by_name(host: Host) -> list[str]:
     """The variables that policy passes although they look like credentials, for the audit."""
-    environment = shop.environment.current()
-    return sorted(name for name in shop.conditions.pass_env if as_bytes(name) in environment)
+    environment = host.environment.current()
+    return sorted(name for name in host.policy.pass_env if as_bytes(name) in environment)

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from toolyard.bash.session.protocol import why_not
-from toolyard.bash.session.session import MOST_JOBS, TIMEOUT, BashSession
+from toolyard.bash.session.session import BashSession
 from toolyard.core.screen_text import as_seen
+from toolyard.core.text import first_line, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
-from toolyard.kinds.bash_script.tool import one_line
-from toolyard.process.environment import ParentEnvironment
-from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
     from toolyard.bash.session.jobs import Job
     from toolyard.bash.session.reply import Reply
     from toolyard.core.tool import CallContext, JsonObject
-    from toolyard.process.child import Children
-
+    from toolyard.kinds.shell.reference import SessionOptions
+    from toolyard.plugins.host import Host
+    from toolyard.process.limits import Limits
 
 NO_OUTPUT = "(no output)"
 WAIT = 30.0
@@ -74,60 +71,51 @@ JOB_SCHEMA: JsonObject = {
 }
 
 
-class SessionConditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the configuration says of a session."""
+class LiveSessions:
+    """The bash of each conversation, started by its first command; agents of one conversation have one each."""
 
-    timeout: float = TIMEOUT
-    on_timeout: Literal["kill", "background"] = "kill"
-    max_jobs: int = MOST_JOBS
-    tty: bool = False
-    pass_env: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    def __init__(self, host: Host, options: SessionOptions, limits: Limits) -> None:
+        self.options = options
+        self.pass_env = tuple(host.policy.pass_env)
+        self._host = host
+        self._limits = limits
+        self._bashes: dict[tuple[str, str], BashSession] = {}
 
-
-class LiveSession:
-    """The one bash of a conversation, started by its first command."""
-
-    def __init__(self, children: Children, conditions: SessionConditions) -> None:
-        self.conditions = conditions
-        self._children = children
-        self._parent = ParentEnvironment(passed=conditions.pass_env)
-        self._bash: BashSession | None = None
-
-    @property
-    def cwd(self) -> str | None:
-        """Where the session is, once it has begun."""
-        return self._bash.cwd if self._bash else None
+    def cwd(self, context: CallContext) -> Path:
+        """Where the session of a call is; where it will begin, if it has not begun."""
+        bash = self._bashes.get((context.session, context.agent))
+        return Path(bash.cwd) if bash else context.cwd
 
     def get(self, context: CallContext) -> BashSession:
-        """The session, which begins in the directory of its first call."""
-        if self._bash is None:
-            conditions = self.conditions
-            self._bash = BashSession(
+        """The session of a call, which begins in the directory of its first."""
+        key = (context.session, context.agent)
+        if key not in self._bashes:
+            options = self.options
+            self._bashes[key] = BashSession(
                 context.cwd,
-                limits=conditions.limits,
-                tty=conditions.tty,
-                timeout=conditions.timeout,
+                limits=self._limits,
+                tty=options.tty,
+                timeout=options.timeout_seconds,
                 output_limit=context.output_limit,
                 spill_dir=context.spill_to.parent if context.spill_to else None,
-                max_jobs=conditions.max_jobs,
-                on_timeout=conditions.on_timeout,
-                children=self._children,
-                parent=self._parent,
+                max_jobs=options.max_jobs,
+                on_timeout=options.on_timeout,
+                children=self._host.children(),
+                parent=self._host.environment,
             )
-        return self._bash
+        return self._bashes[key]
 
-    async def aclose(self) -> None:
-        """End it, with everything that it started."""
-        bash, self._bash = self._bash, None
-        if bash:
-            await bash.aclose()
+    async def end(self, session: str | None = None) -> None:
+        """End those of a conversation, or all, with everything that they started."""
+        for key in [key for key in self._bashes if session is None or key[0] == session]:
+            await self._bashes.pop(key).aclose()
 
 
 class BashTool:
     """Commands in the live session."""
 
     kind = "shell_session"
+    confined = True
     spec = ToolSpec(
         name="bash",
         description="Run a command in a live bash session. Variables, functions, working directory and background jobs "
@@ -137,8 +125,8 @@ class BashTool:
         hints=Hints(destructive=True, parallel=False),
     )
 
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
+    def __init__(self, sessions: LiveSessions) -> None:
+        self._sessions = sessions
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """The command, or that the session starts afresh, which comes first."""
@@ -150,19 +138,19 @@ class BashTool:
         return Plan(
             arguments=arguments,
             command=None if arguments.get("restart") else command,
-            cwd=Path(self._live.cwd or context.cwd),
-            env_keys=self._live.conditions.pass_env,
+            cwd=self._sessions.cwd(context),
+            env_keys=self._sessions.pass_env,
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         """The command's first line."""
         if plan.command is None:
             return "start the bash session afresh"
-        return one_line(plan.command.strip()) + (" …" if "\n" in plan.command.strip() else "")
+        return first_line(plan.command)
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run the command, or start afresh."""
-        session = self._live.get(context)
+        session = self._sessions.get(context)
         try:
             if plan.command is None:
                 await session.restart()
@@ -180,13 +168,14 @@ class BashTool:
             raise
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")
-        return as_result(reply, plan.arguments.get("timeout") or self._live.conditions.timeout)
+        return as_result(reply, plan.arguments.get("timeout") or self._sessions.options.timeout_seconds)
 
 
 class BashJobTool:
     """What was left running in the live session."""
 
     kind = "shell_session"
+    confined = True
     spec = ToolSpec(
         name="bash_job",
         description="Look after commands that were left running in the bash session: list, read, wait, write, stop.",
@@ -194,8 +183,8 @@ class BashJobTool:
         hints=Hints(parallel=False),
     )
 
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
+    def __init__(self, sessions: LiveSessions) -> None:
+        self._sessions = sessions
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """What to do, if it has all that it needs."""
@@ -204,7 +193,7 @@ class BashJobTool:
             return ToolResult(text=f"Error: {action} needs the id of a job", failure="invalid_arguments")
         if action == "write" and "text" not in arguments:
             return ToolResult(text="Error: write needs a text", failure="invalid_arguments")
-        return Plan(arguments=arguments, cwd=Path(self._live.cwd or context.cwd))
+        return Plan(arguments=arguments, cwd=self._sessions.cwd(context))
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         """The action and its job."""
@@ -212,7 +201,7 @@ class BashJobTool:
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Do it."""
-        session = self._live.get(context)
+        session = self._sessions.get(context)
         arguments = plan.arguments
         try:
             if arguments.get("id") == FOREGROUND:
@@ -232,7 +221,7 @@ class BashJobTool:
             reply = await session.interrupt()
         else:
             return ToolResult(text="Error: a command that waits can only be written to or stopped", failure="crash")
-        return as_result(reply, arguments.get("timeout") or self._live.conditions.timeout)
+        return as_result(reply, arguments.get("timeout") or self._sessions.options.timeout_seconds)
 
     async def _with_jobs(self, session: BashSession, arguments: JsonObject) -> ToolResult:
         action, id = arguments["action"], arguments.get("id")

@@ -1,17 +1,16 @@
-"""Bash itself as a source of tools: the one-shot shell, or a live session that ends with its source."""
+"""Bash itself as a source of tools: the one-shot shell, or a live session for each conversation."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from toolyard.kinds.shell.command import ShellCommandTool
-from toolyard.kinds.shell.session_tools import BashJobTool, BashTool, LiveSession, SessionConditions
-from toolyard.plugins.source import Plugin
-from toolyard.plugins.spec import CommandOptions
+from toolyard.kinds.shell.reference import ShellCommand
+from toolyard.kinds.shell.session_tools import BashJobTool, BashTool, LiveSessions
+from toolyard.plugins.kind import Plugin
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Tool
-    from toolyard.kinds.bash_script.workshop import BashWorkshop
-    from toolyard.plugins.spec import ShellCommand, ShellSession
+    from toolyard.kinds.shell.reference import ShellSession
+    from toolyard.plugins.host import Host
 
 
 class ShellSource:
@@ -28,17 +27,17 @@ class ShellSource:
 
     problems: Sequence[Problem] = ()
 
-    def __init__(self, spec: ShellCommand | ShellSession, workshop: BashWorkshop) -> None:
-        self.key = spec
-        self.file = Path(spec.word)
-        self.workshop = workshop
-        self._live: LiveSession | None = None
-        self._plugins = [Plugin(id=spec.word, kind=spec.word.replace(":", "_"), tools=self._make(spec))]
+    def __init__(self, reference: ShellCommand | ShellSession, host: Host) -> None:
+        self.file = Path(reference.word)
+        self._host = host
+        self._sessions: LiveSessions | None = None
+        kind = reference.word.replace(":", "_")
+        self._plugins = [Plugin(id=reference.word, kind=kind, tools=self._make(reference))]
 
     @property
-    def conditions(self) -> BashWorkshop:
-        """Where the tools run."""
-        return self.workshop
+    def conditions(self) -> object:
+        """What the tools run with."""
+        return self._host.conditions(self._host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
         """The same for ever."""
@@ -48,34 +47,26 @@ class ShellSource:
         """Nothing can have changed."""
         return True
 
-    def load_known(self) -> bool:
+    async def load(self, *, without_running: bool = False) -> bool:  # noqa: ARG002 - nothing is ever run
         """There is nothing to read."""
         return True
 
-    async def load(self) -> None:
-        """There is nothing to read."""
+    def adopt(self, newer: ShellSource) -> None:
+        """The sessions go on."""
 
-    async def refresh(self) -> bool:
-        """Nothing can have changed."""
-        return False
+    async def end_session(self, session: str) -> None:
+        """End the live bash of a conversation."""
+        if self._sessions:
+            await self._sessions.end(session)
 
     async def aclose(self) -> None:
-        """End the session, with everything that it started."""
-        if self._live:
-            await self._live.aclose()
+        """End every session, with everything that it started."""
+        if self._sessions:
+            await self._sessions.end()
 
-    def _make(self, spec: ShellCommand | ShellSession) -> list[Tool]:
-        options, given = spec.options, self.workshop.conditions
-        limits = given.limits.replaced_by(Limits(**structs.asdict(options.limits)))
-        if isinstance(options, CommandOptions):
-            return [ShellCommandTool(replace(self.workshop, conditions=structs.replace(given, limits=limits)))]
-        conditions = SessionConditions(
-            timeout=options.timeout_seconds,
-            on_timeout=options.on_timeout,
-            max_jobs=options.max_jobs,
-            tty=options.tty,
-            pass_env=tuple(given.pass_env),
-            limits=limits,
-        )
-        self._live = LiveSession(self.workshop.children, conditions)
-        return [BashTool(self._live), BashJobTool(self._live)]
+    def _make(self, reference: ShellCommand | ShellSession) -> list[Tool]:
+        limits = self._host.limits.replaced_by(Limits(**structs.asdict(reference.options.limits)))
+        if isinstance(reference, ShellCommand):
+            return [ShellCommandTool(self._host, limits)]
+        self._sessions = LiveSessions(self._host, reference.options, limits)
+        return [BashTool(self._sessions), BashJobTool(self._sessions)]

@@ -1,4 +1,4 @@
-"""Who runs what plugins do while they are installed and built: code of others, before anybody has used it."""
+"""Runs what plugins do while they are installed and built: code of others, before anybody has used it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,12 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
 
 
-def downloads(cache: str) -> str:
-    """In the folder of installed plugins, the one for what package managers download."""
-    return os.path.join(cache, ".downloads")
-
-
-class Builders(msgspec.Struct, frozen=True, kw_only=True):
+class BuildRunner(msgspec.Struct, frozen=True, kw_only=True):
     """Each run is in a sandbox of its own, which can write the folder it builds in and what its installer downloads.
 
     In the sandbox of the tools it could write nothing; in one for all builds it could change plugins of others. Nor can
-    it write what other installers keep: what a package of Node left there would run in a plugin of Python, and thereby
-    in the application.
+    it write what other installers keep: what one of them left there would run in a plugin of another kind, and so
+    perhaps in the application.
     """
 
     sandbox: tuple[SandboxPolicy, Places] | None = None

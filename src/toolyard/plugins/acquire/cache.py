@@ -14,6 +14,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from toolyard.core.problems import Problem
+from toolyard.files.atomic import replace_file
 from toolyard.files.removal import remove_tree
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ RECORD = "toolyard.json"
 """What a folder of the cache says of itself; it comes with the folder, so that one without it is none of ours."""
 NOTES = ".references"
 """The folder of what is noted."""
+LAYOUT = 2
+"""Changes when folders of the cache are laid out differently, so that old ones are not taken for new ones."""
 UNUSED_SECONDS = 30 * 24 * 3600
 """After how long a version that nobody used since gives way to another of the same plugin."""
 FIRST_WAIT, LONGEST_WAIT = 0.01, 0.25
@@ -43,7 +46,7 @@ class PluginCache:
 
         Whoever comes second waits for the first, and takes over if that one dies.
         """
-        final = self.root / f"{plain(name)}-{key[:24]}"
+        final = self._folder(name, key)
         if is_whole(final):
             return final
         try:
@@ -57,6 +60,11 @@ class PluginCache:
         except OSError as error:
             return unwritable(error, self.root)
 
+    def find(self, name: str, key: str) -> Path | None:
+        """The folder for a key, if it was made."""
+        folder = self._folder(name, key)
+        return folder if is_whole(folder) else None
+
     def noted(self, key: str) -> str | None:
         """What was noted under a key, if anything was."""
         try:
@@ -67,11 +75,9 @@ class PluginCache:
     def note(self, key: str, text: str) -> Problem | None:
         """Note something in the place of what was noted; whoever reads meanwhile gets the one or the other."""
         final = self.root / NOTES / key
-        draft = final.with_name(f".{key}.{uuid.uuid4().hex[:8]}.tmp")
         try:
             final.parent.mkdir(parents=True, exist_ok=True)
-            write_synced(draft, text)
-            draft.replace(final)
+            replace_file(final, text.encode(), durable=True)
         except OSError as error:
             return unwritable(error, self.root)
         return None
@@ -87,6 +93,9 @@ class PluginCache:
         finally:
             remove_tree(str(folder))
 
+    def _folder(self, name: str, key: str) -> Path:
+        return self.root / f"{plain(name)}-{key[:24]}"
+
     async def _make(self, final: Path, make: Callable[[Path], Awaitable[dict[str, Any] | Problem]]) -> Path | Problem:
         """Fill a folder beside the final one and rename it, which happens whole or not at all."""
         for leftover in (final, *self.root.glob(f".{final.name}.*.tmp")):  # of one who was killed
@@ -97,7 +106,7 @@ class PluginCache:
             record = await make(folder)
             if isinstance(record, Problem):
                 return record
-            write_synced(folder / RECORD, json.dumps(record, indent=2))
+            replace_file(folder / RECORD, json.dumps(record, indent=2).encode(), durable=True)
             os.rename(folder, final)
         finally:
             if folder.exists():
@@ -162,13 +171,6 @@ def still_busy(folder: Path, patience: float) -> Problem:
     return Problem(code="plugin_cache", message=message, hint=f"end it, or look into {folder.parent / '.locks'}")
 
 
-def write_synced(file: Path, text: str) -> None:
-    with file.open("x", encoding="utf-8") as opened:
-        opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())
-
-
 def fingerprint(*parts: Any) -> str:
     """One word for everything that decides whether a folder can be used again."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
@@ -178,3 +180,9 @@ def fingerprint(*parts: Any) -> str:
 def plain(name: str) -> str:
     """A name that any file system takes."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60] or "plugin"
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What a folder of the cache says of itself."""
+    record: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    return record

@@ -13,6 +13,9 @@ from toolyard.core.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.config.document import Place
+    from toolyard.core.tool import Json
+
 
 Protocol = Literal["file", "https", "http", "ssh", "git"]
 REMOTE: dict[str, Protocol] = {"https": "https", "http": "http", "ssh": "ssh", "git": "git", "git+ssh": "ssh"}
@@ -53,6 +56,25 @@ def split_reference(text: str) -> tuple[str, str | None]:
     """`URL#REF`: the reference is what comes after the last `#`."""
     url, mark, ref = text.rpartition("#")
     return (url, ref or None) if mark else (text, None)
+
+
+def git_entry(given: dict[str, Json], at: Place, *, keys: Sequence[str]) -> GitReference | Problem:
+    """The repository of an entry that names one under `git`; every key must be known, and text."""
+    if wrong := wrong_keys(given, at, keys):
+        return wrong
+    reference = read_git_reference(given["git"], given.get("ref") or None, at.document.folder)
+    return reference.at(at.position()) if isinstance(reference, Problem) else reference
+
+
+def wrong_keys(given: dict[str, Json], at: Place, keys: Sequence[str]) -> Problem | None:
+    """The first key of an entry that nobody knows, or that is no text."""
+    hint = f"it takes {', '.join(keys)}, each a string"
+    for key, value in given.items():
+        if key not in keys:
+            return at.problem("plugin_spec", f"a plugin has no '{key}'", hint, key)
+        if (value is None and key in ("path", "git")) or not isinstance(value, str | None) or "\0" in (value or ""):
+            return at.problem("plugin_spec", f"'{key}' must be a string", hint, key)
+    return None
 
 
 def read_git_reference(url: str, ref: str | None, folder: str) -> GitReference | Problem:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.core.problems import Position, Problem
-from toolyard.kinds.python_function.result import crash_text, frames_of
+from toolyard.plugins.author_code.crashes import crash_text, frames_of
 from toolyard.plugins.author_code.output import Outlet
 from toolyard.plugins.author_code.running import OutOfTime, Raised, Returned, is_async, run_authored
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from toolyard.plugins.author_code.running import Outcome
-    from toolyard.plugins.source import Plugin
+    from toolyard.plugins.kind import Plugin
 
 
 log = logging.getLogger("toolyard.plugins")
 
 
-class Author(msgspec.Struct, frozen=True, kw_only=True):
+class AuthorCode(msgspec.Struct, frozen=True, kw_only=True):
     """Whoever wrote a plugin, as the folders of his files and the time that he may take."""
 
     roots: tuple[str, ...]
@@ -119,7 +119,7 @@ PATIENCE = 5.0
 """How many seconds a plugin may hold up the end of an application."""
 
 
-async def close_plugin(plugin: Plugin, author: Author) -> None:
+async def close_plugin(plugin: Plugin, author: AuthorCode) -> None:
     """Let a plugin release what it holds; one that cannot is logged, for there is nobody left to tell."""
     author = replace(author, limit=min(author.limit, PATIENCE))
     for method in ("aclose", "close"):

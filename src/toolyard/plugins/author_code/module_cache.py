@@ -1,4 +1,4 @@
-"""An author's code, imported once for all that use it."""
+"""The modules of plugins, imported once for all agents that use them, and forgotten with the last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Sequence
 
     from toolyard.core.problems import Problem
-    from toolyard.plugins.author_code.hooks import Author
+    from toolyard.plugins.author_code.hooks import AuthorCode
     from toolyard.plugins.author_code.import_space import ImportSpace
 
 
@@ -21,22 +21,22 @@ class Imported:
     version: Hashable
     """Equal for code that need not be imported again."""
     space: ImportSpace | None
-    author: Author
+    author: AuthorCode
     targets: Sequence[tuple[str, Any]]
     """The entries that could be imported, each with what it names."""
     problems: Sequence[Problem]
 
 
 @dataclass(slots=True)
-class Place:
-    """A version on the shelf, while somebody uses it."""
+class Slot:
+    """One version, while somebody uses it."""
 
     importing: asyncio.Lock = field(default_factory=asyncio.Lock)
     code: Imported | None = None
     users: int = 0
 
 
-class CodeShelf:
+class ModuleCache:
     """What is imported now.
 
     Agents have plugins of their own, made for their configurations, from one and the same code: as everywhere in Python
@@ -44,33 +44,33 @@ class CodeShelf:
     """
 
     def __init__(self) -> None:
-        self._places: dict[Hashable, Place] = {}
+        self._slots: dict[Hashable, Slot] = {}
 
-    async def take(self, version: Hashable, make: Callable[[], Awaitable[Imported]]) -> Imported:
+    async def acquire(self, version: Hashable, make: Callable[[], Awaitable[Imported]]) -> Imported:
         """The code of a version, imported by the first who takes it; each who does puts it back."""
-        place = self._places.setdefault(version, Place())
-        place.users += 1
+        slot = self._slots.setdefault(version, Slot())
+        slot.users += 1
         try:
-            if place.code is None:  # else no lock, which may be of an event loop that is over
-                async with place.importing:
-                    place.code = place.code or await make()
-            return place.code
+            if slot.code is None:  # else no lock, which may be of an event loop that is over
+                async with slot.importing:
+                    slot.code = slot.code or await make()
+            return slot.code
         except BaseException:
-            self._leave(version, place)
+            self._leave(version, slot)
             raise
 
-    def put_back(self, code: Imported) -> bool:
+    def release(self, code: Imported) -> bool:
         """Use it no more; tells whether nobody else does, and forgets its modules then."""
-        place = self._places.get(code.version)
-        if place is None or place.code is not code:
+        slot = self._slots.get(code.version)
+        if slot is None or slot.code is not code:
             return True
-        is_last = self._leave(code.version, place)
+        is_last = self._leave(code.version, slot)
         if is_last and code.space:
             code.space.close()
         return is_last
 
-    def _leave(self, version: Hashable, place: Place) -> bool:
-        place.users -= 1
-        if place.users == 0:
-            self._places.pop(version, None)
-        return place.users == 0
+    def _leave(self, version: Hashable, slot: Slot) -> bool:
+        slot.users -= 1
+        if slot.users == 0:
+            self._slots.pop(version, None)
+        return slot.users == 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
+from toolyard.config.document import Document, read_document
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.formats import format_problems
 from toolyard.core.tool import JsonInput, WireFormat
-from toolyard.plugins.checks.findings import Finding, warning
+from toolyard.plugins.checks.findings import warning
 from toolyard.plugins.checks.samples import sample_arguments
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.core.formats import FormatProblem
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, ToolSpec
 
 
@@ -40,7 +42,7 @@ class Places(Protocol):
         """The line of an argument's default, which may stand elsewhere than in the schema."""
 
 
-def spec_findings(places: Places, spec: ToolSpec) -> Iterator[Finding]:
+def spec_findings(places: Places, spec: ToolSpec) -> Iterator[Problem]:
     """Everything about a valid tool that its author should know, whatever its kind."""
     yield from description_findings(places, spec)
     if isinstance(spec.input, JsonInput):
@@ -49,7 +51,7 @@ def spec_findings(places: Places, spec: ToolSpec) -> Iterator[Finding]:
     yield from format_findings(places, spec)
 
 
-def description_findings(places: Places, spec: ToolSpec) -> Iterator[Finding]:
+def description_findings(places: Places, spec: ToolSpec) -> Iterator[Problem]:
     """A model knows of a tool what its descriptions say, and nothing else."""
     if not spec.description.strip():
         message = "the tool has no description, and models choose tools by it"
@@ -62,7 +64,7 @@ def description_findings(places: Places, spec: ToolSpec) -> Iterator[Finding]:
             yield warning(places.file, places.property_line(name), "no_description", message, hint=hint)
 
 
-def required_findings(places: Places, given: JsonInput) -> Iterator[Finding]:
+def required_findings(places: Places, given: JsonInput) -> Iterator[Problem]:
     """Every call must have what is required, also what no model has heard of."""
     for name in given.schema.get("required", ()):
         if name not in properties_of(given):
@@ -71,7 +73,7 @@ def required_findings(places: Places, given: JsonInput) -> Iterator[Finding]:
             yield warning(places.file, line, "required_unknown", message, hint="add it to the properties")
 
 
-def default_findings(places: Places, given: JsonInput) -> Iterator[Finding]:
+def default_findings(places: Places, given: JsonInput) -> Iterator[Problem]:
     """A default that does not fit refuses every call that leaves it out."""
     decoded = ArgumentDecoder(given.schema, defaults=given.defaults).decode(sample_arguments(given.schema))
     if not isinstance(decoded, BadArguments):
@@ -84,7 +86,7 @@ def default_findings(places: Places, given: JsonInput) -> Iterator[Finding]:
             yield warning(places.file, line, "default_does_not_fit", message, hint="mend the default or the schema")
 
 
-def format_findings(places: Places, spec: ToolSpec) -> Iterator[Finding]:
+def format_findings(places: Places, spec: ToolSpec) -> Iterator[Problem]:
     """What model APIs do not take."""
     for problem, message in gathered_problems(spec):
         consequence = "; the tool is left out there" if problem.fatal else ""
@@ -108,3 +110,9 @@ def gathered_problems(spec: ToolSpec) -> Iterator[tuple[FormatProblem, str]]:
 def properties_of(given: object) -> dict[str, Json]:
     properties = given.schema.get("properties") if isinstance(given, JsonInput) else None
     return properties if isinstance(properties, dict) else {}
+
+
+def json_of(file: Path) -> Json:
+    """What a file holds; nothing when it cannot be read."""
+    document = read_document(file) if file.is_file() else None
+    return document.value if isinstance(document, Document) else None

@@ -43,6 +43,19 @@ class AuditLog(Protocol):
         """Release what the log holds; a later write opens it again."""
 
 
+class NoAudit:
+    """Records nothing: trying a tool out is not running an agent."""
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+NO_AUDIT = NoAudit()
+
+
 class NdjsonAudit:
     """Writes each record with one `write`, under a lock, so that lines of several processes never mix."""
 

@@ -1,4 +1,4 @@
-"""`agent_plugin.json`: what a plugin folder says it holds."""
+"""`agent_plugin.json`: the bash tool files that a folder lists."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from toolyard.config.document import Document, read_document
 from toolyard.core.problems import Position, Problem
+from toolyard.files.inside import leads_inside
+from toolyard.plugins.kind import DESCRIPTOR
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.core.tool import Json
-
-
-DESCRIPTOR = "agent_plugin.json"
 
 
 def bash_files(folder: Path) -> tuple[list[Path], list[Problem]]:
@@ -42,10 +41,9 @@ def bash_files(folder: Path) -> tuple[list[Path], list[Problem]]:
 def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tuple[list[Path], list[Problem]]:
     files: list[Path] = []
     problems: list[Problem] = []
-    root = os.path.realpath(folder)
     for index, entry in enumerate(listed):
         match entry:
-            case {"file": str(name)} if is_inside(root, name):
+            case {"file": str(name)} if leads_inside(os.path.join(folder, name), str(folder)):
                 files.append(folder / name)
             case {"file": str(name)}:
                 problems.append(
@@ -66,12 +64,6 @@ def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tupl
                     )
                 )
     return files, problems
-
-
-def is_inside(root: str, name: str) -> bool:
-    """Whether a path stays inside a folder, links followed."""
-    real = os.path.realpath(os.path.join(root, name))
-    return real.startswith(root + os.sep)
 
 
 def explain_missing(problem: Problem, folder: Path) -> Problem:

@@ -1,0 +1,164 @@
+"""A tree of files that somebody else wrote: seen, compared, checked before it is trusted, digested and copied."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, TypeAlias
+
+from toolyard.core.problems import Problem
+from toolyard.files.door import Stamp, stamp
+from toolyard.files.inside import is_inside, leads_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+Tree: TypeAlias = "Mapping[str, Stamp | str | None]"
+"""Every file by its name below the top: its stamp; of a link where it points; None for a device or the like.
+
+Equal trees have not changed. The tree of a single file has one entry, with an empty name."""
+
+LEFT_OUT = frozenset({
+    *(".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", ".tox", ".nox", ".DS_Store"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".plugin_cache"),
+})  # fmt: skip
+"""What is no part of a plugin though it lies beside it."""
+DEEPEST = 100
+MOST_FILES = 20_000
+PIECE = 1 << 20
+
+
+def scan(path: str, *, most: int = MOST_FILES) -> Tree:
+    """What is there now, nothing where there is nothing; stops where there is more than any plugin has."""
+    found: dict[str, Stamp | str | None] = {}
+    waiting, folders = [""], 0
+    while waiting and len(found) <= most and folders <= most:
+        folders += 1
+        below = waiting.pop()
+        try:
+            entries = list(os.scandir(os.path.join(path, below) if below else path))
+        except NotADirectoryError:
+            return {"": stamp(os.stat(path))}
+        except OSError:
+            if below:
+                found[below] = None
+            continue
+        if below and any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        for entry in entries:
+            if entry.name in LEFT_OUT or entry.name.endswith(".pyc"):
+                continue
+            name = os.path.join(below, entry.name) if below else entry.name
+            if entry.is_symlink():
+                found[name] = os.readlink(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(name)
+            else:
+                found[name] = stamp(entry.stat()) if entry.is_file() else None
+    return found
+
+
+def tree_problem(root: str, tree: Tree, *, most_bytes: int) -> Problem | None:
+    """Why a tree cannot be taken over: links that lead out of it, devices, or more than is allowed."""
+    if reason := too_large(root, tree, most_bytes):
+        hint = "keep data elsewhere, or raise plugin_policy.install_max_bytes"
+        return Problem(code="plugin_too_large", message=reason, hint=hint)
+    for name, found in tree.items():
+        if found is None and os.path.isdir(os.path.join(root, name)):
+            message = f"{os.path.join(root, name)} cannot be read"
+            return Problem(code="plugin_unreadable", message=message, hint="check its permissions")
+        if found is None:
+            message = f"'{name}' is neither a file, a folder nor a link"
+            return Problem(code="plugin_odd_file", message=message, hint="remove it from the repository")
+    if outside := links_outside(root, tree):
+        return Problem(
+            code="plugin_outside",
+            message=f"the link '{outside[0]}' leads out of the repository, to '{tree[outside[0]]}'",
+            hint="a repository holds all that it needs; remove the link",
+        )
+    return None
+
+
+def too_large(root: str, tree: Tree, most_bytes: int) -> str | None:
+    """Why there is more than is taken."""
+    if len(tree) > MOST_FILES:
+        return f"{root} has more than {MOST_FILES} files"
+    if any(name.count(os.sep) >= DEEPEST for name in tree):
+        return f"{root} has folders in folders more than {DEEPEST} deep"
+    sizes = {name: found[1] for name, found in tree.items() if isinstance(found, tuple)}
+    if sum(sizes.values()) <= most_bytes:
+        return None
+    size = f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes} bytes"
+    return f"{root} is larger than {size}; its largest file is '{max(sizes, key=sizes.__getitem__)}'"
+
+
+def links_outside(root: str, tree: Tree) -> list[str]:
+    """Links that are not relative or do not stay inside, and so would mean something else in a copy."""
+    links = {name: target for name, target in tree.items() if isinstance(target, str)}
+    return sorted(
+        name
+        for name, target in links.items()
+        if os.path.isabs(target) or not leads_inside(os.path.join(root, name), root)
+    )
+
+
+def digest(root: str, tree: Tree) -> str:
+    """A fingerprint of all names, contents, links and of what can be executed."""
+    whole = hashlib.sha256()
+    for name in sorted(tree):
+        target = tree[name]
+        whole.update(b"%b\0" % os.fsencode(name))
+        if isinstance(target, str):
+            whole.update(b"link %b" % os.fsencode(target))
+        else:
+            path = os.path.join(root, name) if name else root
+            content = hashlib.sha256(b"x" if is_executable(path) else b"-")
+            for piece in pieces(path):
+                content.update(piece)
+            whole.update(content.digest())
+    return whole.hexdigest()
+
+
+def copy(root: str, tree: Tree, to: str | Path) -> None:
+    """Write what was seen, and nothing else, to a folder that does not exist yet."""
+    os.makedirs(to)
+    for name, target in tree.items():
+        place = os.path.join(to, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if isinstance(target, str):
+            os.symlink(target, place)
+            continue
+        source = os.path.join(root, name)
+        with open(place, "xb") as file:
+            file.writelines(pieces(source))
+        os.chmod(place, 0o755 if is_executable(source) else 0o644)
+
+
+def is_executable(path: str) -> bool:
+    """Whether its owner may execute it."""
+    return bool(os.lstat(path).st_mode & stat.S_IXUSR)
+
+
+def pieces(path: str) -> Iterator[bytes]:
+    """A file's content; never that of what a link, put in its place meanwhile, leads to."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def inner_folder(root: str | Path, subdirectory: str | None) -> str | Problem:
+    """A folder inside another, links followed; as a descriptor or a configuration names it."""
+    top = os.path.realpath(root)
+    if not subdirectory:
+        return top
+    path = os.path.realpath(os.path.join(top, subdirectory)) if "\0" not in subdirectory else ""
+    if os.path.isabs(subdirectory) or not is_inside(path, top):
+        message = f"the subdirectory '{subdirectory}' is outside the repository"
+        return Problem(code="plugin_outside", message=message, hint="name a folder of the repository itself")
+    if not os.path.isdir(path):
+        message = f"there is no folder '{subdirectory}' in the repository"
+        return Problem(code="plugin_missing", message=message, hint="check 'subdirectory'")
+    return path

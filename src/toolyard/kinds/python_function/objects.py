@@ -1,0 +1,111 @@
+"""Functions, classes and instances that a program hands over itself, as plugins."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.config.document import Document, Place
+from toolyard.kinds.python_function.plugin import Adopted, adopt
+from toolyard.kinds.python_function.reference import PythonFunctions, PythonReference
+from toolyard.kinds.python_function.settings import PythonSettings
+from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
+from toolyard.plugins.entries import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolyard.core.problems import Problem
+    from toolyard.core.tool import JsonObject
+    from toolyard.plugins.host import Host
+    from toolyard.plugins.kind import Plugin
+
+
+class PythonObject(PythonReference, frozen=True, kw_only=True):
+    """Something that was imported already; it is itself and nothing else."""
+
+    target: Any
+
+    def _meant(self) -> tuple[object, ...]:
+        return (type(self), id(self.target))
+
+
+class PythonObjects(PythonFunctions):
+    """The kind of what is handed over; its sources need not find or import anything."""
+
+    def source(self, reference: PythonObject, host: Host) -> ObjectSource:  # type: ignore[override]  # its own references
+        """The plugins of the object."""
+        return ObjectSource(reference.target, host)
+
+
+class ObjectSource:
+    """The plugins of one object; it never changes."""
+
+    def __init__(self, target: Any, host: Host) -> None:
+        self._target = target
+        self._host = host
+        self.file = source_file(target)
+        self._code = AuthorCode(
+            roots=(str(self.file.parent),),
+            limit=host.settings(PythonSettings).python_import_timeout_seconds,
+            file=self.file,
+        )
+        self._made_for: JsonObject | None = None
+        self._adopted = Adopted()
+
+    @property
+    def conditions(self) -> object:
+        """What the plugins are called with."""
+        return self._host.conditions(self._host.settings(PythonSettings))
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """Why it is no plugin."""
+        return self._adopted.problems
+
+    def plugins(self) -> Sequence[Plugin]:
+        """Those that it is or holds."""
+        return self._adopted.plugins
+
+    def is_current(self) -> bool:
+        """Whether they were made for the values that the agent has."""
+        return self._made_for is not None and self._made_for == self._host.config
+
+    async def load(self, *, without_running: bool = False) -> bool:
+        """Make its plugins."""
+        if without_running:
+            return False
+        if not self.is_current():
+            timeout = self._host.settings(PythonSettings).python_timeout_seconds
+            entry = getattr(self._target, "__name__", type(self._target).__name__)
+            self._made_for = self._host.config
+            self._adopted = await adopt(entry, self._target, self._code, config=self._made_for, timeout=timeout)
+        return True
+
+    def adopt(self, newer: ObjectSource) -> None:
+        """The agent's values may be others now."""
+        self._host = newer._host
+
+    async def end_session(self, session: str) -> None:
+        """Nothing is kept for a session."""
+
+    async def aclose(self) -> None:
+        """Let the plugins release what they hold."""
+        for plugin in self._adopted.plugins:
+            await close_plugin(plugin, self._code)
+
+
+def object_entries(targets: Iterable[Any]) -> list[Entry]:
+    """Entries for objects, as if a configuration had named them."""
+    kind = PythonObjects()
+    at = Place(Document(Path("tools"), "{}", {}), ("tools",))
+    return [Entry(reference=PythonObject(target=target, at=at), kind=kind) for target in targets]
+
+
+def source_file(target: Any) -> Path:
+    """The file that something is written in, where it is written in one."""
+    try:
+        return Path(inspect.getsourcefile(target if hasattr(target, "__name__") else type(target)) or ".")
+    except TypeError:
+        return Path(".")

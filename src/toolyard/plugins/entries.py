@@ -1,0 +1,138 @@
+"""From the `plugins` lists of a configuration to references: what each entry names, before anything is run."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.config.document import Place
+from toolyard.config.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from toolyard.config.configuration import Configuration, StandsFor
+    from toolyard.config.document import Pointer
+    from toolyard.core.problems import Problem
+    from toolyard.core.tool import Json, JsonObject
+    from toolyard.plugins.kind import Kind, Named, Reference
+
+PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One reference, and the kind that knows what to do with it."""
+
+    reference: Reference
+    kind: Kind
+
+
+class Entries(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a configuration names."""
+
+    by_agent: dict[str, list[Entry]] = msgspec.field(default_factory=dict)
+    """In order: those of the top level, then of the agent's provider, then its own."""
+    problems: list[Problem] = msgspec.field(default_factory=list)
+    watched: list[str] = msgspec.field(default_factory=list)
+    """Files besides the tools themselves whose change changes what is named."""
+
+    def references(self) -> list[Reference]:
+        """Each once."""
+        return list(dict.fromkeys(entry.reference for entries in self.by_agent.values() for entry in entries))
+
+
+@lru_cache(maxsize=8)
+def settings_of(kinds: Sequence[Kind]) -> Settings:
+    """The types that a configuration is read by, with what kinds add to `plugin_policy`."""
+    return Settings([kind.settings for kind in kinds if kind.settings])
+
+
+def stands_for(kinds: Sequence[Kind]) -> StandsFor:
+    """Which configuration a file stands for that is none, but something one of the kinds loads."""
+
+    def meant(value: JsonObject, path: Path) -> JsonObject | None:
+        found = (kind.whole_file(value, path) for kind in kinds)
+        return next((one for one in found if one is not None), None)
+
+    return meant
+
+
+def read_entries(configuration: Configuration, kinds: Sequence[Kind], only: str | None = None) -> Entries:
+    """Read every list once, whoever shares it; with `only`, nothing but that entry."""
+    found = Entries()
+    lists: dict[Pointer, list[Entry]] = {}
+    if only is not None:
+        entries = [entry_like(only, configuration, kinds)]
+        named = list(read_list(entries, Place(configuration.document, ("plugins",)), kinds, found))
+        found.by_agent.update(dict.fromkeys(configuration.agents(), named))
+        return found
+    for agent in configuration.agents():
+        found.by_agent[agent] = []
+        for layer in configuration.layers(agent):
+            pointer = (*layer.pointer, "plugins")
+            if pointer not in lists:
+                place = Place(configuration.document, pointer)
+                lists[pointer] = list(read_list(layer.value.get("plugins"), place, kinds, found))
+            found.by_agent[agent] += lists[pointer]
+    return found
+
+
+def read_list(entries: Json, at: Place, kinds: Sequence[Kind], found: Entries) -> Iterator[Entry]:
+    """The entries of one list; what is wrong with them, and what to watch, is added to what was found."""
+    ids = plugin_ids(entries) if at.pointer[0] == "agents" else []
+    if ids:
+        found.problems.append(ids_problem(ids, at))
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entry, str | dict) or any(place == index for place, _ in ids):
+            continue  # said already
+        kind, named = read_entry(entry, at.below(index), kinds)
+        found.problems.extend(named.problems)
+        found.watched.extend(named.watched)
+        if kind is not None:
+            yield from (Entry(reference=reference, kind=kind) for reference in named.references)
+
+
+def read_entry(entry: Json, at: Place, kinds: Sequence[Kind]) -> tuple[Kind | None, Named]:
+    """What one entry names: each kind is asked in turn, and the first that knows its spelling has it."""
+    from toolyard.plugins.spellings import crowded, unknown_spelling
+
+    if isinstance(entry, dict) and len(entry) > 1 and (wrong := crowded(entry, at, kinds)):
+        return None, wrong
+    for kind in kinds:
+        if (named := kind.read(entry, at)) is not None:
+            return kind, named
+    return None, unknown_spelling(entry, at, kinds)
+
+
+def entry_like(word: str, configuration: Configuration, kinds: Sequence[Kind]) -> Json:
+    """The entry of the top level that names the same thing as a word, with its options, or else the word."""
+    at = Place(configuration.document, ("plugins",))
+    meant = {type(reference) for reference in read_entry(word, at, kinds)[1].references}
+    listed = configuration.value.get("plugins")
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, str | dict):
+            named = {type(reference) for reference in read_entry(entry, at, kinds)[1].references}
+            if named and named <= meant:
+                return entry
+    return word
+
+
+def plugin_ids(entries: Json) -> list[tuple[int, str]]:
+    """The entries that can only be ids of plugins: what names a package has a dot, a colon or a slash."""
+    listed = entries if isinstance(entries, list) else ()
+    return [(place, id) for place, id in enumerate(listed) if isinstance(id, str) and PLUGIN_ID.fullmatch(id)]
+
+
+def ids_problem(ids: list[tuple[int, str]], at: Place) -> Problem:
+    """Configurations of old listed the ids of an agent's plugins where packages are listed now."""
+    named = ", ".join(f"'{id}'" for _, id in ids)
+    message = f"{named}: an agent's 'plugins' says where plugins come from and no longer which ids are on"
+    hint = (
+        "turn plugins off with 'disabled_plugins' and on with 'enabled_plugins'; choose the ids for one session "
+        "with 'plugins' in its metadata"
+    )
+    return at.problem("plugins_are_ids", message, hint, ids[0][0])

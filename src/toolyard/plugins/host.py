@@ -1,0 +1,136 @@
+"""What every source gets to do its work with: made once for a configuration, and never copied field by field."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from toolyard.files.content_cache import ContentCache
+from toolyard.process.environment import ParentEnvironment
+from toolyard.process.interpreter import find_interpreter
+from toolyard.process.limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.config.configuration import Configuration
+    from toolyard.config.settings import PluginPolicy
+    from toolyard.core.tool import JsonObject, Reach
+    from toolyard.plugins.acquire.build import BuildRunner
+    from toolyard.plugins.acquire.cache import PluginCache
+    from toolyard.plugins.acquire.fetch import Fetcher
+    from toolyard.plugins.author_code.module_cache import ModuleCache
+    from toolyard.process.child import Children
+    from toolyard.process.interpreter import Interpreter
+
+BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
+Part = TypeVar("Part", bound=msgspec.Struct)
+Known = TypeVar("Known", bound=msgspec.Struct)
+
+
+class Processes(msgspec.Struct, frozen=True, kw_only=True):
+    """Who runs processes for a configuration: an owner of children for each reach, and one for builds."""
+
+    work: Children
+    """For tools, and whatever a model has a hand in."""
+    outside: Children
+    """For programs that we know by name and that need the owner's keys: git."""
+    build: BuildRunner
+    """For what plugins do while they are installed and built."""
+
+    def children(self, reach: Reach) -> Children:
+        """Those of a reach."""
+        return self.work if reach == "work" else self.outside
+
+
+class Caches:
+    """What outlives a configuration that is read again: files in the user's cache folder, and imported modules."""
+
+    def __init__(self, folder: Path, *, kept: bool = True) -> None:
+        self.folder = folder
+        self._kept = kept
+        self._by_name: dict[str, ContentCache[msgspec.Struct]] = {}
+
+    @cached_property
+    def modules(self) -> ModuleCache:
+        """The modules of Python plugins."""
+        from toolyard.plugins.author_code.module_cache import ModuleCache
+
+        return ModuleCache()
+
+    def get(self, name: str, kind: type[Known]) -> ContentCache[Known]:
+        """What was learnt of contents, in a file of that name."""
+        if name not in self._by_name:
+            self._by_name[name] = ContentCache(self.folder / f"{name}.json" if self._kept else None, kind)
+        return self._by_name[name]  # type: ignore[return-value]  # as above
+
+    def save(self) -> None:
+        """Write down what is new."""
+        for cache in self._by_name.values():
+            cache.save()
+
+
+class Host:
+    """The surroundings of sources: children by reach, builds, fetching, caches, limits and settings."""
+
+    def __init__(
+        self, configuration: Configuration, processes: Processes, caches: Caches, *, in_place: Sequence[Path] = ()
+    ) -> None:
+        self.configuration = configuration
+        self.processes = processes
+        self.caches = caches
+        self.in_place = (BUNDLED, *in_place)
+        """Folders whose plugins are used where they are, and never installed."""
+        self.config: JsonObject = {}
+        """The values of the agent that a source is made for; none for a source that all agents share."""
+        self.limits = Limits(**structs.asdict(configuration.limits))
+        self.environment = ParentEnvironment(passed=configuration.policy.pass_env)
+        self._interpreters: dict[str, Interpreter | None] = {}
+
+    @property
+    def policy(self) -> PluginPolicy:
+        """What plugins of all kinds may do."""
+        return self.configuration.policy
+
+    @cached_property
+    def plugin_cache(self) -> PluginCache:
+        """Where plugins are fetched, installed and built to."""
+        from toolyard.plugins.acquire.cache import PluginCache
+
+        return PluginCache(self.configuration.plugin_cache(self.caches.folder))
+
+    @cached_property
+    def fetcher(self) -> Fetcher:
+        """Who gets repositories; most configurations need nobody for that."""
+        from toolyard.plugins.acquire.fetch import Fetcher
+
+        return Fetcher(self.plugin_cache, self.policy, self.children("outside"))
+
+    def children(self, reach: Reach = "work") -> Children:
+        """Who runs processes of that reach."""
+        return self.processes.children(reach)
+
+    def settings(self, part: type[Part]) -> Part:
+        """A kind's own part of `plugin_policy`."""
+        return part(**{name: getattr(self.policy, name) for name in part.__struct_fields__})
+
+    def interpreter(self, name: str) -> Interpreter | None:
+        """A program on PATH that runs others' text."""
+        if name not in self._interpreters:
+            self._interpreters[name] = find_interpreter(name)
+        return self._interpreters[name]
+
+    def conditions(self, *parts: object) -> object:
+        """What tools run under, with what their kind adds; equal conditions treat them alike."""
+        return (self.children(), self.limits, self.policy.pass_env, *parts)
+
+    def for_agent(self, config: JsonObject) -> Host:
+        """The same host for the sources of an agent."""
+        host = copy.copy(self)
+        host.config = config
+        return host

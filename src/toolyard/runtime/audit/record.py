@@ -1,0 +1,46 @@
+"""What the audit log says of a call, before and after its run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolyard.core.tool import Plan, Tool, ToolResult
+    from toolyard.permissions.verdict import Verdict
+    from toolyard.runtime.redaction import Redactor
+
+
+def plan_record(tool: Tool, plan: Plan, cwd: Path, sandbox: str, redactor: Redactor) -> dict[str, Any]:
+    """What it is about to do."""
+    record: dict[str, Any] = {
+        "kind": tool.kind,
+        "cwd": str(plan.cwd or cwd),
+        "envKeys": plan.env_keys,
+        "sandbox": sandbox,
+    }
+    if plan.command is not None:
+        record["command"] = redactor.redact(plan.command)
+    else:
+        record["argv"] = [redactor.redact(word) for word in plan.argv] if redactor.knows_any else plan.argv
+    return record
+
+
+def verdict_record(verdict: Verdict, redactor: Redactor) -> dict[str, Any]:
+    """Who let it happen, or did not."""
+    rule = redactor.redact(verdict.rule) if verdict.rule else verdict.rule
+    return {"decision": verdict.decision, "rule": rule, "reason": redactor.redact(verdict.reason)}
+
+
+def outcome_record(result: ToolResult, duration: float) -> dict[str, Any]:
+    """How it ended."""
+    return {
+        "failure": result.failure,
+        "exit": result.exit_code,
+        "signal": result.signal,
+        "timed_out": result.failure == "timeout",
+        "ms": round(duration * 1000, 3),
+        "bytes_out": result.bytes_out,
+        "truncated": result.truncated is not None,
+    }

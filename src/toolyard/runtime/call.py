@@ -1,0 +1,471 @@
+"""The one path of every call.
+
+find → decode → plan → preview → permit → checkpoint → run → limit → redact → audit → result
+
+No kind of tool can leave a step out, because no kind knows of the path: a tool has a spec, a plan, a preview and a run,
+and everything around them is here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec.structs import replace
+
+from toolyard.core.events import (
+    CallFinished,
+    CallStarted,
+    OutputChunk,
+    PermissionAsked,
+    PermissionDecided,
+    PreviewReady,
+)
+from toolyard.core.tool import CallContext, JsonInput, ToolResult
+from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
+from toolyard.process.output import limit_text
+from toolyard.runtime.audit.log import AuditUnavailable
+from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from toolyard.core.arguments.decoder import ArgumentDecoder
+    from toolyard.core.events import Event, Observer
+    from toolyard.core.tool import JsonObject, Plan, Stream, Tool, ToolCall, ToolSpec
+    from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.process.sandbox.sandbox import Sandbox
+    from toolyard.runtime.audit.log import AuditLog
+    from toolyard.runtime.redaction import Redactor, StreamRedactor
+
+log = logging.getLogger("toolyard.calls")
+ROOM_FOR_A_NOTE = 512
+TEXT_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
+class ToolFinder(Protocol):
+    """Where tools are looked up by name."""
+
+    async def find(self, name: str) -> Tool | None:
+        """The tool of that name as it is now."""
+
+    def names(self) -> Sequence[str]:
+        """The names there are, for a helpful answer to one there is not."""
+
+
+class Checkpointer(Protocol):
+    """Keeps states of a workspace."""
+
+    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan) -> str | None:
+        """Keep the state before a call; the id of what was kept, or None when nothing was."""
+
+
+class CallSettings(msgspec.Struct, kw_only=True):
+    """The conditions of a call that do not depend on the tool."""
+
+    session: str
+    cwd: Path
+    """Where calls work: the folder that is given here, with `working_directory` of the configuration below it."""
+    config: JsonObject
+    output_limit: int
+    spill_folder: Path | None = None
+    agent: str = "default"
+
+    def __post_init__(self) -> None:
+        # The one place where it is resolved: every kind of tool, and permissions, take the folder from here.
+        configured = self.config.get("working_directory")
+        if isinstance(configured, str) and configured:
+            self.cwd = self.cwd / configured
+
+
+class CallPath:
+    """Takes the calls of one agent along the path."""
+
+    def __init__(
+        self,
+        *,
+        tools: ToolFinder,
+        audit: AuditLog,
+        redactor: Redactor,
+        permissions: PermissionPolicy | None = None,
+        approver: Approver | None = None,
+        checkpoints: Checkpointer | None = None,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self.tools = tools
+        self.audit = audit
+        self.redactor = redactor
+        self.permissions = permissions or AllowAll()
+        self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
+        self.checkpoints = checkpoints
+        self.sandbox = sandbox
+        """What keeps the children of tools in."""
+        self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
+
+    async def call(self, call: ToolCall, settings: CallSettings, observer: Observer | None = None) -> ToolResult:
+        """Take one call along the whole path; whatever happens to it, it has one result."""
+        pending = PendingCall(self, call, settings, observer)
+        await pending.prepare()
+        return pending.result or await pending.execute()
+
+    async def preview(self, call: ToolCall, settings: CallSettings) -> str | ToolResult:
+        """What a call would do, in a line; the refusal when it could not even begin."""
+        return await PendingCall(self, call, settings, None).preview()
+
+    async def call_all(
+        self,
+        calls: Iterable[ToolCall],
+        settings: CallSettings,
+        observer: Observer | None = None,
+        *,
+        cancelled: asyncio.Event | None = None,
+    ) -> dict[str, ToolResult]:
+        """Take the calls of one model turn: asked for in order, run side by side, answered in order by their ids."""
+        pending: dict[str, PendingCall] = {}
+        for call in calls:
+            pending.setdefault(call.id, PendingCall(self, call, settings, observer))
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(take_all(list(pending.values())))
+            if cancelled is not None:
+                watch = group.create_task(cancel_when(cancelled, work))
+                work.add_done_callback(lambda _: watch.cancel())
+        return {id: one.result or one.cancel() for id, one in pending.items()}
+
+    def decoder_for(self, tool: Tool) -> ArgumentDecoder:
+        """The tool's decoder, made once for each version of the tool."""
+        decoder = self._decoders.get(tool)
+        if decoder is None:
+            from toolyard.core.arguments.decoder import ArgumentDecoder
+
+            shape = tool.spec.input
+            if isinstance(shape, JsonInput):
+                decoder = ArgumentDecoder(shape.schema, defaults=shape.defaults)
+            else:
+                decoder = ArgumentDecoder(TEXT_SCHEMA)
+            self._decoders[tool] = decoder
+        return decoder
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call that was found and fits is about to do."""
+
+    tool: Tool
+    context: CallContext
+    plan: Plan
+
+
+class Ended(Exception):
+    """A step of the path ends the call."""
+
+    def __init__(self, result: ToolResult) -> None:
+        self.result = result
+
+
+class PendingCall:
+    """One call on its way: `prepare`, then `execute`; `result` is set exactly once, at its end."""
+
+    def __init__(self, path: CallPath, call: ToolCall, settings: CallSettings, observer: Observer | None) -> None:
+        self.call = call
+        self.result: ToolResult | None = None
+        self._path = path
+        self._settings = settings
+        self._observer = observer
+        self._started = time.monotonic()
+        self._ready: Ready | None = None
+        self._verdict: Verdict | None = None
+        self._preview: str | None = None
+        self._recorded: dict[str, Any] | None = None
+        self._unrecorded = False
+        """Whether the call was refused because it could not be recorded."""
+        self._outlets: dict[Stream, StreamRedactor] = {}
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the tool may run beside others."""
+        return self._ready is None or self._ready.tool.spec.hints.parallel
+
+    async def prepare(self) -> None:
+        """Find, decode, plan, preview, permit; sets the result when the call ends here."""
+        try:
+            tool = await self._find()
+            self._ready = ready = self._plan(tool, self._decode(tool))
+            await self._show_preview()
+            self._verdict = await self._permit(ready)
+        except Ended as ended:
+            self._finish(ended.result)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        except Exception as error:  # the one broad catch: here and in `execute` a call ends, whatever broke
+            self._finish(self._crashed(error))
+
+    async def preview(self) -> str | ToolResult:
+        """Find, decode, plan and preview, and nothing more."""
+        try:
+            tool = await self._find()
+            self._ready = self._plan(tool, self._decode(tool))
+            return await self._get_preview()
+        except Ended as ended:
+            return ended.result
+
+    async def execute(self) -> ToolResult:
+        """Checkpoint, run, limit, redact, audit."""
+        if self._ready is None:
+            raise RuntimeError("execute comes after a prepare that set no result")
+        try:
+            self._ready = ready = await self._confirm(self._ready)
+            await self._checkpoint(ready)
+            self._record_start(ready)
+            return self._finish(self._limit(await self._run(ready)))
+        except Ended as ended:
+            return self._finish(ended.result)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        except Exception as error:
+            return self._finish(self._crashed(error))
+
+    def cancel(self) -> ToolResult:
+        """End the call as cancelled, unless it has ended already."""
+        return self.result or self._finish(ToolResult(text="The call was cancelled.", failure="cancelled"))
+
+    async def _find(self) -> Tool:
+        tool = await self._path.tools.find(self.call.name)
+        if tool is None:
+            raise Ended(unknown_tool(self.call.name, self._path.tools.names()))
+        return tool
+
+    def _decode(self, tool: Tool) -> JsonObject:
+        arguments = self._path.decoder_for(tool).decode(self.call.arguments)
+        if not isinstance(arguments, dict):
+            raise Ended(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
+        return arguments
+
+    def _plan(self, tool: Tool, arguments: JsonObject) -> Ready:
+        context = self._context()
+        plan = tool.plan(arguments, context)
+        if isinstance(plan, ToolResult):
+            raise Ended(plan)
+        if self._observer:
+            shown = self._path.redactor.redact_all(arguments)
+            self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=shown))
+        return Ready(tool=tool, context=context, plan=plan)
+
+    def _context(self) -> CallContext:
+        settings = self._settings
+        return CallContext(
+            call_id=self.call.id,
+            cwd=settings.cwd,
+            config=settings.config,
+            output_limit=settings.output_limit,
+            session=settings.session,
+            agent=settings.agent,
+            emit=self._emit if self._observer else None,
+            spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
+            given=self.call.arguments,
+        )
+
+    async def _show_preview(self) -> None:
+        """Somebody watches: say what is about to happen. Nobody: the preview waits until permission needs it."""
+        if self._observer:
+            self._tell(PreviewReady(call_id=self.call.id, preview=await self._get_preview()))
+
+    async def _get_preview(self) -> str:
+        if self._preview is None and self._ready:
+            text = await self._ready.tool.preview(self._ready.plan, self._ready.context)
+            self._preview = self._path.redactor.redact(text)
+        return self._preview or ""
+
+    async def _permit(self, ready: Ready) -> Verdict:
+        request = self._request(ready)
+        verdict = await self._path.permissions.decide(request)
+        if verdict.decision == "ask":
+            self._tell(PermissionAsked(call_id=self.call.id, reason=self._path.redactor.redact(verdict.reason)))
+            verdict = await self._ask(request, verdict)
+        if self._observer:
+            reason = self._path.redactor.redact(verdict.reason)
+            self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=reason))
+        if verdict.decision == "deny":
+            self._verdict = verdict
+            raise Ended(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
+        return verdict
+
+    def _request(self, ready: Ready) -> PermissionRequest:
+        settings, sandbox = self._settings, self._path.sandbox
+        return PermissionRequest(
+            call_id=self.call.id,
+            tool=ready.tool.spec,
+            kind=ready.tool.kind,
+            plan=ready.plan,
+            preview=self._get_preview,
+            agent=settings.agent,
+            session=settings.session,
+            workspace=settings.cwd,
+            kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
+            redact=self._path.redactor.redact,
+        )
+
+    async def _ask(self, request: PermissionRequest, verdict: Verdict) -> Verdict:
+        """What a person, or whoever stands in for one, makes of what the rules leave open."""
+        from toolyard.permissions.approval import ask
+
+        policy = self._path.permissions
+        timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
+        answer = await ask(self._path.approver, request, verdict, timeout)
+        reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
+        if answer.allowed and isinstance(policy, RemembersAnswers):
+            policy.approved(request)
+        if answer.allowed and answer.scope != "once" and isinstance(policy, RemembersAnswers):
+            reason = f"{reason}; {policy.remember(request, verdict, answer)}"
+        return replace(verdict, decision="allow" if answer.allowed else "deny", reason=reason)
+
+    async def _confirm(self, ready: Ready) -> Ready:
+        """A tool that runs one call after the other may be elsewhere by now; permission was for where it was."""
+        if ready.tool.spec.hints.parallel:
+            return ready
+        plan = ready.tool.plan(ready.plan.arguments, ready.context)
+        if isinstance(plan, ToolResult):
+            raise Ended(plan)
+        if plan.cwd == ready.plan.cwd:
+            return ready
+        ready = replace(ready, plan=plan)
+        self._verdict = await self._permit(ready)
+        return ready
+
+    async def _checkpoint(self, ready: Ready) -> None:
+        if (sandbox := self._path.sandbox) and ready.tool.confined and (reason := sandbox.refusal()):
+            raise Ended(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
+        if self._path.checkpoints:
+            await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
+
+    async def _run(self, ready: Ready) -> ToolResult:
+        """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
+        result = await ready.tool.run(ready.plan, ready.context)
+        for outlet in self._outlets.values():
+            outlet.finish()
+        moved = self._path.sandbox.sweep() if self._path.sandbox else {}
+        notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        return replace(result, text="\n".join([result.text, *notes])) if notes else result
+
+    def _limit(self, result: ToolResult) -> ToolResult:
+        """No kind's text is longer than the limit, but for the line that says what a kind left out itself."""
+        text, truncation = limit_text(result.text, self._settings.output_limit + ROOM_FOR_A_NOTE)
+        return replace(result, text=text, truncated=result.truncated or truncation) if truncation else result
+
+    def _finish(self, result: ToolResult) -> ToolResult:
+        """Redact, record and tell the one result."""
+        if self._path.redactor.knows_any:
+            result = self._path.redactor.redact_result(result)
+        self.result = result
+        duration = time.monotonic() - self._started
+        if not self._unrecorded:
+            self._record_end(result, duration)
+        if self._observer:
+            self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
+        return result
+
+    def _record_start(self, ready: Ready) -> None:
+        """Nothing runs that is not on record first, unless policy lets it."""
+        try:
+            self._recorded = self._record(ready)
+            self._path.audit.write({"event": "start", **self._recorded})
+        except AuditUnavailable as error:
+            self._unrecorded = True
+            raise Ended(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
+
+    def _record_end(self, result: ToolResult, duration: float) -> None:
+        recorded = self._recorded or self._record(self._ready)
+        if self._ready:
+            recorded["sandbox"] = self._sandbox_of(self._ready.tool)  # only now it is sure which one could be built
+        try:
+            self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
+        except AuditUnavailable:
+            log.error("call %s ended but its end could not be recorded", self.call.id)
+
+    def _record(self, ready: Ready | None) -> dict[str, Any]:
+        """What the audit says of the call, before and after."""
+        redactor = self._path.redactor
+        record: dict[str, Any] = {"session": self._settings.session, "call_id": self.call.id, "tool": self.call.name}
+        if ready:
+            sandbox = self._sandbox_of(ready.tool)
+            record |= plan_record(ready.tool, ready.plan, self._settings.cwd, sandbox, redactor)
+        if self._verdict:
+            record |= verdict_record(self._verdict, redactor)
+        return record
+
+    def _sandbox_of(self, tool: Tool) -> str:
+        """What keeps a tool in; one that runs in the application itself, or elsewhere, says so."""
+        if self._path.sandbox is None:
+            return "off"
+        return self._path.sandbox.name if tool.confined else "none"
+
+    def _crashed(self, error: Exception) -> ToolResult:
+        """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""
+        trace = self._path.redactor.redact("".join(traceback.format_exception(error)))
+        log.error("call of '%s' crashed\n%s", self.call.name, trace)
+        text = f"The tool '{self.call.name}' could not be run: {type(error).__name__}: {error}"
+        return ToolResult(text=text, failure="crash")
+
+    def _emit(self, stream: Stream, text: str) -> None:
+        """Pass partial output on, less secrets."""
+        if stream not in self._outlets:
+            self._outlets[stream] = self._path.redactor.stream(
+                lambda piece: self._tell(OutputChunk(call_id=self.call.id, stream=stream, text=piece))
+            )
+        self._outlets[stream].feed(text)
+
+    def _tell(self, event: Event) -> None:
+        """An observer that breaks must not break the call."""
+        if self._observer:
+            try:
+                self._observer(event)
+            except Exception:
+                log.exception("an observer failed on %s", type(event).__name__)
+
+
+async def take_all(calls: Sequence[PendingCall]) -> None:
+    """Ask in order; then run side by side, but those tools one after the other that want to be alone."""
+    alone = asyncio.Lock()
+    async with asyncio.TaskGroup() as group:
+        for call in calls:
+            await call.prepare()
+            if call.result is None:
+                group.create_task(call.execute() if call.parallel else execute_within(alone, call))
+
+
+async def execute_within(lock: asyncio.Lock, call: PendingCall) -> ToolResult:
+    async with lock:
+        return await call.execute()
+
+
+async def cancel_when(cancelled: asyncio.Event, work: asyncio.Task[None]) -> None:
+    await cancelled.wait()
+    work.cancel()
+
+
+def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
+    """Name the nearest, or all when they are few."""
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=3)
+    if close:
+        help_text = f"Did you mean {' or '.join(repr(other) for other in close)}?"
+    else:
+        help_text = f"Known tools: {', '.join(known)}." if known else "No tools are loaded."
+    return ToolResult(text=f"There is no tool named '{name}'. {help_text}", failure="unknown_tool")
+
+
+def file_name(call_id: str) -> str:
+    """A call id comes from a model; only harmless characters of it become part of a path."""
+    return "".join(char if char.isalnum() or char in "-_" else "_" for char in call_id)[:100]
