@@ -12,11 +12,12 @@ from jsonschema import Draft202012Validator
 
 from benchmarks.measure import Row, interleave, milliseconds
 from toolyard.config.configuration import builtin_names, read_configuration
+from toolyard.config.document import Place
 from toolyard.config.explain import added_up
 from toolyard.config.placeholders import Names
 from toolyard.config.schema import config_schema
-from toolyard.core.problems import Problem
-from toolyard.plugins.spec import parse_plugin
+from toolyard.kinds import KINDS
+from toolyard.plugins.entries import read_entry, settings_of
 
 PLUGINS, MIXINS, AGENTS, PROVIDERS = 1000, 200, 50, 10
 ROUNDS = 15
@@ -27,7 +28,7 @@ async def rows() -> AsyncIterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "toolyard.json"
         file.write_text(json.dumps(large_config(), indent=2))
-        validator = Draft202012Validator(config_schema())
+        validator = Draft202012Validator(config_schema(settings_of(KINDS)))
         names = Names(config_env={}, overrides={}, builtin=builtin_names(file, Path(name)), process={"HOST": "host"})
 
         async def ours() -> None:
@@ -50,7 +51,7 @@ async def rows() -> AsyncIterator[Row]:
 
 
 def resolve_all(file: Path, names: Names) -> None:
-    configuration = read_configuration(file, names)
+    configuration = read_configuration(file, names, settings_of(KINDS))
     assert not configuration.problems
     assert not configuration.unknown
     for agent in configuration.agents():
@@ -58,7 +59,7 @@ def resolve_all(file: Path, names: Names) -> None:
         assert added_up(configuration, agent, "disabled_plugins")
     for layer, pointer in plugin_lists(configuration.value):
         for index, entry in enumerate(layer):
-            assert not isinstance(parse_plugin(entry, (*pointer, index), configuration.document), Problem)
+            assert not read_entry(entry, Place(configuration.document, (*pointer, index)), KINDS)[1].problems
 
 
 def plugin_lists(value: dict[str, Any]) -> list[tuple[list[Any], tuple[str, ...]]]:

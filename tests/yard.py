@@ -11,10 +11,6 @@ import pytest
 
 from toolyard.app import AgentApplication
 from toolyard.core.events import OutputChunk
-from toolyard.kinds.bash_script.schema import SchemaCache
-from toolyard.kinds.bash_script.workshop import BashConditions, BashWorkshop
-from toolyard.process.child import Children
-from toolyard.process.interpreter import find_interpreter
 
 
 class Yard:
@@ -126,10 +122,3 @@ def inhabit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(folder / "home"))
     monkeypatch.chdir(folder / "work")
     return folder
-
-
-def bash_shop(children: Children, **conditions: Any) -> BashWorkshop:
-    """Where bash runs with no cache, for tests of one kind of tool alone."""
-    bash = find_interpreter("bash")
-    assert bash
-    return BashWorkshop(bash=bash, children=children, conditions=BashConditions(**conditions), cache=SchemaCache(None))

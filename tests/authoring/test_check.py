@@ -12,7 +12,7 @@ import pytest
 
 from support import CommandLine
 from toolyard.authoring.check import check_tools
-from toolyard.plugins.checks.findings import Finding
+from toolyard.core.problems import Problem
 
 pytestmark = pytest.mark.anyio
 
@@ -321,7 +321,7 @@ def line_of(text: str, clue: str) -> int:
     return text.count("\n", 0, text.index(clue, start)) + 1
 
 
-async def check(path: Path, patience: float = 30) -> list[Finding]:
+async def check(path: Path, patience: float = 30) -> list[Problem]:
     return await check_tools(path, timeout=patience)
 
 
@@ -335,7 +335,9 @@ async def test_a_fault_is_found_at_its_line(tmp_path: Path, change: Change):
     text = SOUND.replace(change.old, change.new)
     all_findings = await check(write(tmp_path, text), change.patience)
     findings = [finding for finding in all_findings if finding.code == change.code]
-    assert [(finding.line, finding.severity) for finding in findings] == [(line_of(text, change.at), change.severity)]
+    assert [(finding.where.line, finding.severity) for finding in findings] == [
+        (line_of(text, change.at), change.severity)
+    ]
     assert change.says in findings[0].message
     assert findings[0].hint
 
@@ -362,20 +364,20 @@ async def test_all_faults_are_reported_at_once_and_in_order(tmp_path: Path):
         "bash_schema_config_keys",
         "bash_schema_parameters",
     ]
-    lines = [finding.line for finding in findings]
+    lines = [finding.where.line for finding in findings]
     assert lines == sorted(set(lines))
 
 
 async def test_an_object_in_flags_mode_is_a_warning(tmp_path: Path):
     text = SOUND.replace('"positional",', '"flags",').replace('{"type": "string", "d', '{"type": "object", "d')
     (finding,) = await check(write(tmp_path, text))
-    assert (finding.code, finding.line) == ("object_in_flags", line_of(text, '"name": {"type"'))
+    assert (finding.code, finding.where.line) == ("object_in_flags", line_of(text, '"name": {"type"'))
     assert '"args_mode": "json"' in finding.hint
 
 
 async def test_windows_line_ends_are_one_fault_and_not_what_bash_makes_of_them(tmp_path: Path):
     (finding,) = await check(write(tmp_path, SOUND.replace("\n", "\r\n")))
-    assert (finding.code, finding.line, finding.severity) == ("line_ends", 1, "error")
+    assert (finding.code, finding.where.line, finding.severity) == ("line_ends", 1, "error")
     assert finding.hint == f"convert them: sed -i 's/\\r$//' {tmp_path / 'probe.bash'}"
 
 
@@ -393,7 +395,7 @@ async def test_an_error_that_declines_most_codes_is_none_the_worse(tmp_path: Pat
 async def test_a_schema_in_quotes_is_found_as_well_as_one_in_a_here_document(tmp_path: Path):
     text = SOUND.replace("cat <<'JSON'\n", "printf '%s\\n' '").replace("\nJSON\n", "'\n").replace("1.0", "")
     (finding,) = await check(write(tmp_path, text))
-    assert (finding.code, finding.line) == ("bash_schema_missing_field", line_of(text, '"version"'))
+    assert (finding.code, finding.where.line) == ("bash_schema_missing_field", line_of(text, '"version"'))
 
 
 async def test_a_schema_that_is_nowhere_written_out_is_still_checked(tmp_path: Path):
@@ -402,15 +404,15 @@ async def test_a_schema_that_is_nowhere_written_out_is_still_checked(tmp_path: P
         f"#!/bin/bash\nset -euo pipefail\ncase $1 in\n  schema) base64 -d <<<{shlex.quote(encoded(schema))} ;;\nesac\n"
     )
     (finding,) = await check(write(tmp_path, text))
-    assert (finding.code, finding.line) == ("bash_schema_args_mode", 4)
+    assert (finding.code, finding.where.line) == ("bash_schema_args_mode", 4)
 
 
 async def test_comments_are_checked_at_their_lines(tmp_path: Path):
     text = "set -euo pipefail\n\n# @option --dry-run <TEXT>\n# @option --dry_run Again.\n# @flag\nmain() { :; }\n"
     findings = await check(write(tmp_path, text))
-    assert [(finding.line, finding.severity) for finding in findings] == [(4, "error"), (5, "error")]
+    assert [(finding.where.line, finding.severity) for finding in findings] == [(4, "error"), (5, "error")]
     findings = await check(write(tmp_path, text.replace("# @option --dry_run Again.\n# @flag\n", "")))
-    assert [(finding.line, finding.message) for finding in findings] == [
+    assert [(finding.where.line, finding.message) for finding in findings] == [
         (1, "the tool has no description, and models choose tools by it"),
         (3, "'dry_run' has no description"),
     ]
@@ -430,7 +432,7 @@ async def test_a_folder_is_checked_with_all_the_tools_that_it_lists(tmp_path: Pa
     listed = {"bash_tools": [{"file": "probe.bash"}, {"file": "other.bash"}, {"file": "../out.bash"}, {}]}
     (tmp_path / "agent_plugin.json").write_text(json.dumps(listed, indent=1))
     findings = await check(tmp_path)
-    assert [(finding.file.name, finding.line, finding.code) for finding in findings] == [
+    assert [(finding.where.file.name, finding.where.line, finding.code) for finding in findings] == [
         ("agent_plugin.json", 10, "plugin_outside"),
         ("agent_plugin.json", 12, "plugin_descriptor"),
         ("other.bash", 14, "bash_schema_missing_field"),
@@ -440,7 +442,7 @@ async def test_a_folder_is_checked_with_all_the_tools_that_it_lists(tmp_path: Pa
 async def test_a_folder_without_a_descriptor_is_checked_with_all_the_scripts_in_it(tmp_path: Path):
     write(tmp_path, SOUND, "one.bash")
     write(tmp_path, "exit 3\n", "two.sh")
-    assert {finding.file.name for finding in await check(tmp_path)} == {"two.sh"}
+    assert {finding.where.file.name for finding in await check(tmp_path)} == {"two.sh"}
 
 
 @pytest.mark.parametrize(
@@ -459,7 +461,7 @@ async def test_a_descriptor_at_fault_is_found_out(tmp_path: Path, descriptor, li
     (tmp_path / "loop.bash").symlink_to("loop.bash")
     (tmp_path / "agent_plugin.json").write_text(descriptor)
     (finding,) = await check(tmp_path)
-    assert (finding.line, finding.code, finding.severity) == (line, code, "error")
+    assert (finding.where.line, finding.code, finding.severity) == (line, code, "error")
     assert finding.hint
 
 
@@ -467,7 +469,7 @@ async def test_a_descriptor_at_fault_is_found_out(tmp_path: Path, descriptor, li
 async def test_a_file_that_is_no_bash_script_is_not_run_to_find_out(tmp_path: Path, name):
     text = "#!/usr/bin/env ruby\n" if name == "tool.rb" else ""
     (finding,) = await check(write(tmp_path, f"{text}touch {tmp_path}/ran\n", name))
-    assert (finding.code, finding.line) == ("tool_not_script", 1)
+    assert (finding.code, finding.where.line) == ("tool_unknown_kind", 1)
     assert not (tmp_path / "ran").exists()
 
 

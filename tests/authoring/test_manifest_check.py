@@ -9,7 +9,7 @@ import pytest
 
 from support import CommandLine, need
 from toolyard.authoring.check import check_tools
-from toolyard.plugins.checks.findings import Finding
+from toolyard.core.problems import Problem
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ def entry(**fields):
     return {"name": "probe", "description": "A probe.", "schema": SCHEMA, "command": [need("cat")], **fields}
 
 
-async def check(folder: Path, *entries) -> list[Finding]:
+async def check(folder: Path, *entries) -> list[Problem]:
     (folder / "tools.json").write_text(json.dumps({"tools": entries}, indent=1))
     return await check_tools(folder)
 
@@ -40,7 +40,10 @@ async def test_every_faulty_entry_is_found_at_its_line(tmp_path: Path):
         ("error", "manifest_command", 'tool[0] "first": command must have at least program name'),
         ("error", "manifest_path", 'tool[1] "second": relative command[0] must start with ./tools/bin/'),
     ]
-    assert [finding.line for finding in found] == [line_with(tmp_path, '"command": []'), line_with(tmp_path, '"x"')]
+    assert [finding.where.line for finding in found] == [
+        line_with(tmp_path, '"command": []'),
+        line_with(tmp_path, '"x"'),
+    ]
 
 
 async def test_every_program_that_cannot_run_is_named_and_nothing_is_run(tmp_path: Path):
@@ -52,7 +55,7 @@ async def test_every_program_that_cannot_run_is_named_and_nothing_is_run(tmp_pat
     (bin / "out").symlink_to(need("cat"))
     names = ["gone", "mode", "out", "fine"]
     found = await check(tmp_path, *(entry(name=name, command=[f"./tools/bin/{name}"]) for name in names))
-    assert [(finding.code, finding.line) for finding in found] == [
+    assert [(finding.code, finding.where.line) for finding in found] == [
         ("manifest_program_missing", line_with(tmp_path, "bin/gone")),
         ("manifest_program_not_executable", line_with(tmp_path, "bin/mode")),
         ("manifest_program_outside", line_with(tmp_path, "bin/out")),
@@ -70,7 +73,7 @@ async def test_what_is_legal_and_will_hurt_is_a_warning(tmp_path: Path):
         entry(name="bare", schema={"type": "object"}, timeoutSecs=1),
     )
     assert {finding.severity for finding in found} == {"warning"}
-    assert [(finding.code, finding.line) for finding in found] == [
+    assert [(finding.code, finding.where.line) for finding in found] == [
         ("format_name_characters", line_with(tmp_path, "no name")),
         ("no_description", line_with(tmp_path, '"description": ""')),
         ("no_description", line_with(tmp_path, '"silent"')),
@@ -84,7 +87,7 @@ async def test_what_is_legal_and_will_hurt_is_a_warning(tmp_path: Path):
 async def test_a_folder_may_have_bash_tools_and_a_manifest(tmp_path: Path):
     (tmp_path / "broken.bash").write_text("echo no schema\n")
     found = await check(tmp_path, entry(command=["x"]))
-    assert {finding.file.name for finding in found} == {"broken.bash", "tools.json"}
+    assert {finding.where.file.name for finding in found} == {"broken.bash", "tools.json"}
 
 
 def test_the_cases_beside_a_manifest_are_run_for_each_of_its_tools(toolyard: CommandLine):

@@ -17,8 +17,10 @@ from toolyard.config.placeholders import Names
 from toolyard.config.schema import config_schema
 from toolyard.config.settings import SECTIONS, FileSettings, NodeSettings, PermissionRule, PermissionSettings
 from toolyard.config.shape import faults
+from toolyard.kinds import KINDS
+from toolyard.plugins.entries import settings_of
 
-SCHEMA = config_schema()
+SCHEMA = config_schema(settings_of(KINDS))
 CHECKER = jsonschema.Draft202012Validator(SCHEMA)
 NAMES = Names(config_env={"P": "${env:P}"}, overrides={}, builtin={}, process={})
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolyard.config.settings import PluginPolicy
+from hosts import make_host
 from toolyard.core.problems import Problem
-from toolyard.plugins.acquire.acquirer import Acquirer, Fetched
-from toolyard.plugins.acquire.build import Builders
+from toolyard.plugins.acquire.fetch import Fetched
 from toolyard.plugins.acquire.git_reference import read_git_reference, split_reference
 from toolyard.process.child import Children
 
@@ -24,19 +23,13 @@ async def children() -> AsyncIterator[Children]:
 
 
 @pytest.fixture
-def acquirer(tmp_path: Path, children: Children) -> Callable[..., Acquirer]:
-    def make(**policy: Any) -> Acquirer:
-        return Acquirer(tmp_path / "cache" / "plugins", PluginPolicy(**policy), children, Builders())
-
-    return make
-
-
-@pytest.fixture
-def fetch(acquirer: Callable[..., Acquirer]) -> Callable[..., Any]:
+def fetch(tmp_path: Path, children: Children) -> Callable[..., Any]:
     """Fetch `URL#REF` under a policy."""
 
     async def run(text: str, **policy: Any) -> Fetched | Problem:
         reference = read_git_reference(*split_reference(text), "/")
-        return reference if isinstance(reference, Problem) else await acquirer(**policy).fetch(reference)
+        if isinstance(reference, Problem):
+            return reference
+        return await make_host(children, cache=tmp_path / "cache", **policy).fetcher.fetch(reference)
 
     return run

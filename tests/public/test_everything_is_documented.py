@@ -12,13 +12,14 @@ import pytest
 from toolyard.app import AgentApplication
 from toolyard.cli.config import config
 from toolyard.cli.main import COMMANDS, main
-from toolyard.config import settings
 from toolyard.config.settings import FileSettings, NodeSettings
 from toolyard.core.events import Event
 from toolyard.core.tool import Failure
+from toolyard.kinds import KINDS
 from toolyard.kinds.bash_script.schema import SchemaFaultCode
 from toolyard.kinds.manifest.entries import ManifestFaultCode
 from toolyard.kinds.manifest.program import ProgramFaultCode
+from toolyard.plugins.entries import settings_of
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -30,7 +31,8 @@ def page(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "key", [f"{section}.{field}" for section, kind in settings.SECTIONS.items() for field in kind.__struct_fields__]
+    "key",
+    [f"{section}.{field}" for section, kind in settings_of(KINDS).sections.items() for field in kind.__struct_fields__],
 )
 def test_every_setting(key):
     assert f"`{key}`" in page("configuration.md")
@@ -59,7 +61,7 @@ def test_every_problem_of_a_node_package():
         "node_tool",
         "node_module",
         "node_modules",
-        *settings.PluginPolicy.__struct_fields__,
+        *settings_of(KINDS).policy.__struct_fields__,
     }
     assert len(codes) >= 10
     for code in codes:

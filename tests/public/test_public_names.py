@@ -14,7 +14,11 @@ import toolyard
 
 
 def test_every_public_name_exists():
-    assert sorted(toolyard.__all__) == ["AgentApplication", "ToolCall", "ToolResult", "ToolSpec", "__version__"]
+    assert sorted(toolyard.__all__) == sorted(
+        ["__version__", *(name for names in toolyard.PLACES.values() for name in names)]
+    )
+    assert {"AgentApplication", "BashSession", "tool", "ToolCall", "ToolResult", "ToolSpec"} <= set(toolyard.__all__)
+    assert {"Event", "CallFinished", "Approver", "PermissionRequest"} <= set(toolyard.__all__)
     for name in toolyard.__all__:
         assert getattr(toolyard, name) is not None
 

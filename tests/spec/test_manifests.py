@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from support import need
 from toolyard.config.document import Document, parse_document
+from toolyard.core.problems import Problem
 from toolyard.kinds.manifest.entries import (
     Manifest,
-    WrongPath,
     located_program,
     passed_name,
     quoted,
     read_manifest,
     without_repeats,
+    wrong_path,
 )
 from yard import ANYTHING, named
 
@@ -338,7 +339,7 @@ def test_M03_a_path_that_may_be_used(written, found):
     ],
 )  # fmt: skip
 def test_M03_a_path_without_the_prefix_is_told_so(written):
-    assert located_program(written) == WrongPath(reason=MUST_START)
+    assert located_program(written) == wrong_path(MUST_START)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +357,7 @@ def test_M03_a_path_without_the_prefix_is_told_so(written):
     ],
 )
 def test_M03_a_path_that_leaves_by_a_detour_is_told_where_it_leads(written, got):
-    assert located_program(written) == WrongPath(
+    assert located_program(written) == wrong_path(
         reason=f"command[0] escapes ./tools/bin after normalization (got {got})"
     )
 
@@ -380,13 +381,13 @@ def test_M03_a_path_is_judged_as_if_it_were_walked(start, steps):
             walked.append(step)
     found = located_program(written)
     if not written.replace("\\", "/").startswith("./tools/bin/"):
-        assert found == WrongPath(reason=MUST_START)
+        assert found == wrong_path(MUST_START)
     elif walked[:2] == ["tools", "bin"] and len(walked) > 2:
         assert found == "./" + "/".join(walked)
     else:
-        assert isinstance(found, WrongPath)
-        assert found.reason.startswith("command[0] escapes ./tools/bin after normalization (got ")
-        assert found.reason.endswith(f' -> "{"" if walked[:1] == [".."] else "./"}{"/".join(walked) or "."}")')
+        assert isinstance(found, Problem)
+        assert found.message.startswith("command[0] escapes ./tools/bin after normalization (got ")
+        assert found.message.endswith(f' -> "{"" if walked[:1] == [".."] else "./"}{"/".join(walked) or "."}")')
 
 
 # Which variables they get

@@ -11,11 +11,13 @@ import pytest
 from node_yard import NodeYard, call, codes
 from repositories import commit, git, repository
 from support import CommandLine, is_alive, need
-from toolyard.config.document import Document
+from toolyard.config.document import Document, Place
 from toolyard.config.settings import PluginPolicy
 from toolyard.kinds.node_module.package import facts_of
-from toolyard.kinds.node_module.package_manager import NodePolicy, choose_manager
-from toolyard.plugins.spec import NodeFile, NodeFolder, NodeGit, parse_plugin
+from toolyard.kinds.node_module.package_manager import choose_manager
+from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit, NodeModules
+from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.plugins.acquire.git_reference import read_git_reference
 
 pytestmark = pytest.mark.anyio
 
@@ -46,6 +48,13 @@ def two_tools(yard: NodeYard) -> Path:
         name="@yard/two-tools",
         type="module",
     )
+
+
+HERE = Place(Document(Path("/yard/toolyard.json"), "{}", {}), ())
+
+
+def address(url, ref=None):
+    return read_git_reference(url, ref, "/yard")
 
 
 @pytest.mark.parametrize("plugin", ["node:./pkg", {"node_tool": {"path": "./pkg"}}])
@@ -91,18 +100,19 @@ async def test_C14_every_spelling_of_a_package_or_a_single_file_loads(yard, plug
 @pytest.mark.parametrize(
     ("value", "spec"),
     [
-        ("node+git:https://host/a.git#v1", NodeGit(git="https://host/a.git", ref="v1", pointer=())),
-        ("node+git:https://host/a#b.git#v1", NodeGit(git="https://host/a#b.git", ref="v1", pointer=())),
-        ("node+git:me@host:a.git", NodeGit(git="me@host:a.git", pointer=())),
-        ("node+git:./repo#main", NodeGit(git="/yard/repo", ref="main", pointer=())),
+        ("node+git:https://host/a.git#v1", NodeGit(git=address("https://host/a.git", "v1"), at=HERE)),
+        ("node+git:me@host:a.git", NodeGit(git=address("me@host:a.git"), at=HERE)),
+        ("node+git:./repo#main", NodeGit(git=address("/yard/repo", "main"), at=HERE)),
+        ("node+git:./re#po#main", NodeGit(git=address("/yard/re#po", "main"), at=HERE)),
         ({"node_tool": {"git": "ssh://h/a", "ref": "v2", "subdirectory": "b", "id": "i"}},
-         NodeGit(git="ssh://h/a", ref="v2", subdirectory="b", id="i", pointer=())),
-        ("node:/abs/tool.js", NodeFile(file="/abs/tool.js", pointer=())),
-        ({"node_tool": {"path": "a", "subdirectory": "b/c"}}, NodeFolder(folder="/yard/a/b/c", pointer=())),
+         NodeGit(git=address("ssh://h/a", "v2"), subdirectory="b", id="i", at=HERE)),
+        ("node:/abs/tool.js", NodeFile(file="/abs/tool.js", at=HERE)),
+        ({"node_tool": {"path": "a", "subdirectory": "b/c"}}, NodeFolder(folder="/yard/a/b/c", at=HERE)),
     ],
 )  # fmt: skip
 def test_C14_every_spelling_is_one_of_three_things(value, spec):
-    assert parse_plugin(value, (), Document(Path("/yard/toolyard.json"), "{}", {})) == spec
+    named = NodeModules().read(value, HERE)
+    assert (named.problems, named.references) == ((), [spec])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +187,7 @@ async def test_C14_typescript_is_built_by_the_packages_own_script(yard):
 )
 def test_C14_the_manager_is_the_policys_then_the_packages_then_that_of_the_lock_then_npm(policy, own, files, manager):
     package = facts_of(Document(Path("/p/package.json"), "{}", {"packageManager": own}), Path("/p"), [], [])
-    assert choose_manager(package, NodePolicy(cache="", package_manager=policy), files) == manager
+    assert choose_manager(package, NodeSettings(node_package_manager=policy), files) == manager
 
 
 def test_C14_the_policy_has_the_defaults_of_the_page():
@@ -252,7 +262,7 @@ async def test_C14_a_second_start_knows_the_tools_without_starting_anything(yard
     async with yard.open(config) as app:
         specs = app.tool_specs()
     async with yard.open(config) as app:
-        assert (app._loaded.crews.tools.keeper_pid, app.tool_specs()) == (None, specs)
+        assert (app._lifecycle.loaded.host.children().keeper_pid, app.tool_specs()) == (None, specs)
         assert await call(app, "again", {"text": "x"}) == "x"
 
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from hosts import make_host
 from support import is_alive
+from toolyard.config.document import Document, Place
 from toolyard.core.events import CallStarted
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.kinds.shell.reference import ShellCommand
 from toolyard.kinds.shell.source import ShellSource
 from toolyard.plugins.catalog import Catalog
-from toolyard.plugins.spec import ShellCommand
 from toolyard.process.child import Children
 from toolyard.runtime.audit.log import NdjsonAudit
-from toolyard.runtime.invoke import Invoker
-from toolyard.runtime.passage import CallSettings
+from toolyard.runtime.call import CallPath, CallSettings
 from toolyard.runtime.redaction import Redactor
-from yard import bash_shop
 
 pytestmark = pytest.mark.anyio
 
@@ -36,11 +36,11 @@ class Shell:
     """Calls the one-shot shell along the whole path."""
 
     def __init__(self, folder: Path, children: Children) -> None:
-        shop = bash_shop(children)
         self.folder = folder
         self.events = []
-        self._invoker = Invoker(
-            tools=Catalog([ShellSource(ShellCommand(pointer=()), shop)]),
+        here = Place(Document(folder / "toolyard.json", "{}", {}), ())
+        self._calls = CallPath(
+            tools=Catalog([ShellSource(ShellCommand(at=here), make_host(children))]),
             audit=NdjsonAudit(folder / "audit", on_failure=pytest.fail),
             redactor=Redactor({}),
         )
@@ -48,13 +48,13 @@ class Shell:
 
     async def __call__(self, command: str, **rest: object) -> ToolResult:
         call = ToolCall(id="call", name="shell", arguments={"command": command, **rest})
-        return await self._invoker.call(call, self._settings, self.events.append)
+        return await self._calls.call(call, self._settings, self.events.append)
 
     def pids(self) -> list[int]:
         return [int(line) for line in (self.folder / "pids").read_text().split()]
 
     def close(self) -> None:
-        self._invoker.audit.close()
+        self._calls.audit.close()
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ async def test_C16_a_snippet_cannot_change_what_others_read(yard):
     }
     async with app_with(yard, "{{A}}", variables) as app:
         assert (await app.system_message()).text == "loud"
-        assert app._loaded.configuration.for_agent("default")["tone"] == "dry"
+        assert app._lifecycle.loaded.configuration.for_agent("default")["tone"] == "dry"
 
 
 @pytest.mark.parametrize(

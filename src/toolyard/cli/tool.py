@@ -23,10 +23,23 @@ class InOrder(click.Group):
         return list(self.commands)
 
 
-def complete_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    from toolyard.kinds import KINDS
+class KindChoice(click.Choice[str]):
+    """The kinds of tools that people write, or the modes of all of them; looked up when somebody asks."""
 
-    return [kind.name for kind in KINDS if kind.author and kind.name.startswith(incomplete)]
+    def __init__(self, *, modes: bool = False) -> None:
+        self._modes = modes
+        super().__init__(())
+
+    @property
+    def choices(self) -> list[str]:  # type: ignore[override]  # what the base class has as an attribute
+        from toolyard.kinds import KINDS
+
+        authors = {kind.name: author for kind in KINDS if (author := kind.author)}
+        return [mode for author in authors.values() for mode in author.modes] if self._modes else list(authors)
+
+    @choices.setter
+    def choices(self, value: object) -> None:
+        """The base class sets what is only known later."""
 
 
 @click.group(cls=InOrder)
@@ -36,9 +49,9 @@ def tool() -> None:
 
 @tool.command(short_help="Start a tool that works as it is.")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--kind", shell_complete=complete_kinds, help="What kind of tool; an unknown one lists them all.")
-@click.option("--mode", help="How arguments reach it, for kinds that have several ways; an unknown one lists them.")
-def new(path: Path, kind: str | None, mode: str | None) -> int:
+@click.option("--kind", type=KindChoice(), default="bash", show_default=True, help="What the tool is written as.")
+@click.option("--mode", type=KindChoice(modes=True), help="How arguments reach it, for kinds that have several ways.")
+def new(path: Path, kind: str, mode: str | None) -> int:
     """Write a folder PATH with a tool of that name, which works as it is, and its test cases."""
     from toolyard.authoring.scaffold import create_tool
     from toolyard.core.problems import Problem

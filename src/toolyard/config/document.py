@@ -117,7 +117,7 @@ class Place(msgspec.Struct, frozen=True):
         return Problem(code=code, message=message, hint=hint, where=self.below(*below).position())
 
     def path(self, name: str) -> str:
-        """A path that is written there, made absolute; links are not followed, so that messages show what was written."""
+        """A path that is written there, absolute; links are not followed, so that messages show what was written."""
         return os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(name)))
 
 

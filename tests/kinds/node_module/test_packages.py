@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from node_yard import NodeYard, call, codes
+from repositories import git, repository
 from support import PATIENCE, TOOLYARD, Signpost, is_alive, need
 from toolyard.config.document import Document
 from toolyard.core.events import OutputChunk
-from toolyard.core.problems import Problem
 from toolyard.core.tool import CallContext
 from toolyard.kinds.node_module.package import facts_of
-from toolyard.kinds.node_module.package_manager import Manager, NodePolicy, build_steps, choose_manager, needs_manager
+from toolyard.kinds.node_module.package_manager import Manager, build_steps, choose_manager, needs_manager
+from toolyard.kinds.node_module.settings import NodeSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -49,9 +50,9 @@ def typed(yard: NodeYard, **fields) -> Path:
 
 def cached(yard: NodeYard) -> list[str]:
     """The packages that are ready in the cache, and whatever else was left there, less the locks."""
-    folder = yard.folder / "cache" / "node"
-    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-    return [name for name in names if not name.endswith(".lock")]
+    folder = yard.folder / "cache"
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [name for name in names if name not in (".locks", ".downloads")]
 
 
 def built_app(yard: NodeYard, *, sandbox: str = "auto", **policy):
@@ -222,7 +223,7 @@ def facts(**fields):
     ],
 )
 def test_the_manager_is_the_policys_then_the_packages_then_that_of_a_lock_file(policy, own, files, manager):
-    chosen = choose_manager(facts(packageManager=own), NodePolicy(cache="", package_manager=policy), files)
+    chosen = choose_manager(facts(packageManager=own), NodeSettings(node_package_manager=policy), files)
     assert chosen == manager
 
 
@@ -255,7 +256,7 @@ BOTH = {"dependencies": {"a": "*"}, "devDependencies": {"b": "*"}, "scripts": {"
     ],
 )  # fmt: skip
 def test_the_commands_follow_from_package_and_policy(fields, files, policy, commands):
-    package, decided = facts(**fields), NodePolicy(cache="", **policy)
+    package, decided = facts(**fields), NodeSettings(**{f"node_{key}": value for key, value in policy.items()})
     name = str(choose_manager(package, decided, files))
     version = "4.0.0" if "packageManager" in fields else "1.22.0"
     manager = Manager(name=name, program=(f"/bin/{name}",), version=version)
@@ -341,7 +342,7 @@ async def test_a_module_that_hangs_while_it_loads_is_a_problem(yard):
         (problem,) = app.get_config_errors()
         assert problem["type"] == "node_load_timeout"
         assert problem["detail"] == "the modules did not load within 2 seconds"
-        assert not children_of(app._loaded.crews.tools.keeper_pid)
+        assert not children_of(app._lifecycle.loaded.host.children().keeper_pid)
 
 
 def children_of(pid: int) -> str:
@@ -484,7 +485,7 @@ async def test_a_second_start_spawns_nothing_until_a_tool_is_called(yard):
     async with yard.app(*plugins, policy=policy) as app:
         specs = app.tool_specs()
     async with yard.app(*plugins, policy=policy) as app:
-        assert app._loaded.crews.tools.keeper_pid is None
+        assert app._lifecycle.loaded.host.children().keeper_pid is None
         assert app.tool_specs() == specs
         assert await call(app) == "echo nothing"
 
@@ -529,45 +530,18 @@ async def test_what_cannot_even_start_a_process_is_a_problem(yard, monkeypatch):
 
 
 async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_to(yard):
-    from toolyard.files.content_cache import ContentCache
-    from toolyard.kinds.node_module.listing import NodeListing
-    from toolyard.kinds.node_module.source import NodeShop, NodeSource
-    from toolyard.kinds.node_module.workshop import NodeConditions, NodeWorkshop
-    from toolyard.plugins.acquire.build import Builders
-    from toolyard.plugins.spec import NodeGit
-    from toolyard.process.child import Children
-    from toolyard.process.interpreter import find_interpreter
-
-    git = need("git")
-    folder = yard.package({"index.js": ECHO}, TOOL, folder="repo/tools", **MODULE)
-    identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
-    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"], ["tag", "v1"]):
-        process = await asyncio.create_subprocess_exec(git, *words, cwd=folder.parent)
-        assert await process.wait() == 0
-
-    async def fetch(address: str, ref: str | None, below: str | None) -> Path | Problem:
-        if ref != "v1":
-            return Problem(code="git_ref", message="no such reference")
-        words = ["clone", "-q", "--branch", ref, address, str(yard.folder / "clone")]
-        assert await (await asyncio.create_subprocess_exec(git, *words)).wait() == 0
-        return yard.folder / "clone" / (below or "")
-
-    children = Children()
-    cache: ContentCache[NodeListing] = ContentCache(None, NodeListing)
-    workshop = NodeWorkshop(node=find_interpreter("node"), children=children, conditions=NodeConditions(), cache=cache)
-    shop = NodeShop(workshop=workshop, builders=Builders(), policy=NodePolicy(cache=str(yard.folder / "cache")))
-    where = {"git": str(folder.parent), "subdirectory": "tools", "pointer": ()}
-    good = NodeSource(NodeGit(ref="v1", **where), shop, fetch)
-    bad = NodeSource(NodeGit(ref="v2", **where), shop, fetch)
-    try:
-        assert await good.refresh()
-        assert [plugin.id for plugin in good.plugins()] == ["probe"]
-        assert good.file == yard.folder / "clone" / "tools" / "package.json"
-        assert not await bad.refresh()
-        assert [problem.code for problem in bad.problems] == ["git_ref"]
-    finally:
-        await good.aclose()
-        await children.aclose()
+    origin = repository(yard.folder / "origin", {})
+    yard.package({"index.js": ECHO}, TOOL, folder="origin/tools", **MODULE)
+    git(origin, "add", ".")
+    git(origin, "commit", "-qm", "tools")
+    git(origin, "tag", "v1")
+    good, bad = ({"node_tool": {"git": str(origin), "ref": ref, "subdirectory": "tools"}} for ref in ("v1", "v2"))
+    async with yard.app(good, bad, plugin_cache_dir="cache") as app:
+        (problem,) = app.get_config_errors()
+        assert (problem["type"], problem["line"]) == ("plugin_ref_missing", 11)
+        assert [spec.name for spec in app.tool_specs()] == ["probe"]
+        assert app.origin("probe").startswith(str(yard.folder / "cache"))
+        assert app.origin("probe").endswith("/tree/tools/package.json")
 
 
 def test_python_itself_is_not_asked_for_node(tmp_path):
@@ -578,7 +552,8 @@ def test_python_itself_is_not_asked_for_node(tmp_path):
     code = (
         "import asyncio, sys; from toolyard import AgentApplication\n"
         "async def main():\n async with AgentApplication('toolyard.json', 's'): pass\n"
-        "asyncio.run(main()); print([name for name in sys.modules if 'node' in name and 'toolyard' in name])"
+        "asyncio.run(main()); print(sorted(name for name in sys.modules if 'toolyard.kinds.node' in name))"
     )
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"
+    node = "toolyard.kinds.node_module"
+    assert ran.stdout == f"{[node, f'{node}.reference', f'{node}.settings']}\n", "its spelling, and nothing else"

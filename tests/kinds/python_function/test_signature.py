@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.schema import schema_fault
-from toolyard.kinds.python_function.signature import Signature, SignatureFault, read_docstring, read_signature
+from toolyard.core.problems import Problem
+from toolyard.kinds.python_function.signature import Signature, read_docstring, read_signature
 from toolyard.plugins.author_code.context import ToolContext
 
 
@@ -193,7 +194,7 @@ def test_positional_only_parameters_are_given_by_place():
 )
 def test_what_cannot_be_a_tool_says_why(hint, message):
     fault = read_signature(typed(hint))
-    assert isinstance(fault, SignatureFault)
+    assert isinstance(fault, Problem)
     assert message in fault.message
     assert fault.hint
 
@@ -203,7 +204,7 @@ def test_star_args_cannot_be_given_by_name():
         pass
 
     fault = read_signature(function)
-    assert isinstance(fault, SignatureFault)
+    assert isinstance(fault, Problem)
     assert "*args" in fault.message
 
 

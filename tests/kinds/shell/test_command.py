@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hosts import make_host
 from support import PATIENCE, Signpost
 from toolyard.core.formats import export
 from toolyard.core.tool import CallContext, Plan, ToolResult
 from toolyard.kinds.shell.command import ShellCommandTool
 from toolyard.process.child import Children
 from toolyard.process.environment import NON_INTERACTIVE
-from toolyard.process.limits import Limits
-from yard import bash_shop
+from toolyard.process.limits import NO_LIMITS, Limits
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,8 @@ class Desk:
         self.context = CallContext(call_id="call", cwd=folder, config={}, output_limit=1 << 20)
 
     def tool(self, **conditions) -> ShellCommandTool:
-        return ShellCommandTool(bash_shop(self._children, **conditions))
+        limits = conditions.pop("limits", NO_LIMITS)
+        return ShellCommandTool(make_host(self._children, **conditions), limits)
 
     def plan(self, command: str, *, timeout: float = PATIENCE, **conditions) -> Plan | ToolResult:
         return self.tool(**conditions).plan({"command": command, "timeout": timeout}, self.context)

@@ -11,24 +11,26 @@ from pathlib import Path
 
 import pytest
 
+import hosts
 from repositories import BACKEND, commit, git, packaging, repository, write
 from support import PATIENCE, running
 
 INSTALL = """
 import asyncio, json, sys
 from pathlib import Path
-from toolyard.config.settings import PluginPolicy
-from toolyard.plugins.acquire.build import Builders
-from toolyard.plugins.acquire.acquirer import Acquirer, Fetched, Installed
+sys.path.insert(0, sys.argv.pop())
+from hosts import make_host
+from toolyard.kinds.python_function.install import Installed, install
+from toolyard.plugins.acquire.fetch import Fetched
 from toolyard.plugins.acquire.git_reference import read_git_reference
 from toolyard.process.child import Children
 
 async def main(cache, git, project):
     children = Children()
-    acquirer = Acquirer(Path(cache), PluginPolicy(), children, Builders())
-    fetched = await acquirer.fetch(read_git_reference(git, None, "/"))
+    host = make_host(children, cache=Path(cache))
+    fetched = await host.fetcher.fetch(read_git_reference(git, None, "/"))
     assert isinstance(fetched, Fetched), fetched
-    installed = await acquirer.install(Path(project), name="raced")
+    installed = await install(Path(project), name="raced", beside=(), host=host)
     assert isinstance(installed, Installed), installed
     await children.aclose()
     print(json.dumps([str(fetched.folder), *map(str, installed.roots)]))
@@ -47,7 +49,15 @@ def command(tmp_path: Path) -> list[str]:
     commit(origin, {"last": "one"})
     git(origin, "tag", "v1")
     project = write(tmp_path / "project", {**packaging("raced"), **FILES, "backend/in_tree.py": SLOW})
-    return [sys.executable, "-c", INSTALL, str(tmp_path / "cache"), str(origin), str(project)]
+    return [
+        sys.executable,
+        "-c",
+        INSTALL,
+        str(tmp_path / "cache"),
+        str(origin),
+        str(project),
+        str(Path(hosts.__file__).parent),
+    ]
 
 
 def check(folders: list[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from repositories import Redirect, commit, git, git_server, repository, serving, static_server, write
 from toolyard.core.problems import Problem
-from toolyard.plugins.acquire.acquirer import Fetched
+from toolyard.plugins.acquire.fetch import Fetched
 from yard import Yard
 
 pytestmark = pytest.mark.anyio

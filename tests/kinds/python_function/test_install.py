@@ -14,7 +14,7 @@ import pytest
 import support
 from repositories import BACKEND, packaging, write
 from toolyard.core.problems import Problem
-from toolyard.plugins.acquire.acquirer import Installed
+from toolyard.kinds.python_function.install import Installed
 
 pytestmark = pytest.mark.anyio
 
