@@ -12,6 +12,8 @@ from toolyard.config.configuration import resolve
 from toolyard.config.document import Document, parse_document, read_document
 from toolyard.config.placeholders import Names
 from toolyard.core.problems import Problem, sort_problems
+from toolyard.kinds import KINDS
+from toolyard.plugins.entries import settings_of
 
 TEXT = """{
   "plugins": [
@@ -123,7 +125,7 @@ def test_the_text_at_a_position_begins_the_value(value):
 def test_a_key_that_stands_twice_is_a_warning_at_the_one_that_does_not_count(tmp_path):
     text = '{"a": {"x": 1,\n "y": 2,\n "x": 3}, "agents": {}, "plugins": [],\n "plugins": [{"path": "x", "path": "y"}]}'
     names = Names(config_env={}, overrides={}, builtin={}, process={})
-    found = resolve(parse_document(tmp_path / "c.json", text), names)
+    found = resolve(parse_document(tmp_path / "c.json", text), names, settings_of(KINDS))
     assert found.value["a"]["x"] == 3
     problems = sort_problems(found.problems)
     places = [(problem.where.line, problem.where.column) for problem in problems]

@@ -15,6 +15,8 @@ from toolyard.config.explain import explain
 from toolyard.config.layers import STRUCTURE
 from toolyard.config.origins import MISSING, below, dotted
 from toolyard.config.placeholders import Names
+from toolyard.kinds import KINDS
+from toolyard.plugins.entries import settings_of
 
 NAMES = Names(config_env={}, overrides={}, builtin={}, process={"X": "x"})
 CODES = {"mixin_unknown", "mixin_circle", "mixin_depth"}
@@ -23,7 +25,7 @@ CODES = {"mixin_unknown", "mixin_circle", "mixin_depth"}
 def configured(config) -> Configuration:
     document = parse_document(Path("c.json"), json.dumps(config, indent=1))
     assert isinstance(document, Document)
-    return resolve(document, NAMES)
+    return resolve(document, NAMES, settings_of(KINDS))
 
 
 # The model: what the contract says, word for word, however slow.
@@ -259,7 +261,7 @@ ANYTHING = st.recursive(
 def test_no_configuration_raises_and_every_problem_has_its_place(value):
     document = parse_document(Path("c.json"), json.dumps(value, indent=1))
     assert isinstance(document, Document)
-    found = resolve(document, NAMES)
+    found = resolve(document, NAMES, settings_of(KINDS))
     lines = document.text.split("\n")
     for problem in (*found.problems, *(unknown.problem for unknown in found.unknown)):
         assert problem.where is not None

@@ -75,7 +75,7 @@ CONFIGS = st.fixed_dictionaries({}, optional={**OTHERS, **NAMED, **SETTINGS})
 def check(config) -> list[str]:
     """What `config check` has to say about the shape of a file."""
     document = parse_document(Path("c.json"), json.dumps(config))
-    found = resolve(document, NAMES)
+    found = resolve(document, NAMES, settings_of(KINDS))
     unknown = [one.problem.message for one in found.unknown if not one.key]
     codes = ("config_type", "plugin_spec", "permissions_rule")
     return [problem.message for problem in found.problems if problem.code in codes] + unknown
@@ -155,6 +155,8 @@ def test_a_fault_says_what_is_expected(config, words):
 
 
 def test_five_point_zero_is_a_whole_number_as_json_has_it():
-    found = resolve(parse_document(Path("c.json"), '{"limits": {"cpu_seconds": 5.0, "open_files": "x"}}'), NAMES)
+    found = resolve(
+        parse_document(Path("c.json"), '{"limits": {"cpu_seconds": 5.0, "open_files": "x"}}'), NAMES, settings_of(KINDS)
+    )
     assert (found.limits.cpu_seconds, found.limits.open_files) == (5, None)
     assert len(found.problems) == 1

@@ -55,12 +55,13 @@ class Loaded:
         self._bench = bench
         self.written = written
 
-    async def __call__(self, value: str = "x") -> ToolResult:
-        return await self.call_with(self.written.arguments(value))
+    async def __call__(self, value: str = "x", **options: Any) -> ToolResult:
+        return await self.call_with(self.written.arguments(value), **options)
 
-    async def call_with(self, arguments: Any) -> ToolResult:
+    async def call_with(self, arguments: Any, **options: Any) -> ToolResult:
         """Call it with whatever a model may have written."""
-        return await self.app.call_tool(self._bench.kind.tool, arguments, on_event=self._bench.yard.watch)
+        watch = self._bench.yard.watch
+        return await self.app.call_tool(self._bench.kind.tool, arguments, on_event=watch, **options)
 
     async def turn(self, values: Sequence[str], cancelled: asyncio.Event | None = None) -> dict[str, ToolResult]:
         """Call it several times in one turn of a model; the values are the ids of the calls."""

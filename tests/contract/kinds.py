@@ -17,7 +17,7 @@ from support import need
 from toolyard.core.tool import Failure, ToolResult
 from yard import STRING, Yard
 
-Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log"]
+Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log", "where"]
 """What a tool does with its argument `value`, in a folder of the test's own:
 
 echo   prints the value
@@ -30,6 +30,7 @@ leak   prints what is in the file `secret`
 read   reads standard input to its end and prints `rest:` and how many bytes that was, beyond its arguments
 meet   writes the value as a line to the pipe `here`, waits until the file `go` is there, then prints the value
 log    appends the value as a line to the file `log`
+where  prints the folder that it works in
 """
 FLOOD = 3_000_000
 SCHEMA = {"type": "object", "properties": {"value": {**STRING, "description": "A text."}}, "required": ["value"]}
@@ -100,6 +101,7 @@ BASH: dict[Behaviour, str] = {
       until [ -e @/go ]; do sleep 0.1; done
       printf %s "$value" """,
     "log": 'printf "%s\\n" "$value" >>@/log',
+    "where": 'printf %s "$PWD"',
 }
 """Every behaviour for kinds that run bash, with @ for the test's folder."""
 
@@ -168,6 +170,7 @@ NODE: dict[Behaviour, str] = {
       while (!fs.existsSync("@/go")) await new Promise((go) => setTimeout(go, 100));
       context.write(value)""",
     "log": "fs.appendFileSync('@/log', `${value}\\n`)",
+    "where": "context.write(process.cwd())",
 }
 """The same in JavaScript."""
 
@@ -196,6 +199,7 @@ PYTHON: dict[Behaviour, str] = {
         await asyncio.sleep(0.05)
     return value""",
     "log": 'say(FOLDER / "log", value)',
+    "where": "return str(context.cwd)",
 }
 
 
@@ -208,7 +212,7 @@ import asyncio
 import sys
 from pathlib import Path
 from typing import Annotated
-from toolyard.plugins.contract import ToolError, tool
+from toolyard.plugins.contract import ToolContext, ToolError, tool
 
 FOLDER = Path({str(yard.folder)!r})
 HERE = FOLDER / "here"
@@ -218,7 +222,7 @@ def say(path, text):
         file.write(text + "\\n")
 
 @tool
-async def probe(value: Annotated[str, "A text."]):
+async def probe(value: Annotated[str, "A text."], context: ToolContext):
     "A probe."
     {code}
 """,

@@ -42,6 +42,23 @@ async def test_failure_says_why_and_what_comes_after_it_works(bench: Bench):
             assert "broken" in result.text
 
 
+async def test_it_works_in_the_configured_folder(bench: Bench):
+    (bench.yard.folder / "inner").mkdir()
+    async with bench.tool("where", working_directory=str(bench.yard.folder / "inner")) as tool:
+        result = await tool()
+    assert bench.said(result) == str(bench.yard.folder / "inner")
+    assert {line["cwd"] for line in bench.yard.audit()} == {str(bench.yard.folder / "inner")}
+
+
+async def test_a_conversation_can_end_while_another_goes_on(bench: Bench):
+    async with bench.tool("echo") as tool:
+        assert bench.said(await tool("one", session="first")) == "one"
+        assert bench.said(await tool("two", session="second")) == "two"
+        await tool.app.end_session("first")
+        assert bench.said(await tool("three", session="second")) == "three"
+        assert bench.said(await tool("four", session="first")) == "four"
+
+
 async def test_a_tool_past_its_time_is_ended_with_all_that_it_started(bench: Bench, here: Signpost):
     for limit in LIMITS:
         async with bench.tool("hang", limit=limit) as tool:

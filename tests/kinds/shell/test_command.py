@@ -58,7 +58,7 @@ async def desk(tmp_path: Path):
 
 
 def test_every_wire_format_takes_it():
-    tool = ShellCommandTool(None)
+    tool = ShellCommandTool
     assert (tool.spec.name, tool.kind) == ("shell", "shell_command")
     for form in ("openai", "responses", "anthropic", "mcp"):
         exported = export([tool.spec], form)
@@ -106,8 +106,9 @@ async def test_the_longest_command_runs(desk):
     assert len(await desk.output("echo " + "x" * 131_066)) == 131_067
 
 
-async def test_without_a_bash_the_tool_says_so(desk):
-    refused = ShellCommandTool(None).plan({"command": "true", "timeout": 5}, desk.context)
+async def test_without_a_bash_the_tool_says_so(desk, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    refused = desk.plan("true")
     assert isinstance(refused, ToolResult)
     assert (refused.failure, "no bash on PATH" in refused.text) == ("crash", True)
 
@@ -119,11 +120,11 @@ async def test_a_working_folder_that_is_gone_is_said(desk):
     assert "could not be started: working directory: No such file or directory" in result.text
 
 
-@pytest.mark.parametrize(("configured", "place"), [({}, "."), ({"working_directory": "inner"}, "inner")])
-async def test_a_command_runs_in_the_configured_folder(desk, configured, place):
+@pytest.mark.parametrize("place", [".", "inner"])
+async def test_a_command_runs_in_the_folder_of_its_call(desk, place):
     (desk.context.cwd / "inner").mkdir()
-    desk.context = replace(desk.context, config=configured)
-    assert await desk.output("pwd -P") == f"{(desk.context.cwd / place).resolve()}\n"
+    desk.context = replace(desk.context, cwd=desk.context.cwd / place)
+    assert await desk.output("pwd -P") == f"{desk.context.cwd.resolve()}\n"
 
 
 @pytest.mark.parametrize(

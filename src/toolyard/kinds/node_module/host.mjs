@@ -2,7 +2,7 @@
 // What tools print goes elsewhere, so that nothing they do to their standard streams is in the way.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Socket } from "node:net";
-import { Fault, asAnswer, asText, findTool, words } from "./node_host_tools.mjs";
+import { Fault, asAnswer, asText, findTool, words } from "./host_tools.mjs";
 
 const OLDEST_NODE = 20;
 const PIECE = 1 << 18; // characters of one message
