@@ -10,15 +10,15 @@ import msgspec
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
 from toolyard.bash.syntax.wrappers import take_off_wrappers
-from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess
-from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
-from toolyard.permissions.places import Place
-from toolyard.permissions.programs.builtins import check_condition, is_safe_variable
+from toolyard.core.visible_text import escaped
+from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess, WorkingFolder
+from toolyard.permissions.programs.builtins import check_condition, is_harmless_assignment, is_safe_variable
 from toolyard.permissions.programs.carriers import carried_by
+from toolyard.permissions.programs.categories import is_shell, obeys_its_input
 from toolyard.permissions.programs.git import git_subcommand
-from toolyard.permissions.programs.guards import concerns_about, is_never_covered, place_concern
-from toolyard.permissions.programs.known import is_harmless_assignment, is_shell, obeys_its_input
-from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
+from toolyard.permissions.programs.guards import concerns_about, folder_concern, why_never_covered
+from toolyard.permissions.refusals import find_refusal, possible_commands, privilege_reason, privileged_word
+from toolyard.permissions.verdict import Judged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.reading import Doubt, Part, Reading
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
-    from toolyard.permissions.rule_index import RuleBook
-    from toolyard.permissions.rules import Rule
-    from toolyard.permissions.verdict import Judged
+    from toolyard.permissions.file_access import CallSite
+    from toolyard.permissions.rules import Rule, RuleBook
 
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -39,15 +38,25 @@ PUTS_FILES = frozenset({"cp", "mv", "ln", "install", "touch", "mkdir"})
 """Programs whose arguments are files that come to be; a rule for them is not meant for what later commands run."""
 OBEYS_INPUT = "input"
 """The code of a doubt that no rule takes away."""
+MOST_SHOWN = 200
 TRUSTED = "everything is trusted that no rule is against"
 
 
-def judge_line(
-    text: str, book: RuleBook, *, tool: str, cwd: str, workspace: str, protected: tuple[str, ...] = ()
-) -> LineVerdict:
+class LineVerdict(msgspec.Struct, kw_only=True):
+    """What the rules say of a line."""
+
+    decision: Decision
+    reason: str
+    reading: Reading
+    parts: tuple[Judged, ...]
+    needs_second_reading: bool = False
+    """Whether another reader has to see the same commands before it is allowed."""
+
+
+def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
     """Judge a whole line."""
     reading = read_line(text)
-    return Judge(book, tool, Place(reading, cwd, workspace, protected)).line(reading)
+    return Judge(book, site.tool, WorkingFolder(reading, site)).line(reading)
 
 
 class Judge(msgspec.Struct):
@@ -55,11 +64,10 @@ class Judge(msgspec.Struct):
 
     book: RuleBook
     tool: str
-    place: Place
+    folder: WorkingFolder
     depth: int = 0
     alone: bool = True
     """Whether the line is one command, with nothing before it that it could read."""
-    rules: list[Rule] = msgspec.field(default_factory=list)
 
     def line(self, reading: Reading) -> LineVerdict:
         """All parts, and the strictest of their decisions."""
@@ -75,7 +83,6 @@ class Judge(msgspec.Struct):
             reason=reason_for(worst, parts),
             reading=reading,
             parts=tuple(parts),
-            rules=tuple(self.rules),
             needs_second_reading=worst == "allow" and not reading.plain and not self._trusts_blindly,
         )
 
@@ -124,7 +131,7 @@ class Judge(msgspec.Struct):
 
     def _denied_in(self, line: str, text: str) -> Judged | None:
         """The first command that is denied in a line that another reads."""
-        for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
+        for judged in Judge(self.book, self.tool, self.folder, self.depth + 1).line(read_line(line)).parts:
             if judged.decision == "deny":
                 why = f"it runs '{judged.text}': {judged.reason}"
                 return judged_as("deny", text, "command", why, doubt=judged.doubt)
@@ -137,7 +144,7 @@ class Judge(msgspec.Struct):
             return refused
         found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
         if rule := next((each.rule for each in found if each.pattern.is_exact), None):
-            concern = place_concern(words, self.place)
+            concern = folder_concern(words, self.folder)
             return self._ask(text, concern.message, "place") if concern else self._allow(text, rule)
         if self._trusts:
             return self._trusted(words, text)
@@ -154,8 +161,8 @@ class Judge(msgspec.Struct):
         return not self.book.refuses and self._trusts
 
     def _refused(self, layers: Sequence[Sequence[Word]], text: str) -> Judged | None:
-        inside = everything_in(layers)
-        if found := against(inside, self.book, self.tool):
+        inside = possible_commands(layers)
+        if found := find_refusal(inside, self.book, self.tool):
             return judged_as(found.decision, text, "command", found.reason, rule=found.rule, doubt=found.doubt)
         for line in inside.lines if self.depth < DEEPEST else ():
             if denied := self._denied_in(line, text):
@@ -169,22 +176,21 @@ class Judge(msgspec.Struct):
         return None
 
     def _rule_against_file(self, word: Word) -> Rule | None:
-        value = word.value if word.value is not None else word.prefix
-        paths = [path for path in (value, value.partition("=")[2]) if path]
+        paths = [path for path in (word.prefix, word.prefix.partition("=")[2]) if path]
         return next((rule for path in paths if (rule := self._files.rule_against(path))), None)
 
     @property
     def _files(self) -> FileAccess:
-        return FileAccess(self.book, self.tool, self.place)
+        return FileAccess(self.book, self.tool, self.folder)
 
     def _trusted(self, words: Sequence[Word], text: str) -> Judged:
         """Everything may run that no rule is against; with such rules, only what is known to be something else."""
         if self.book.refuses:
             carried = carried_by(words)
-            is_known = words[0].value is not None and not is_never_covered(words, 0)
+            is_known = words[0].value is not None and not why_never_covered(words, 0)
             if not is_known and not (carried is not None and carried.is_all):
                 return self._ask(text, "it may run what a rule is against", "unproven")
-            concerns = (each for each in concerns_about(words, self.place, 1) if each.runs and each.writes is None)
+            concerns = (each for each in concerns_about(words, self.folder, 1) if each.runs and each.writes is None)
             if is_known and (concern := next(concerns, None)) is not None:
                 return self._ask(text, f"{concern.message}, and so it may run what a rule is against", "unproven")
         return judged_as("allow", text, "command", TRUSTED)
@@ -194,13 +200,12 @@ class Judge(msgspec.Struct):
         carried = carried_by(words)
         if carried is None or not carried.is_all or self.depth >= DEEPEST:
             return None
-        inner = Judge(self.book, self.tool, self.place, self.depth + 1)
+        inner = Judge(self.book, self.tool, self.folder, self.depth + 1)
         for command in carried.commands:
             wrapped, unwrapped = take_off_wrappers(command)
             judged = inner.command(unwrapped, wrapped, " ".join(word.text for word in command))
             if judged.decision != "allow":
                 return self._ask(text, f"it runs '{judged.text}': {judged.reason}", judged.doubt)
-        self.rules += inner.rules
         if words[0].value in ("find", "gfind"):  # looks for files besides, which is for a rule of its own
             return None
         return judged_as("allow", text, "command", "what it runs is allowed")
@@ -217,11 +222,11 @@ class Judge(msgspec.Struct):
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
-        if why := is_never_covered(words, named):
+        if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
-        if concern := place_concern(words, self.place):
+        if concern := folder_concern(words, self.folder):
             return self._ask(text, concern.message, "place", rule)
-        for each in concerns_about(words, self.place, named):
+        for each in concerns_about(words, self.folder, named):
             if each.option is not None and each.option in words[:named]:
                 continue
             if each.writes is None:
@@ -285,7 +290,6 @@ class Judge(msgspec.Struct):
         return self._otherwise(text, doubt.message, doubt.code, "doubt")
 
     def _allow(self, text: str, rule: Rule) -> Judged:
-        self.rules.append(rule)
         return judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
 
     def _by(self, rule: Rule, text: str, kind: str = "command") -> Judged:
@@ -302,3 +306,29 @@ class Judge(msgspec.Struct):
 def is_free(operator: str, target: str) -> bool:
     """Whether a redirection touches no file."""
     return target in FREE_TARGETS or (operator in (">&", "<&") and bool(DUPLICATE.fullmatch(target)))
+
+
+def judged_as(
+    decision: Decision, text: str, kind: str, reason: str, *, rule: Rule | None = None, doubt: str | None = None
+) -> Judged:
+    shown = escaped(text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + " …")
+    return Judged(
+        text=shown,
+        kind=kind,
+        decision=decision,
+        reason=escaped(reason),
+        rule=rule.text if rule else None,
+        origin=rule.origin if rule else None,
+        doubt=doubt,
+    )
+
+
+def reason_for(decision: Decision, parts: Sequence[Judged]) -> str:
+    """The reason of the first part that decides the line."""
+    deciding = [part for part in parts if part.decision == decision]
+    if not deciding:
+        return "there is nothing to run"
+    if decision == "allow":
+        return " · ".join(dict.fromkeys(part.reason for part in deciding))
+    more = f" (and {len(deciding) - 1} more)" if len(deciding) > 1 else ""
+    return f"{deciding[0].text}: {deciding[0].reason}{more}"

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
-from toolyard.permissions.patterns import BadPattern
+from toolyard.files.inside import is_inside
+from toolyard.permissions.patterns import bad_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from toolyard.core.problems import Problem
 
 
 DEEP = "**"
@@ -19,16 +22,16 @@ NOWHERE = "/dev/null/nowhere"
 """A path that no file has."""
 
 
-def parse_path_pattern(text: str) -> tuple[str, ...] | BadPattern:
+def parse_path_pattern(text: str) -> tuple[str, ...] | Problem:
     """The segments of a pattern; a relative one starts at the workspace, `~/` at the home folder."""
     if not text or "\0" in text:
-        return BadPattern("a path is needed")
+        return bad_rule("a path is needed")
     if any(DEEP in segment and segment != DEEP for segment in text.split("/")):
-        return BadPattern("'**' stands for whole folders, so it is a part of the path of its own: 'src/**'")
+        return bad_rule("'**' stands for whole folders, so it is a part of the path of its own: 'src/**'")
     expanded = os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
     normal = os.path.normpath(expanded)
     if normal.startswith(".."):
-        return BadPattern("a path outside of the workspace has to be absolute, or start with '~/'")
+        return bad_rule("a path outside of the workspace has to be absolute, or start with '~/'")
     return tuple(segment for segment in normal.split("/") if segment != ".") if normal != "." else ()
 
 
@@ -39,11 +42,6 @@ def resolved(path: str, folder: str) -> tuple[str, str]:
         return os.path.normpath(joined), os.path.realpath(joined)
     except ValueError:  # a NUL character, or half a character
         return NOWHERE, NOWHERE
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether an absolute path is the folder or below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 Rule = TypeVar("Rule")

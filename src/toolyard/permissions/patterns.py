@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
+from toolyard.core.problems import Problem
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -20,10 +22,9 @@ ANY_WORD = ".*"
 ORDINARY = re.compile(r"[\w.:@%+,/=^~-]+", re.ASCII)
 
 
-class BadPattern(msgspec.Struct, frozen=True):
-    """Why a text is no pattern."""
-
-    message: str
+def bad_rule(message: str, hint: str = "until this is mended, nothing is allowed without asking") -> Problem:
+    """Why what is written in the permissions is no rule, or no setting."""
+    return Problem(code="permissions_rule", message=message, hint=hint)
 
 
 class Glob(msgspec.Struct, frozen=True):
@@ -49,29 +50,29 @@ class CommandPattern(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return next((at for at, word in enumerate(self.words) if not isinstance(word, str)), len(self.words))
 
 
-def parse_pattern(text: str) -> CommandPattern | BadPattern:
+def parse_pattern(text: str) -> CommandPattern | Problem:
     """Read a pattern; quotes and backslashes make a character stand for itself, as in a shell."""
     tokens = split_tokens(text)
-    if isinstance(tokens, BadPattern):
+    if isinstance(tokens, Problem):
         return tokens
     if not tokens:
-        return BadPattern("a pattern needs at least one word")
+        return bad_rule("a pattern needs at least one word")
     rest = tokens[-1] == [(REST, False)]
     words = [as_word(token) for token in (tokens[:-1] if rest else tokens)]
     for word in words:
-        if isinstance(word, BadPattern):
+        if isinstance(word, Problem):
             return word
     if words and isinstance(words[0], Glob):
-        return BadPattern("the program has to be named; only a last '**' or '*' in an argument stands for others")
-    return CommandPattern(words=tuple(word for word in words if not isinstance(word, BadPattern)), rest=rest)
+        return bad_rule("the program has to be named; only a last '**' or '*' in an argument stands for others")
+    return CommandPattern(words=tuple(word for word in words if not isinstance(word, Problem)), rest=rest)
 
 
-def split_tokens(text: str) -> list[list[tuple[str, bool]]] | BadPattern:
+def split_tokens(text: str) -> list[list[tuple[str, bool]]] | Problem:
     """The words of a pattern, each as its pieces with whether they were quoted."""
     tokens: list[list[tuple[str, bool]]] = []
     for match in TOKEN.finditer(text):
         if match.lastgroup == "bad":
-            return BadPattern(f"a quote or backslash at column {match.start() + 1} has no end")
+            return bad_rule(f"a quote or backslash at column {match.start() + 1} has no end")
         if match.lastgroup == "word":
             tokens.append([piece_of(piece) for piece in PIECE.finditer(match[0])])
     return tokens
@@ -93,9 +94,9 @@ def piece_of(match: re.Match[str]) -> tuple[str, bool]:
     return match["single"] or match["escaped"] or "", True
 
 
-def as_word(pieces: list[tuple[str, bool]]) -> str | Glob | BadPattern:
+def as_word(pieces: list[tuple[str, bool]]) -> str | Glob | Problem:
     if any(REST in text and not quoted for text, quoted in pieces):
-        return BadPattern("'**' stands for any further arguments and can only be the last word")
+        return bad_rule("'**' stands for any further arguments and can only be the last word")
     if not any("*" in text and not quoted for text, quoted in pieces):
         return "".join(text for text, _ in pieces)
     parts = (re.escape(text) if quoted else re.escape(text).replace(r"\*", ".*") for text, quoted in pieces)

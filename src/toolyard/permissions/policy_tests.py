@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from toolyard.permissions.decide import Circumstances, decide_line
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.decide import decide_line
+from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,5 @@ async def run_case(case: PolicyCase, book: RuleBook | None = None) -> CaseOutcom
         if isinstance(rules, str):
             return rules
         book = RuleBook(rules)
-    verdict = await decide_line(
-        case.command, book or RuleBook([]), Circumstances(tool=case.tool, cwd=here, workspace=here)
-    )
+    verdict = await decide_line(case.command, book or RuleBook([]), CallSite(tool=case.tool, cwd=here, workspace=here))
     return CaseOutcome(case=case, verdict=verdict)

@@ -1,23 +1,28 @@
-"""Programs that look at files, with options by which they run others or write."""
+"""Programs that look at files or pack them, with options by which they run others or write."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.known import names
-from toolyard.permissions.programs.options import Concern, options
+from toolyard.bash.syntax.words import Word, literal_word
+from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.options import (
+    RUNS,
+    WRITES,
+    Concern,
+    guard_always_writes,
+    guard_by_pattern,
+    options,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
-    from toolyard.permissions.programs.options import Given, Options
+    from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import Given, Guard
 
-
-RUNS = "runs another program"
-WRITES = "writes a file"
 
 SORT = options(
     flags="""
@@ -33,31 +38,32 @@ SORT = options(
     harms={"compress-program": RUNS},
     complete=True,
 )
+
+
 UNIQ = options(
     flags="-cdDiuz count repeated ignore-case unique zero-terminated help version -0123456789",
     values="-fsw skip-fields skip-chars check-chars",
     optional="all-repeated group",
     complete=True,
 )
+
+
 SHUF = options(
     flags="-erz echo repeat zero-terminated help version",
     values="-in input-range head-count random-source",
     writes="-o output",
     complete=True,
 )
+
+
 ICONV = options(
     flags="-cls list silent verbose help version",
     values="-ft from-code to-code",
     writes="-o output",
     complete=True,
 )
-DATE = options(
-    flags="-uR utc universal rfc-email rfc-2822 debug resolution help version",
-    values="-dr date reference rfc-3339",
-    optional="-I iso-8601",
-    harms={"-s set": "sets the clock", "-f file": "reads dates from a file"},
-    complete=True,
-)
+
+
 FD = options(
     flags="""
         -HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow
@@ -70,6 +76,8 @@ FD = options(
     """,
     harms={"-xX exec exec-batch": RUNS},
 )
+
+
 RG = options(
     flags="""
         -0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case
@@ -82,6 +90,8 @@ RG = options(
     """,
     harms={"pre hostname-bin": RUNS, "-z search-zip": RUNS},
 )
+
+
 TREE = options(
     flags="""
         -adflixDFghpqstuvrcNQSACnJX dirsfirst filesfirst noreport du si inodes device prune help version gitignore
@@ -91,29 +101,8 @@ TREE = options(
     writes="-o output",
     harms={"-R": "writes a file into each folder"},
 )
-MAN = options(
-    flags="""
-        -afkwWiIuchV all whatis apropos where path location where-cat location-cat ignore-case match-case update
-        catman help version usage regex wildcard names-only no-subpages no-hyphenation no-justification
-    """,
-    values="-sSLmeR section locale systems extension recode",
-    harms={
-        "-P pager": RUNS,
-        "-H html": RUNS,
-        "-X gxditview": RUNS,
-        "-Z ditroff": "prints what another program reads",
-        "-T troff-device": RUNS,
-        "-t troff": RUNS,
-        "-C config-file": "reads its settings from a file",
-        "-l local-file": "formats any file",
-        "-M manpath": "reads pages from any folder",
-        "-p preprocessor": RUNS,
-        "-D default": "reads its settings anew",
-        "-E encoding": RUNS,
-        "-K global-apropos": "searches everything",
-    },
-    complete=True,
-)
+
+
 FILE = options(
     flags="""
         -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
@@ -124,43 +113,95 @@ FILE = options(
     harms={"-C compile": WRITES},
     complete=True,
 )
+
+
 ONLY_PAGERS = options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"})
+
+
 BAT = options(harms={"pager": RUNS, "config-file generate-config-file diagnostic": "reads other settings"})
+
+
 XMLLINT = options(writes="-o output", harms={"shell": "runs what it reads", "push catalogs": "loads other files"})
-SS = options(harms={"-K kill": "ends connections", "-D diag": WRITES})
-DMESG = options(
-    harms={
-        "-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log",
-        "-wW follow follow-new": "does not end by itself",
-    }
-)
-JOURNALCTL = options(
-    values="-nuptSUDcgo lines unit priority identifier since until directory cursor grep output boot",
-    optional="-b",
-    harms={
-        "vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var setup-keys": "changes the log",
-        "-f follow": "does not end by itself",
-    },
-)
+
+
 TAIL = options(
     flags="-qvz quiet silent verbose zero-terminated retry help version -0123456789",
     values="-ncs lines bytes pid sleep-interval max-unchanged-stats",
     harms={"-fF follow": "does not end by itself"},
 )
+
+
 INSTALL = options(harms={"-s strip strip-program": RUNS})
+
+
 SDIFF = options(writes="-o output", harms={"diff-program": RUNS})
+
+
 DIFF3 = options(harms={"diff-program": RUNS})
-SYSTEMD_READS = frozenset({
-    "status", "show", "cat", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies",
-    "list-jobs", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "help", "show-environment",
-})  # fmt: skip
+
+
+EXIFTOOL = re.compile(
+    r"-(?:if|config|o|out|@|execute|stay_open|w|W|textout|tagout|overwrite_original|use|p|j\w*[+=]|csv[+=])|-[\w:#-]+[-+^]?[<=]",
+    re.IGNORECASE,
+)
+
+
+PAX = options(harms={"-rw": "writes files", "-s": "changes names"}, values="-f")
+
+
+AR = re.compile(r"-?[a-zA-Z]*[dmqrsx]|--plugin|@|--output")
+
+
+TAR = options(
+    flags="""
+        -tvzjJaZhpPOnBiRGSWkUmdwlso list verbose gzip gunzip ungzip bzip2 xz zstd lzma lzip lzop compress uncompress
+        auto-compress dereference utc full-time numeric-owner wildcards no-wildcards anchored no-anchored ignore-case
+        no-ignore-case no-recursion recursion show-defaults show-omitted-dirs block-number ignore-zeros help version
+        usage test-label diff compare null force-local no-auto-compress exclude-vcs exclude-backups exclude-caches
+        to-stdout
+    """,
+    values="""
+        -fCXKNbHVL file directory exclude exclude-from strip-components starting-file newer after-date newer-mtime
+        blocking-factor record-size format label quoting-style sort transform xform warning
+    """,
+    writes="-g",
+    optional="occurrence checkpoint totals one-top-level",
+    harms={
+        "-I use-compress-program": RUNS,
+        "-T files-from": "reads names, and options among them, from a file",
+        "-F info-script new-volume-script": RUNS,
+        "to-command rsh-command rmt-command checkpoint-action": RUNS,
+        "-x extract get": "writes the files of the archive",
+        "-cruA create append update concatenate catenate delete add-file": "writes an archive",
+        "index-file volno-file listed-incremental": WRITES,
+        "remove-files recursive-unlink unlink-first overwrite": "removes files",
+        "-M multi-volume": "may run another program",
+    },
+    complete=True,
+)
+
+
+UNZIP = options(
+    flags="-lvtpZzqncaC1",
+    values="-PxI",
+    harms={"-duofjbDLKXVM:^T": "writes the files of the archive"},
+    complete=True,
+)
+
+
+ZIP = options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"})
+
 
 XXD_VALUE = re.compile(r"-[cglnosR]|-(?:cols|groupsize|len|name|seek)")
+
+
 NO_FILES = names("/dev/null /dev/stderr /dev/stdout")
+
+
 TEE_FLAGS = names("-a --append -i --ignore-interrupts -p -ai -ia")
 
 
-def guard_uniq(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_uniq(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """The second file is written."""
     given = UNIQ.scan(words[1:])
     yield from given.concerns
@@ -174,7 +215,7 @@ def second_is_written(given: Given) -> Iterator[Concern]:
         yield Concern(message=f"'{operand.text}' is written", writes=operand)
 
 
-def guard_xxd(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_xxd(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """The second file is written; behind the first there are no options any more."""
     at = 1
     while at < len(words) and (value := words[at].value) is not None and value.startswith("-") and value != "-":
@@ -185,7 +226,7 @@ def guard_xxd(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
         yield Concern(message=f"'{word.text}' is written", writes=word)
 
 
-def guard_tee(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_tee(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Every file is written, also one that is named like an option."""
     ended = False
     for word in words[1:]:
@@ -195,25 +236,7 @@ def guard_tee(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
             yield Concern(message=f"tee writes '{word.text}'", writes=word)
 
 
-def guard_date(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Without a plus before it, an operand sets the clock."""
-    given = DATE.scan(words[1:])
-    yield from given.concerns
-    for operand in given.operands:
-        if not operand.prefix.startswith("+"):
-            yield Concern(message=f"'{operand.text}' sets the clock")
-
-
-def guard_man(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """A page named by a path is any file, with macros in it."""
-    given = MAN.scan(words[1:])
-    yield from given.concerns
-    for operand in given.operands:
-        if operand.value is None or "/" in operand.value:
-            yield Concern(message=f"'{operand.text}' is not the name of a page")
-
-
-def guard_tree(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_tree(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Letters of one row each take a word of their own: the `o` of `-Lo 2 file` names the file."""
     yield from TREE.scan(words[1:]).concerns
     for word in words[1:]:
@@ -221,12 +244,12 @@ def guard_tree(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
             yield Concern(message=f"'{word.text}' may write a file")
 
 
-def guard_tail(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_tail(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Following a file has no end; that a file has the name of an option is no harm here."""
     yield from TAIL.scan([word for word in words[1:] if word.value is not None]).concerns
 
 
-def guard_shuf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_shuf(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Repeating has no end, unless it is counted."""
     given = SHUF.scan(words[1:])
     yield from given.concerns
@@ -234,63 +257,72 @@ def guard_shuf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
         yield Concern(message="shuf does not end by itself")
 
 
-def guard_hostname(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """An operand is a new name."""
+def guard_dd(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """`of=` names the file that is written."""
     for word in words[1:]:
-        if word.value is None or not word.value.startswith("-") or word.value.startswith(("-F", "-b", "--f", "--b")):
-            yield Concern(message="hostname with a name sets it")
-            return
+        if word.value is None or word.value.startswith("of="):
+            yield Concern(message=f"'{word.text}' writes a file", writes=literal_word((word.value or "")[3:]))
 
 
-def guard_systemctl(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Only what looks."""
-    verbs = [word for word in words[1:] if not (word.value or "").startswith("-")]
-    if verbs and verbs[0].value not in SYSTEMD_READS:
-        yield Concern(message=f"systemctl {verbs[0].text} changes services")
-    for word in words[1:]:
-        if word.value is None or re.match(r"-H|--host|-M|--machine|--root|--image", word.value):
-            yield Concern(message=f"'{word.text}' is about another system")
+def guard_tar(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """Listing does no harm. The first word may be a row of options without a dash."""
+    rest = list(words[1:])
+    if rest and rest[0].value and not rest[0].value.startswith("-"):
+        given = TAR.scan([dashed(rest[0])])
+        yield from given.concerns
+        rest = rest[1 + sum(letter in TAR.values | TAR.writes for letter in rest[0].value) :]
+    given = TAR.scan(rest)
+    yield from given.concerns
+    for value in (*given.values("f", "file"), *(word.value for word in words[1:])):
+        if value and re.match(r"[^/]*[^/\\]:", value) and not value.startswith("-"):
+            yield Concern(message=f"'{value}' may be on another machine")
 
 
-def guard_by(table: Options) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
-    """A guard that needs no more than the table of options."""
-
-    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-        yield from table.scan(words[1:]).concerns
-
-    return guard
+def dashed(word: Word) -> Word:
+    # Values of such a row stand behind it, so none is glued to a letter.
+    letters = "".join(letter for letter in word.value or "" if letter not in TAR.values)
+    return literal_word(f"-{letters}" if letters else "-v")
 
 
-FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+def guard_unzip(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """Unless it lists, tests or prints, it writes the files of the archive."""
+    given = UNZIP.scan(words[1:])
+    yield from given.concerns
+    if not given.has(*"lvtpZz"):
+        yield Concern(message="unzip writes the files of the archive", runs=False)
+
+
+FILE_GUARDS: dict[str, Guard] = {
     "uniq": guard_uniq,
     "xxd": guard_xxd,
     "tee": guard_tee,
-    "date": guard_date,
-    "man": guard_man,
-    "hostname": guard_hostname,
-    "systemctl": guard_systemctl,
-    "sort": guard_by(SORT),
-    "gsort": guard_by(SORT),
+    "sort": SORT.guard,
+    "gsort": SORT.guard,
     "shuf": guard_shuf,
-    "iconv": guard_by(ICONV),
-    "fd": guard_by(FD),
-    "fdfind": guard_by(FD),
-    "rg": guard_by(RG),
-    "ripgrep": guard_by(RG),
+    "iconv": ICONV.guard,
+    "fd": FD.guard,
+    "fdfind": FD.guard,
+    "rg": RG.guard,
+    "ripgrep": RG.guard,
     "tree": guard_tree,
-    "file": guard_by(FILE),
-    "ag": guard_by(ONLY_PAGERS),
-    "ack": guard_by(ONLY_PAGERS),
-    "bat": guard_by(BAT),
-    "batcat": guard_by(BAT),
-    "delta": guard_by(BAT),
-    "xmllint": guard_by(XMLLINT),
-    "ss": guard_by(SS),
-    "dmesg": guard_by(DMESG),
-    "journalctl": guard_by(JOURNALCTL),
+    "file": FILE.guard,
+    "ag": ONLY_PAGERS.guard,
+    "ack": ONLY_PAGERS.guard,
+    "bat": BAT.guard,
+    "batcat": BAT.guard,
+    "delta": BAT.guard,
+    "xmllint": XMLLINT.guard,
     "tail": guard_tail,
-    "install": guard_by(INSTALL),
-    "ginstall": guard_by(INSTALL),
-    "sdiff": guard_by(SDIFF),
-    "diff3": guard_by(DIFF3),
+    "install": INSTALL.guard,
+    "ginstall": INSTALL.guard,
+    "sdiff": SDIFF.guard,
+    "diff3": DIFF3.guard,
+    "dd": guard_dd,
+    "exiftool": guard_by_pattern(EXIFTOOL, "runs code or writes files"),
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), guard_tar),
+    "unzip": guard_unzip,
+    "zip": ZIP.guard,
+    "pax": PAX.guard,
+    "ar": guard_by_pattern(AR, "changes an archive, or takes it apart"),
+    **dict.fromkeys(("split", "csplit", "cpio"), guard_always_writes),
 }

@@ -7,37 +7,34 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.words import literal_word
-from toolyard.permissions.programs.archives import ARCHIVE_GUARDS
+from toolyard.permissions.programs.awk_sed_jq import SCRIPT_GUARDS
 from toolyard.permissions.programs.build import BUILD_GUARDS
 from toolyard.permissions.programs.builtins import BUILTIN_GUARDS
-from toolyard.permissions.programs.carriers import only_looks_up
-from toolyard.permissions.programs.compilers import COMPILER_GUARDS
-from toolyard.permissions.programs.files import FILE_GUARDS
-from toolyard.permissions.programs.find import guard_find
-from toolyard.permissions.programs.git import git_concerns
-from toolyard.permissions.programs.known import (
+from toolyard.permissions.programs.carriers import guard_find, only_looks_up
+from toolyard.permissions.programs.categories import (
     CHANGES_THE_SHELL,
     SETTINGS_OF_THE_FOLDER,
     is_carrier,
     is_interpreter,
     names,
 )
+from toolyard.permissions.programs.compilers import COMPILER_GUARDS
+from toolyard.permissions.programs.files import FILE_GUARDS
+from toolyard.permissions.programs.git import git_concerns
+from toolyard.permissions.programs.linters_and_tests import TESTER_GUARDS
 from toolyard.permissions.programs.network import NETWORK_GUARDS
 from toolyard.permissions.programs.options import Concern
-from toolyard.permissions.programs.scripts import SCRIPT_GUARDS
 from toolyard.permissions.programs.subcommands import HAS_COMMANDS, subcommand_concerns
 from toolyard.permissions.programs.system import SYSTEM_GUARDS
-from toolyard.permissions.programs.testers import TESTER_GUARDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
+    from toolyard.permissions.file_access import WorkingFolder
 
 
 GUARDS = {
-    **ARCHIVE_GUARDS,
     **BUILD_GUARDS,
     **BUILTIN_GUARDS,
     **COMPILER_GUARDS,
@@ -81,14 +78,14 @@ MAY_BE_DEVICE = re.compile(r"(?:^|[{,])/+(?:dev|proc)/|^\{*/[^/]*[*?\[{][^/]*/")
 """Patterns and braces that may become such a file: they name its folder, or leave the first folder open."""
 
 
-def is_never_covered(words: Sequence[Word], named: int) -> str | None:
+def why_never_covered(words: Sequence[Word], named: int) -> str | None:
     """Why no rule with `**` covers a command: what it does depends on what it is given."""
     name = words[0].value or ""
     if "/" in name and named < 1:
         return f"'{name}' is a file, and a rule for any command does not know which"
     name = name.rpartition("/")[2]
     if (inner := spelled_out(words, named)) is not None:
-        return is_never_covered(inner, named - len(words) + len(inner))
+        return why_never_covered(inner, named - len(words) + len(inner))
     if is_carrier(name) and not only_looks_up(words):
         return f"'{name}' runs what it is given"
     if name in CHANGES_THE_SHELL:
@@ -117,26 +114,26 @@ def names_the_code(words: Sequence[Word], named: int) -> bool:
     return value is not None and not value.startswith("-") and ("." in value or "/" in value)
 
 
-def concerns_about(words: Sequence[Word], place: Place, named: int) -> Iterator[Concern]:
+def concerns_about(words: Sequence[Word], folder: WorkingFolder, named: int) -> Iterator[Concern]:
     """Everything about a command that its rule may not have meant; `named` says how many words the rule spells out."""
     name = words[0].value or ""
     if name == "git":
-        yield from git_concerns(words, place, named)
+        yield from git_concerns(words, folder, named)
     elif guard := GUARDS.get(name):
-        yield from guard(words, place)
+        yield from guard(words, folder)
     if name in HAS_COMMANDS:
         yield from subcommand_concerns(words, named)
     if is_interpreter(name) and named >= 3 and words[2].value in GUARDS:
-        yield from GUARDS[words[2].value or ""](words[2:], place)
+        yield from GUARDS[words[2].value or ""](words[2:], folder)
     if name in OWN_COMMANDS:
         yield from code_of_others(words[2:])
     if (inner := spelled_out(words, named)) is not None:
-        yield from concerns_about(inner, place, named - len(words) + len(inner))
+        yield from concerns_about(inner, folder, named - len(words) + len(inner))
     if name not in GUARDS and name != "git":
         yield from suspicious_options(words)
     for word in words[1:]:
         is_pattern = word.kind == "glob" and MAY_BE_DEVICE.search(re.sub(r"[\\'\"]", "", word.text))
-        if is_pattern or DEVICE.match(word.value or word.prefix):
+        if is_pattern or DEVICE.match(word.prefix):
             yield Concern(message=f"'{word.text}' is a device, or holds the secrets of a process")
 
 
@@ -158,7 +155,7 @@ def suspicious_options(words: Sequence[Word]) -> Iterator[Concern]:
     if words[0].value in ONLY_LOOKS:
         return
     for at, word in enumerate(words[1:], 1):
-        text = word.value if word.value is not None else word.prefix
+        text = word.prefix
         if RUNS_SOMETHING.match(text):
             yield Concern(message=f"'{word.text}' looks like it runs another program")
         elif writes := WRITES_SOMETHING.match(text):
@@ -196,10 +193,10 @@ def is_known(name: str) -> bool:
     return any(name in table for table in tables) or is_carrier(name) or is_interpreter(name)
 
 
-def place_concern(words: Sequence[Word], place: Place) -> Concern | None:
+def folder_concern(words: Sequence[Word], folder: WorkingFolder) -> Concern | None:
     """A program that follows its folder's settings must not be started in a folder of others."""
     name = (words[0].value or "").rpartition("/")[2]
-    if place.leaves and name in SETTINGS_OF_THE_FOLDER:
+    if folder.leaves and name in SETTINGS_OF_THE_FOLDER:
         return Concern(
             message=f"'{name}' does what the settings of its folder say, and that may be outside of the workspace"
         )

@@ -1,18 +1,27 @@
-"""The options of a program as it reads them itself: clusters, values, abbreviations; and which of them do harm."""
+"""Tables of options, read as the program itself reads them, and guards: what a command does beyond its name."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.bash.syntax.words import Word, literal_word
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import re
+    from collections.abc import Callable, Iterator, Sequence
 
-    from toolyard.bash.syntax.words import Word
+    from toolyard.permissions.file_access import WorkingFolder
 
 
+Guard: TypeAlias = "Callable[[Sequence[Word], WorkingFolder], Iterator[Concern]]"
+"""Looks at the words of a command, its name first, and yields what a rule for the program may not have meant."""
+RUNS = "runs another program"
+WRITES = "writes a file"
+LOADS = "loads other code"
+ELSEWHERE = "takes the code or the settings from elsewhere"
 IN_PLACE = "changes files in place"
 """What an option does that a rule may spell out, as in `sed -i **`."""
 RUNS_NOTHING = (IN_PLACE, "writes", "removes", "throws away", "does not end", "sends", "changes the kernel")
@@ -34,7 +43,8 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
 class Given(msgspec.Struct):
     """What a command line gives a program."""
 
-    options: list[tuple[str, Word | str | None]] = msgspec.field(default_factory=list)
+    options: list[tuple[str, str | None]] = msgspec.field(default_factory=list)
+    """Each with its value; None when it has none, or one that is not certain."""
     operands: list[Word] = msgspec.field(default_factory=list)
     concerns: list[Concern] = msgspec.field(default_factory=list)
 
@@ -42,7 +52,7 @@ class Given(msgspec.Struct):
         """Whether one of the options is given."""
         return any(name in names for name, _ in self.options)
 
-    def values(self, *names: str) -> list[Word | str | None]:
+    def values(self, *names: str) -> list[str | None]:
         """The values that one of the options has."""
         return [value for name, value in self.options if name in names]
 
@@ -71,6 +81,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def scan(self, words: Sequence[Word]) -> Given:
         """Read the words behind the program's name."""
         return Scanner(self, words).run()
+
+    def guard(self, words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+        """The guard of a program that needs no more than this table."""
+        yield from self.scan(words[1:]).concerns
 
     @cached_property
     def all_names(self) -> frozenset[str]:
@@ -166,7 +180,7 @@ class Scanner:
         elif word.prefix.startswith("--") and is_glued and not word.splits:
             self._take_long(f"{name}=", word)
         elif self._table.can_harm:
-            self._concern(f"what '{word.text}' becomes may be an option")
+            self.given.concerns.append(uncertain_option(word))
         else:
             self.given.operands.append(word)
 
@@ -204,10 +218,7 @@ class Scanner:
             if letter in self._table.values or letter in self._table.writes:
                 self._note(letter, word, rest or None, glued=bool(rest))
                 return
-            if letter in self._table.harms:
-                self._note(letter, word, rest or None, glued=True)
-                return
-            if letter in self._table.optional:
+            if letter in self._table.harms or letter in self._table.optional:
                 self._note(letter, word, rest or None, glued=True)
                 return
             if letter not in self._table.flags and self._table.is_complete:
@@ -232,14 +243,40 @@ class Scanner:
                 self._concern(f"what '{value.text}' becomes may be several words")
         if name in table.writes:
             self._note_written(word, value)
-        self.given.options.append((name, value))
+        self.given.options.append((name, value.value if isinstance(value, Word) else value))
 
     def _note_written(self, word: Word, value: Word | str | None) -> None:
-        from toolyard.bash.syntax.words import literal_word
-
         target = literal_word(value) if isinstance(value, str) else value
         if target is None or target.value != "-" or not self._table.dash_is_output:
-            self.given.concerns.append(Concern(message=f"'{word.text}' writes a file", writes=target))
+            self.given.concerns.append(Concern(message=f"'{word.text}' {WRITES}", writes=target))
 
     def _concern(self, message: str) -> None:
         self.given.concerns.append(Concern(message=message))
+
+
+def guard_by_pattern(pattern: re.Pattern[str], why: str) -> Guard:
+    """The guard of a program whose options have a form of their own: words that begin like the pattern do more."""
+
+    def guard(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+        for word in words[1:]:
+            if pattern.match(word.prefix):
+                yield Concern(message=f"'{word.text}' {why}")
+            elif word.value is None and word.may_be_option:
+                yield uncertain_option(word)
+
+    return guard
+
+
+def guard_always_writes(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """The guard of a program that writes files whose names are not in its arguments."""
+    if [word.value for word in words[1:]] not in (["--help"], ["--version"]):
+        yield Concern(message=f"{words[0].text} writes files")
+
+
+def uncertain_option(word: Word) -> Concern:
+    return Concern(message=f"what '{word.text}' becomes may be an option")
+
+
+def sent_uncertain(word: Word) -> Concern:
+    """A word that only bash knows may hold a secret, and a program that talks to others sends it."""
+    return Concern(message=f"what '{word.text}' becomes goes to another machine")

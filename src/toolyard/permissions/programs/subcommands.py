@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.known import names
+from toolyard.permissions.programs.categories import names
 from toolyard.permissions.programs.options import Concern
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def subcommand_concerns(words: Sequence[Word], spelled: int) -> Iterator[Concern
     """Whether a rule covers a command of a program that has many; `spelled` says how many words the rule spells out."""
     name = words[0].value or ""
     for word in words[max(spelled, 1) :]:
-        option = (word.value if word.value is not None else word.prefix).partition("=")[0]
+        option = word.prefix.partition("=")[0]
         if ELSEWHERE.get(name, NOWHERE).fullmatch(option):
             yield Concern(message=f"'{word.text}' is about another place")
     operands = [word for word in words[1:] if not (word.value or "").startswith(("-", "+"))]

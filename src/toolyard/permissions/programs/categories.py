@@ -1,4 +1,4 @@
-"""Programs by what they do with their arguments: run others, read code, need privileges, follow a folder's settings."""
+"""Lists of programs by what they do: run others, read code, need privileges, follow a folder's settings."""
 
 from __future__ import annotations
 
@@ -99,20 +99,20 @@ def is_carrier(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_shell(name: str) -> bool:
     """Whether a program is a shell."""
-    return name in SHELLS or base_name(name) in SHELLS
+    return name in SHELLS or unversioned(name) in SHELLS
 
 
 @lru_cache(maxsize=4096)
 def is_interpreter(name: str) -> bool:
     """Whether a program reads code."""
-    return name in INTERPRETERS or base_name(name) in INTERPRETERS
+    return name in INTERPRETERS or unversioned(name) in INTERPRETERS
 
 
 def obeys_its_input(words: Sequence[str | None]) -> bool:
     """Whether a command would run what it reads from its standard input; a word that is not certain may be anything."""
     first, *rest = words
     written = (first or "").rpartition("/")[2]
-    name = base_name(written)
+    name = unversioned(written)
     if any(word in ("--version", "-V", "-v", "--help", "-h") for word in rest):
         return False
     if written in OBEYS_ITS_INPUT or name in OBEYS_ITS_INPUT:
@@ -123,26 +123,7 @@ def obeys_its_input(words: Sequence[str | None]) -> bool:
     return not any(gives_program.match(word or "") for word in rest)
 
 
-def base_name(name: str) -> str:
+def unversioned(name: str) -> str:
     """A program's name without its version, as in python3.11."""
     match = VERSIONED.fullmatch(name.lower())
     return match["name"] if match else name.lower()
-
-
-LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
-SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
-NUMBER = re.compile(r"\d{0,6}")
-ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
-HARMLESS = {
-    **dict.fromkeys(names("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME"), LOCALE),
-    **dict.fromkeys(names("COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH"), NUMBER),
-    **dict.fromkeys(names("CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM"), SWITCH),
-    **dict.fromkeys(names("NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE"), SWITCH),
-    "TZ": ZONE,
-}
-
-
-def is_harmless_assignment(name: str | None, value: str | None) -> bool:
-    """Whether a program does nothing else for a variable than it would without."""
-    pattern = HARMLESS.get(name or "")
-    return pattern is not None and value is not None and bool(pattern.fullmatch(value))
