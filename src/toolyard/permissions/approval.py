@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, PermissionRequest, Scope, Verdict
 
 __all__ = ["ApprovalDesk", "Question", "ask", "question_for"]
-
 log = logging.getLogger("toolyard.permissions")
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolyard.bash.syntax.cross_check import agrees
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
-from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.file_access import AGAINST, CallSite
 from toolyard.permissions.judge import judge_line, judged_as
 from toolyard.permissions.offers import derive_offers
 from toolyard.permissions.paths import PathIndex, resolved
@@ -36,7 +36,6 @@ PATH_ARGUMENTS = names("""
 """)
 """The names under which tools take the files that they are about, in small letters and without underscores."""
 DEEPEST = 8
-AGAINST: tuple[Decision, ...] = ("deny", "ask")
 
 
 async def decide_request(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
@@ -53,7 +52,7 @@ async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
         part = judged_tool(site.tool, rule.decision, rule.why(), rule)
         return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=shown)
     found = judge_line(text, book, site)
-    if found.needs_second_reading and not await agrees(text):
+    if found.needs_cross_check and not await agrees(text):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)

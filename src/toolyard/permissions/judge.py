@@ -14,9 +14,9 @@ from toolyard.core.visible_text import escaped
 from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess, WorkingFolder
 from toolyard.permissions.programs.builtins import check_condition, is_harmless_assignment, is_safe_variable
 from toolyard.permissions.programs.carriers import carried_by
-from toolyard.permissions.programs.categories import is_shell, obeys_its_input
+from toolyard.permissions.programs.categories import is_shell, obeys_its_input, program_name
 from toolyard.permissions.programs.git import git_subcommand
-from toolyard.permissions.programs.guards import concerns_about, folder_concern, why_never_covered
+from toolyard.permissions.programs.guards import concerns_about, why_never_covered, why_not_here
 from toolyard.permissions.refusals import find_refusal, possible_commands, privilege_reason, privileged_word
 from toolyard.permissions.verdict import Judged
 
@@ -49,8 +49,8 @@ class LineVerdict(msgspec.Struct, kw_only=True):
     reason: str
     reading: Reading
     parts: tuple[Judged, ...]
-    needs_second_reading: bool = False
-    """Whether another reader has to see the same commands before it is allowed."""
+    needs_cross_check: bool
+    """Whether shfmt has to read the same commands in it before it is allowed."""
 
 
 def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
@@ -60,7 +60,11 @@ def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
 
 
 class Judge(msgspec.Struct):
-    """Judges the parts of one line."""
+    """Judges the parts of one line.
+
+    For a command the order counts: what it may run is refused (also inside `xargs` or `sh -c`), then a rule for
+    exactly this text, then trust, then what it carries, then a rule with `**` whose guard has no concern.
+    """
 
     book: RuleBook
     tool: str
@@ -83,7 +87,7 @@ class Judge(msgspec.Struct):
             reason=reason_for(worst, parts),
             reading=reading,
             parts=tuple(parts),
-            needs_second_reading=worst == "allow" and not reading.plain and not self._trusts_blindly,
+            needs_cross_check=worst == "allow" and not reading.plain and not self._trusts_blindly,
         )
 
     def part(self, part: Part) -> Iterator[Judged]:
@@ -93,7 +97,7 @@ class Judge(msgspec.Struct):
                 reads = part.name == "read"
                 yield from (self._assignment(each, before_read=reads) for each in part.assignments)
                 if part.words:
-                    judged = self._denied_input(part) or self._fed(part)
+                    judged = self._denied_input(part) or self._obeys_input(part)
                     yield judged or self.command(part.words, part.wrapped, part.text)
                 yield from map(self._redirection, part.redirections)
             case Redirection():
@@ -101,26 +105,24 @@ class Judge(msgspec.Struct):
             case Assignment():
                 yield self._assignment(part)
             case Condition():
-                yield self._unless(
-                    check_condition(part.words), part.text, "condition", "a condition runs nothing itself"
-                )
+                why = check_condition(part.words)
+                yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
             case Loop():
-                sets = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
-                yield self._unless(sets, part.text, "loop", "a loop runs nothing itself")
+                why = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
+                yield self._unless(why, part.text, "loop", "a loop runs nothing itself")
 
     def _denied_input(self, part: SimpleCommand) -> Judged | None:
         """What a shell is given to read in the line itself, and a rule denies."""
-        if not is_shell((part.name or "").rpartition("/")[2]) or self.depth >= DEEPEST:
+        if not is_shell(program_name(part.name)) or self.depth >= DEEPEST:
             return None
         for redirection in part.redirections:
-            here = (
-                redirection.target.value if redirection.operator == "<<<" and redirection.target else redirection.body
-            )
-            if denied := self._denied_in(here or "", part.text):
+            target = redirection.target if redirection.operator == "<<<" else None
+            text = target.value if target else redirection.body
+            if denied := self._denied_in(text or "", part.text):
                 return denied
         return None
 
-    def _fed(self, part: SimpleCommand) -> Judged | None:
+    def _obeys_input(self, part: SimpleCommand) -> Judged | None:
         """A command that runs what it reads, and is given something: no rule about its words is about that."""
         reads = not self.alone or any(each.operator.startswith("<") for each in part.redirections)
         if not reads or self._trusts or not obeys_its_input([word.value for word in part.words]):
@@ -144,8 +146,8 @@ class Judge(msgspec.Struct):
             return refused
         found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
         if rule := next((each.rule for each in found if each.pattern.is_exact), None):
-            concern = folder_concern(words, self.folder)
-            return self._ask(text, concern.message, "place") if concern else self._allow(text, rule)
+            why = why_not_here(words, self.folder)
+            return self._ask(text, why, "place") if why else self._allow(text, rule)
         if self._trusts:
             return self._trusted(words, text)
         if words[0].value is None:
@@ -161,16 +163,16 @@ class Judge(msgspec.Struct):
         return not self.book.refuses and self._trusts
 
     def _refused(self, layers: Sequence[Sequence[Word]], text: str) -> Judged | None:
-        inside = possible_commands(layers)
-        if found := find_refusal(inside, self.book, self.tool):
+        possible = possible_commands(layers)
+        if found := find_refusal(possible, self.book, self.tool):
             return judged_as(found.decision, text, "command", found.reason, rule=found.rule, doubt=found.doubt)
-        for line in inside.lines if self.depth < DEEPEST else ():
+        for line in possible.lines if self.depth < DEEPEST else ():
             if denied := self._denied_in(line, text):
                 return denied
-        for words in inside.commands if self.book.refuses_files else ():
+        for words in possible.commands if self.book.refuses_files else ():
             for word in words[1:]:
                 if rule := self._rule_against_file(word):
-                    return self._by(rule, text)
+                    return self._by_refusing(rule, text)
             if why := self._files.may_be_refused(words):
                 return self._ask(text, why, "may_be_refused")
         return None
@@ -224,8 +226,8 @@ class Judge(msgspec.Struct):
         beyond = f"the rule '{rule.text}' does not cover that"
         if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
-        if concern := folder_concern(words, self.folder):
-            return self._ask(text, concern.message, "place", rule)
+        if why := why_not_here(words, self.folder):
+            return self._ask(text, why, "place", rule)
         for each in concerns_about(words, self.folder, named):
             if each.option is not None and each.option in words[:named]:
                 continue
@@ -250,7 +252,7 @@ class Judge(msgspec.Struct):
         if part.operator in (">&", "<&") and target.value.rstrip("-").isdigit():
             return self._unless("the descriptor may be one of bash's own", part.text, "redirection", "")
         if rule := self._files.rule_against(target.value):
-            return self._by(rule, part.text, "redirection")
+            return self._by_refusing(rule, part.text, "redirection")
         if NETWORK_FILE.match(target.value):
             return self._unless("a connection is opened", part.text, "redirection", "")
         if self._trusts and not self._files.holds_rules(target.value):
@@ -292,7 +294,7 @@ class Judge(msgspec.Struct):
     def _allow(self, text: str, rule: Rule) -> Judged:
         return judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
 
-    def _by(self, rule: Rule, text: str, kind: str = "command") -> Judged:
+    def _by_refusing(self, rule: Rule, text: str, kind: str = "command") -> Judged:
         return judged_as(rule.decision, text, kind, rule.why(), rule=rule)
 
     def _otherwise(self, text: str, why: str, doubt: str, kind: str = "command") -> Judged:

@@ -11,7 +11,7 @@ from toolyard.permissions.file_access import WorkingFolder
 from toolyard.permissions.judge import OBEYS_INPUT, Judge
 from toolyard.permissions.patterns import quoted_token
 from toolyard.permissions.programs.carriers import carried_by
-from toolyard.permissions.programs.categories import DESTRUCTIVE, names
+from toolyard.permissions.programs.categories import DESTRUCTIVE, name_lists, names, program_name
 from toolyard.permissions.programs.guards import why_never_covered
 from toolyard.permissions.rules import Origin, valid_rules
 from toolyard.permissions.verdict import Offer
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 WORDS_KEPT = {
+    **dict.fromkeys(names("gh aws gcloud az doctl fly heroku"), 3),
     **dict.fromkeys(
         names("""
             git npm pnpm yarn cargo go docker podman kubectl uv pip pip3 poetry pdm hatch pipenv bundle gem composer
@@ -37,37 +38,39 @@ WORDS_KEPT = {
         """),
         2,
     ),
-    **dict.fromkeys(names("gh aws gcloud az doctl fly heroku"), 3),
 }
 """Programs whose command is in their first words."""
-KEEPS_ONE_MORE = {
-    "npm": names("run run-script exec config"),
-    "pnpm": names("run exec dlx"),
-    "yarn": names("run exec dlx"),
-    "docker": names("compose container image network volume system buildx"),
-    "uv": names("pip run tool python cache"),
-    "git": names("remote stash worktree submodule bisect notes config"),
-    "kubectl": names("config rollout auth"),
-    "go": names("mod work tool"),
-    "bun": names("run x pm"),
-    **dict.fromkeys(names("poetry cargo"), names("run")),
-    "bundle": names("exec"),
-    "deno": names("task"),
-    "terraform": names("state"),
-}
+KEEPS_ONE_MORE = name_lists(
+    {
+        "npm": "run run-script exec config",
+        "pnpm yarn": "run exec dlx",
+        "docker": "compose container image network volume system buildx",
+        "uv": "pip run tool python cache",
+        "git": "remote stash worktree submodule bisect notes config",
+        "kubectl": "config rollout auth",
+        "go": "mod work tool",
+        "bun": "run x pm",
+        "poetry cargo": "run",
+        "bundle": "exec",
+        "deno": "task",
+        "terraform": "state",
+    }
+)
 """Commands that are again several."""
-DESTRUCTIVE_COMMANDS = {
-    "git": names("""
-        push reset clean rebase restore checkout switch rm gc prune branch tag stash filter-branch update-ref reflog
-        config merge
-    """),
-    "npm": names("publish unpublish exec deprecate config token login"),
-    "kubectl": names("delete exec apply drain replace scale cp"),
-    "cargo": names("publish yank install owner"),
-    "gh": names("api repo release secret auth"),
-    **dict.fromkeys(names("pip pip3 brew helm"), names("uninstall")),
-    "uv": names("publish"),
-}
+DESTRUCTIVE_COMMANDS = name_lists(
+    {
+        "git": """
+            push reset clean rebase restore checkout switch rm gc prune branch tag stash filter-branch update-ref
+            reflog config merge
+        """,
+        "npm": "publish unpublish exec deprecate config token login",
+        "kubectl": "delete exec apply drain replace scale cp",
+        "cargo": "publish yank install owner",
+        "gh": "api repo release secret auth",
+        "pip pip3 brew helm": "uninstall",
+        "uv": "publish",
+    }
+)
 NONE: frozenset[str] = frozenset()
 
 
@@ -86,7 +89,7 @@ def derive_pattern(command: SimpleCommand) -> str | None:
 
 def is_special(words: Sequence[Word]) -> bool:
     """Whether a command is a carrier, an interpreter or destructive, so that other arguments are another matter."""
-    name = (words[0].value or "").rpartition("/")[2]
+    name = program_name(words[0].value)
     first = words[1].value if len(words) > 1 else None
     return (
         why_never_covered(words, 1) is not None

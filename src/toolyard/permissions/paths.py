@@ -60,11 +60,9 @@ class PathIndex(Generic[Rule]):
     def __init__(self) -> None:
         self._relative: Node[Rule] = Node()
         self._absolute: Node[Rule] = Node()
-        self.is_empty = True
 
     def add(self, pattern: Sequence[str], rule: Rule) -> None:
         """Take a pattern in."""
-        self.is_empty = False
         absolute = bool(pattern) and pattern[0] == ""
         node = self._absolute if absolute else self._relative
         for segment in pattern[1:] if absolute else pattern:

@@ -10,7 +10,7 @@ import msgspec
 from toolyard.bash.syntax.words import Word, literal_word
 from toolyard.bash.syntax.wrappers import take_off_wrappers
 from toolyard.permissions.programs.carriers import carried_by, suspects_in
-from toolyard.permissions.programs.categories import PRIVILEGED
+from toolyard.permissions.programs.categories import PRIVILEGED, program_name
 from toolyard.permissions.programs.git import git_subcommand
 from toolyard.permissions.programs.guards import is_known
 
@@ -48,40 +48,40 @@ class PossibleCommands(msgspec.Struct):
 
 def possible_commands(layers: Sequence[Sequence[Word]]) -> PossibleCommands:
     """The command in all its wrappers, and what each of them carries."""
-    inside = PossibleCommands([words for words in layers if words], [], [], [])
-    for words in inside.commands:
+    possible = PossibleCommands([words for words in layers if words], [], [], [])
+    for words in possible.commands:
         if not is_known(words[0].value or ""):
-            inside.arguments.extend(suspects_in(words))
-        if len(inside.commands) < MOST and (carried := carried_by(words)) is not None:
+            possible.arguments.extend(suspects_in(words))
+        if len(possible.commands) < MOST and (carried := carried_by(words)) is not None:
             for command in filter(None, carried.commands):
                 layers, unwrapped = take_off_wrappers(command)
-                inside.commands.extend((*layers, unwrapped))
-            inside.suspects.extend(carried.suspects)
-            inside.lines.extend(carried.lines)
-    return inside
+                possible.commands.extend((*layers, unwrapped))
+            possible.suspects.extend(carried.suspects)
+            possible.lines.extend(carried.lines)
+    return possible
 
 
-def find_refusal(inside: PossibleCommands, book: RuleBook, tool: str) -> Refusal | None:
+def find_refusal(possible: PossibleCommands, book: RuleBook, tool: str) -> Refusal | None:
     """Why one of the commands is refused; a rule that denies counts before one that asks."""
-    for words in (*inside.commands, *inside.suspects):
-        if (name := program_name(words[0])) in PRIVILEGED:
+    for words in (*possible.commands, *possible.suspects):
+        if (name := program_name(words[0].value)) in PRIVILEGED:
             return Refusal(decision="deny", reason=privilege_reason(name), doubt="privilege")
     if not book.refuses:
         return None
-    return by_rules("deny", inside, book, tool) or by_rules("ask", inside, book, tool)
+    return by_rules("deny", possible, book, tool) or by_rules("ask", possible, book, tool)
 
 
-def by_rules(decision: Decision, inside: PossibleCommands, book: RuleBook, tool: str) -> Refusal | None:
+def by_rules(decision: Decision, possible: PossibleCommands, book: RuleBook, tool: str) -> Refusal | None:
     """A rule that fits; else one that may be meant, for then a person is asked."""
     doubtful: Rule | None = None
-    for words in inside.commands:
+    for words in possible.commands:
         for spelling in spellings(words):
             for found in book.commands(decision, spelling, tool):
                 if found.certain:
                     return Refusal(decision=decision, reason=found.rule.why(), rule=found.rule)
                 doubtful = doubtful or found.rule
             doubtful = doubtful or book.resembling(decision, spelling, tool)
-    for words in (*inside.suspects, *inside.arguments):
+    for words in (*possible.suspects, *possible.arguments):
         doubtful = doubtful or next((found.rule for found in book.commands(decision, words, tool)), None)
     if doubtful is None:
         return None
@@ -94,15 +94,10 @@ def spellings(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     yield words
     name = words[0].value
     if name is not None and "/" in name:
-        words = (literal_word(program_name(words[0])), *words[1:])
+        words = (literal_word(program_name(words[0].value)), *words[1:])
         yield words
     if words[0].value == "git" and (inner := git_subcommand(words)) is not None and len(inner) != len(words):
         yield inner
-
-
-def program_name(word: Word) -> str:
-    """A program's name without its folder."""
-    return (word.value or "").rpartition("/")[2]
 
 
 def privilege_reason(name: str) -> str:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Word
-from toolyard.permissions.programs.options import (
-    IN_PLACE,
-    Concern,
-    options,
-    uncertain_option,
-)
+from toolyard.permissions.programs.options import IN_PLACE, Concern, options, uncertain_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,22 +52,14 @@ AWK_TOKEN = re.compile(
       | (?P<slash>/)""",
     re.VERBOSE,
 )
-
-
 AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\[^\n]|\[\^?\]?[^\]/\n\\]*\])*/")
-
-
 EXPECTS_OPERAND = frozenset("(,~!{};\n?:=<>+-*%^$[&|") | {
     *("&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "%=", "^=", "**", "**=", ">>", ""),
     *("return", "print", "printf", "in", "case", "exit", "else", "do", "delete"),
 }  # fmt: skip
 """Tokens after which a slash begins a regular expression; after an operand it divides."""
-
-
 UNCLEAR = frozenset({")", "++", "--", "length"})
 """Tokens after which awks differ."""
-
-
 AWK_FORBIDDEN = {
     "system": "system runs a command",
     "getline": "getline may run a command",
@@ -266,11 +252,7 @@ JQ = options(
     values="indent",
     harms={"-f from-file": "takes its program from a file", "-L library-path": "loads other code"},
 )
-
-
 JQ_WORDS = re.compile(r"\b(?:env|import|include)\b|\$ENV|\$__loc__")
-
-
 JQ_PAIRS = frozenset({"--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"})
 
 
@@ -305,11 +287,8 @@ def guard_yq(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]
 
 
 SCRIPT_GUARDS: dict[str, Guard] = {
-    "sed": guard_sed,
-    "gsed": guard_sed,
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk", "bwk", "goawk"), guard_awk),
-    "jq": guard_jq,
-    "gojq": guard_jq,
-    "jaq": guard_jq,
+    "sed gsed": guard_sed,
+    "awk gawk mawk nawk original-awk bwk goawk": guard_awk,
+    "jq gojq jaq": guard_jq,
     "yq": guard_yq,
 }

@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Word
-from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import (
-    ELSEWHERE,
-    RUNS,
-    WRITES,
-    Concern,
-    options,
-)
+from toolyard.permissions.programs.options import ELSEWHERE, RUNS, WRITES, Concern, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,24 +13,6 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.words import Word
     from toolyard.permissions.file_access import WorkingFolder
     from toolyard.permissions.programs.options import Guard
-
-
-NPM = options(
-    flags="""
-        -sdDPBEOqvhyf silent quiet verbose save save-dev save-exact save-prod save-optional json long parseable
-        if-present workspaces include-workspace-root ignore-scripts production dry-run no-audit no-fund force yes
-        version help offline prefer-offline no-save loglevel audit fund
-    """,
-    values="-w workspace omit include depth tag otp",
-    harms={
-        "-C prefix cwd dir": ELSEWHERE,
-        "-g global location": "installs for all projects",
-        "script-shell shell node-options init-module onload-script git node-gyp editor viewer browser": RUNS,
-        "-cx call eval exec package": RUNS,
-        "userconfig globalconfig config use-yarnrc registry ca cafile key cert https-proxy http-proxy proxy": ELSEWHERE,
-        "cache cache-folder modules-folder store-dir global-folder link-folder": WRITES,
-    },
-)
 
 
 CARGO = options(
@@ -54,8 +28,6 @@ CARGO = options(
         "fix allow-dirty allow-staged": WRITES,
     },
 )
-
-
 GO = options(
     flags="""
         v x n a race msan asan cover json short failfast list trimpath fix m u t e deps find test work i benchmem
@@ -70,8 +42,6 @@ GO = options(
     },
     single_dash=True,
 )
-
-
 MAKE = options(
     flags="""
         -bmBdeikKnqrRsStvwpLhO always-make debug environment-overrides ignore-errors keep-going just-print dry-run
@@ -83,65 +53,14 @@ MAKE = options(
     harms={"-f file makefile": ELSEWHERE, "-C directory": ELSEWHERE, "-I include-dir": ELSEWHERE, "-E eval": RUNS},
     complete=True,
 )
-
-
-PIP = options(
-    harms={
-        "-t target root prefix log cache-dir build src": WRITES,
-        "python config-settings global-option install-option build-option": RUNS,
-        "-i index-url extra-index-url find-links -f trusted-host proxy cert client-cert": ELSEWHERE,
-    }
-)
-
-
 CMAKE = options(
     values="-GABT target parallel config preset",
     harms={"-CPE": RUNS, "-D": "may name another program", "-S": ELSEWHERE, "install open": "writes files"},
 )
-
-
-NINJA = options(values="-jkldw", harms={"-f": ELSEWHERE, "-C": ELSEWHERE, "-t": "does more than to build"})
-
-
-MESON = options(harms={"-C": ELSEWHERE, "-D": ELSEWHERE, "native-file cross-file wrap-mode prefix": ELSEWHERE})
-
-
-JUST = options(
-    flags="-lnqv list dry-run quiet verbose summary evaluate dump show unsorted fmt check",
-    harms={
-        "-fd justfile working-directory": ELSEWHERE,
-        "-ce command edit choose chooser shell shell-arg shell-command dotenv-path dotenv-filename set": RUNS,
-    },
-)
-
-
-TASK = options(
-    flags="-alnsvp list list-all dry silent verbose parallel status summary force",
-    harms={"-tdg taskfile dir global entrypoint init": ELSEWHERE},
-)
-
-
-RAKE = options(harms={"-frRILeEpCg rakefile require rakelibdir libdir execute execute-print system require": ELSEWHERE})
-
-
-MAVEN = options(harms={"-fsgtlD file settings global-settings toolchains log-file define": ELSEWHERE})
-
-
-GRADLE = options(
-    harms={
-        "-bIpgcPD build-file init-script project-dir gradle-user-home settings-file include-build": ELSEWHERE,
-        "project-prop system-prop project-cache-dir scan": ELSEWHERE,
-    }
-)
-
-
 ANT = options(
     harms={"f file buildfile lib logger listener logfile l D main propertyfile find s inputhandler": ELSEWHERE},
     single_dash=True,
 )
-
-
-SCONS = options(harms={"-fCYI file directory makefile sconstruct include-dir site-dir repository": ELSEWHERE})
 
 
 def guard_make(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
@@ -197,19 +116,61 @@ def guard_cargo(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Conce
 
 
 BUILD_GUARDS: dict[str, Guard] = {
-    **dict.fromkeys(names("npm pnpm yarn"), NPM.guard),
+    "npm pnpm yarn": options(
+        flags="""
+        -sdDPBEOqvhyf silent quiet verbose save save-dev save-exact save-prod save-optional json long parseable
+        if-present workspaces include-workspace-root ignore-scripts production dry-run no-audit no-fund force yes
+        version help offline prefer-offline no-save loglevel audit fund
+    """,
+        values="-w workspace omit include depth tag otp",
+        harms={
+            "-C prefix cwd dir": ELSEWHERE,
+            "-g global location": "installs for all projects",
+            "script-shell shell node-options init-module onload-script git node-gyp editor viewer browser": RUNS,
+            "-cx call eval exec package": RUNS,
+            "userconfig globalconfig config use-yarnrc registry": ELSEWHERE,
+            "ca cafile key cert https-proxy http-proxy proxy": ELSEWHERE,
+            "cache cache-folder modules-folder store-dir global-folder link-folder": WRITES,
+        },
+    ).guard,
     "cargo": guard_cargo,
     "go": guard_go,
-    **dict.fromkeys(names("make gmake"), guard_make),
-    **dict.fromkeys(names("pip pip3 uv"), PIP.guard),
+    "make gmake": guard_make,
+    "pip pip3 uv": options(
+        harms={
+            "-t target root prefix log cache-dir build src": WRITES,
+            "python config-settings global-option install-option build-option": RUNS,
+            "-i index-url extra-index-url find-links -f trusted-host proxy cert client-cert": ELSEWHERE,
+        }
+    ).guard,
     "cmake": guard_cmake,
-    "ninja": NINJA.guard,
-    "meson": MESON.guard,
-    "just": JUST.guard,
-    "task": TASK.guard,
-    "rake": RAKE.guard,
-    "mvn": MAVEN.guard,
-    "gradle": GRADLE.guard,
+    "ninja": options(values="-jkldw", harms={"-f": ELSEWHERE, "-C": ELSEWHERE, "-t": "does more than to build"}).guard,
+    "meson": options(
+        harms={"-C": ELSEWHERE, "-D": ELSEWHERE, "native-file cross-file wrap-mode prefix": ELSEWHERE}
+    ).guard,
+    "just": options(
+        flags="-lnqv list dry-run quiet verbose summary evaluate dump show unsorted fmt check",
+        harms={
+            "-fd justfile working-directory": ELSEWHERE,
+            "-ce command edit choose chooser shell shell-arg shell-command dotenv-path dotenv-filename set": RUNS,
+        },
+    ).guard,
+    "task": options(
+        flags="-alnsvp list list-all dry silent verbose parallel status summary force",
+        harms={"-tdg taskfile dir global entrypoint init": ELSEWHERE},
+    ).guard,
+    "rake": options(
+        harms={"-frRILeEpCg rakefile require rakelibdir libdir execute execute-print system require": ELSEWHERE}
+    ).guard,
+    "mvn": options(harms={"-fsgtlD file settings global-settings toolchains log-file define": ELSEWHERE}).guard,
+    "gradle": options(
+        harms={
+            "-bIpgcPD build-file init-script project-dir gradle-user-home settings-file include-build": ELSEWHERE,
+            "project-prop system-prop project-cache-dir scan": ELSEWHERE,
+        }
+    ).guard,
     "ant": guard_ant,
-    **dict.fromkeys(names("scons waf"), SCONS.guard),
+    "scons waf": options(
+        harms={"-fCYI file directory makefile sconstruct include-dir site-dir repository": ELSEWHERE}
+    ).guard,
 }

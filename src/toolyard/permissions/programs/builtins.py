@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.categories import each_name, names
 from toolyard.permissions.programs.options import Concern
 
 if TYPE_CHECKING:
@@ -29,13 +29,15 @@ LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
 SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
 COUNT = re.compile(r"\d{0,6}")
 ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
-HARMLESS = {
-    **dict.fromkeys(names("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME"), LOCALE),
-    **dict.fromkeys(names("COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH"), COUNT),
-    **dict.fromkeys(names("CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM"), SWITCH),
-    **dict.fromkeys(names("NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE"), SWITCH),
-    "TZ": ZONE,
-}
+HARMLESS = each_name(
+    {
+        "LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME": LOCALE,
+        "COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH": COUNT,
+        "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM": SWITCH,
+        "NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE": SWITCH,
+        "TZ": ZONE,
+    }
+)
 """Variables by which programs only print otherwise, each with the values that mean no more than that."""
 
 
@@ -141,8 +143,7 @@ def guard_no_option(letters: str, why: str) -> Guard:
 
 BUILTIN_GUARDS: dict[str, Guard] = {
     "printf": guard_printf,
-    "test": guard_test,
-    "[": guard_test,
+    "test [": guard_test,
     "read": guard_read,
     "wait": guard_no_option("p", "wait -p stores into a variable"),
     "jobs": guard_no_option("x", "jobs -x runs a command"),

@@ -11,36 +11,25 @@ from msgspec.structs import replace
 
 from toolyard.bash.syntax.words import Word
 from toolyard.permissions.programs.builtins import is_harmless_assignment
-from toolyard.permissions.programs.categories import is_carrier, is_shell, names
-from toolyard.permissions.programs.options import (
-    Concern,
-)
+from toolyard.permissions.programs.categories import is_carrier, is_shell, names, program_name
+from toolyard.permissions.programs.options import Concern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import Guard
 
 
 XARGS_FLAG = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
-
-
 XARGS_VALUE = re.compile(r"-[0rtx]*[nPLsdIEa]|--max-args|--max-procs|--max-chars|--delimiter|--arg-file")
-
-
 XARGS_GLUED = re.compile(
     r"-[0rtx]*(?:[nPLsdEa][^-].*|I(?P<marker>.+))|--(?:max-args|max-procs|max-chars|max-lines|delimiter|arg-file)=.*"
 )
 """The options of xargs, written out: an abbreviation could take the name of the command for its value."""
-
-
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-
-
 ANYTHING = Word(text="…", start=0, end=0, kind="dynamic", splits=True)
 """What a carrier adds to the words of its command."""
-
-
 QUICK = names("setsid nohup busybox toybox time builtin command exec chronic unbuffer coproc")
 """Carriers whose command is their first operand."""
 
@@ -58,7 +47,7 @@ class Carried(msgspec.Struct):
 
 def carried_by(words: Sequence[Word]) -> Carried | None:
     """What a command carries; None when it carries nothing."""
-    name = (words[0].value or "").rpartition("/")[2]
+    name = program_name(words[0].value)
     if not (is_carrier(name) or is_shell(name) or name in ("find", "gfind")):
         return None
     if name in ("find", "gfind"):
@@ -178,22 +167,12 @@ FIND_SAFE = names("""
     -mmin -mtime -name -newer -nogroup -nouser -path -perm -readable -regex -samefile -size -true -type -uid -used -user
     -wholename -writable -xtype -print -print0 -printf -ls -prune -quit -not -a -and -o -or
 """)
-
-
 FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]|-O[0-3]|-D|-[0-9].*|[-+][0-9].*")
-
-
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
-
-
 FIND_WRITES = ("-fprint", "-fprint0", "-fprintf", "-fls")
-
-
 WHAT = {"-delete": "removes files", "-files0-from": "reads names from a file"} | dict.fromkeys(
     FIND_WRITES, "writes a file"
 )
-
-
 FIND_HARMFUL = (*FIND_RUNS, *FIND_WRITES, "-delete", "-files0-from")
 
 
@@ -271,3 +250,6 @@ def could_be(word: Word, values: Sequence[str]) -> bool:
     if word.kind == "glob" and not re.search(r"[{\\'\"]", word.text):
         return any(fnmatch.fnmatchcase(value, word.text) for value in values)
     return True
+
+
+CARRIER_GUARDS: dict[str, Guard] = {"find gfind": guard_find}

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+Value = TypeVar("Value")
+
+
 def names(text: str) -> frozenset[str]:
-    """The words of a text, for tables that are to be read by people."""
+    """The words of a text, for lists that people can read."""
     return frozenset(text.split())
+
+
+def each_name(table: dict[str, Value]) -> dict[str, Value]:
+    """A table with a row for each name, of one whose rows are for several: `{"pip pip3": …}`."""
+    return {name: value for several, value in table.items() for name in several.split()}
+
+
+def name_lists(table: dict[str, str]) -> dict[str, frozenset[str]]:
+    """The same for a table of lists of words."""
+    return {name: names(text) for name, text in each_name(table).items()}
 
 
 PRIVILEGED = names("""
@@ -90,6 +103,25 @@ DESTRUCTIVE = names("""
 """What they do cannot be taken back, or reaches beyond this machine."""
 
 
+ONLY_LOOKS = names("""
+    ls cat head wc grep egrep fgrep stat du df pwd cd readlink realpath basename dirname diff cmp comm cut tr nl tac
+    rev fold fmt paste join column od hexdump strings md5sum sha1sum sha256sum sha512sum cksum b2sum base64 base32
+    echo true false : which type seq expr sleep id whoami uname uptime nproc free exit break continue zcat zgrep
+    locate whereis groups who w last tty arch lscpu lsblk lsusb lspci pgrep pidof vmstat iostat cal factor numfmt
+    expand unexpand look tsort pr getconf locale
+""")
+"""Programs of which no option runs or writes anything."""
+TAKES_WORDS = names(
+    "cp mv ln mkdir touch rm rmdir chmod chown kill command printenv help apropos whatis tldr export set unset"
+)
+"""Further programs whose arguments are no command."""
+
+
+def program_name(written: str | None) -> str:
+    """A program's name without its folder."""
+    return (written or "").rpartition("/")[2]
+
+
 @lru_cache(maxsize=4096)
 def is_carrier(name: str) -> bool:
     """Whether a program runs what its arguments say."""
@@ -111,7 +143,7 @@ def is_interpreter(name: str) -> bool:
 def obeys_its_input(words: Sequence[str | None]) -> bool:
     """Whether a command would run what it reads from its standard input; a word that is not certain may be anything."""
     first, *rest = words
-    written = (first or "").rpartition("/")[2]
+    written = program_name(first)
     name = unversioned(written)
     if any(word in ("--version", "-V", "-v", "--help", "-h") for word in rest):
         return False

@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Word
-from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import (
-    LOADS,
-    RUNS,
-    Concern,
-    guard_by_pattern,
-    options,
-)
+from toolyard.permissions.programs.options import LOADS, RUNS, Concern, guard_by_pattern, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,63 +15,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.programs.options import Guard
 
 
-CC = re.compile(
-    r"-wrapper|-f(?:pass-)?plugin|-B|--?specs|-Xclang|-Xlinker|-load|-iplugindir|@|--?ld-path|-fuse-ld=.*/|--config"
-    r"|-Wl,.*(?:plugin|,-o|dynamic-linker)|-MF|-dump|-fprofile-(?:dir|use)|-fdump|-save-temps=|-aux-info|--sysroot|-T"
-)
-
-
-RUSTC = re.compile(
-    r"(?:-C|--codegen=?)?(?:linker|link-args?|ar|link-self-contained)=|-Z|@|--sysroot|--emit=.*=|--print=.*="
-)
-
-
-JAVAC = re.compile(r"-J|@|--?processor|--?plugin|-Xplugin|--?processor-?path|-Xlint:x|-h$")
-
-
-GHC = re.compile(r"-e$|-F$|-pgm|-f?plugin|--interactive|@|-package-db|-i\w|-main-is|-fbyte")
-
-
-LD = re.compile(r"--?plugin|@|-dynamic-linker|-T|--script|--?dynamic-list|-Map|--reproduce")
-
-
-LATEX = re.compile(
-    r"--?(?:shell-escape|enable-write18|shell-restricted|output-directory|aux-directory|jobname|fmt|ini|progname|cnf-line"
-    r"|e$|r$|pdflatex|latex|use-make|outdir|auxdir|lua|luaonly)"
-)
-
-
-PANDOC = options(
-    values="-frtwMVTHBAD from to read write metadata variable columns toc-depth number-offset wrap",
-    writes="-o output log extract-media",
-    harms={
-        "-FL filter lua-filter pdf-engine pdf-engine-opt": RUNS,
-        "-d defaults data-dir template syntax-definition include-in-header": "takes its settings from a file",
-    },
-)
-
-
-DOT = options(values="-TGNEAKlns", writes="-o", harms={"-O": "writes files beside its input"})
-
-
-GROFF = options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw")
-
-
-XSLTPROC = options(writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, single_dash=True)
-
-
-INFO = options(
-    writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node"
-)
-
-
-PATCH = options(harms={"-e ed get": RUNS}, writes="-o output -r reject-file", values="-pdiFDYzB strip directory input")
-
-
-DOCUMENTS = names("pdflatex latex xelatex lualatex tex pdftex luatex xetex latexmk context tectonic")
-
-
-def compiler(pattern: re.Pattern[str]) -> Guard:
+def compiler(pattern: str) -> Guard:
     """What is made must be inside the workspace."""
     by_pattern = guard_by_pattern(pattern, LOADS)
 
@@ -95,17 +31,43 @@ def compiler(pattern: re.Pattern[str]) -> Guard:
 
 
 COMPILER_GUARDS: dict[str, Guard] = {
-    **dict.fromkeys(names("gcc g++ cc c++ clang clang++ cpp gfortran c89 c99 tcc icc nvcc"), compiler(CC)),
-    **dict.fromkeys(names("ld gold ld.lld ld.gold ld.bfd lld mold as nasm yasm"), compiler(LD)),
-    "rustc": compiler(RUSTC),
-    "javac": compiler(JAVAC),
-    "ghc": compiler(GHC),
-    "protoc": guard_by_pattern(re.compile(r"--plugin|@|--descriptor_set_out|-o"), LOADS),
-    "pandoc": PANDOC.guard,
-    **dict.fromkeys(DOCUMENTS, guard_by_pattern(LATEX, RUNS)),
-    **dict.fromkeys(names("dot neato fdp sfdp twopi circo"), DOT.guard),
-    **dict.fromkeys(names("groff troff nroff tbl eqn pic soelim"), GROFF.guard),
-    "xsltproc": XSLTPROC.guard,
-    "info": INFO.guard,
-    "patch": PATCH.guard,
+    "gcc g++ cc c++ clang clang++ cpp gfortran c89 c99 tcc icc nvcc": compiler(
+        r"-wrapper|-f(?:pass-)?plugin|-B|--?specs|-Xclang|-Xlinker|-load|-iplugindir|@|--?ld-path|-fuse-ld=.*/|--config"
+        r"|-Wl,.*(?:plugin|,-o|dynamic-linker)|-MF|-dump|-fprofile-(?:dir|use)|-fdump|-save-temps=|-aux-info|--sysroot|-T"
+    ),
+    "ld gold ld.lld ld.gold ld.bfd lld mold as nasm yasm": compiler(
+        r"--?plugin|@|-dynamic-linker|-T|--script|--?dynamic-list|-Map|--reproduce"
+    ),
+    "rustc": compiler(
+        r"(?:-C|--codegen=?)?(?:linker|link-args?|ar|link-self-contained)=|-Z|@|--sysroot|--emit=.*=|--print=.*="
+    ),
+    "javac": compiler(r"-J|@|--?processor|--?plugin|-Xplugin|--?processor-?path|-Xlint:x|-h$"),
+    "ghc": compiler(r"-e$|-F$|-pgm|-f?plugin|--interactive|@|-package-db|-i\w|-main-is|-fbyte"),
+    "protoc": guard_by_pattern(r"--plugin|@|--descriptor_set_out|-o", LOADS),
+    "pandoc": options(
+        values="-frtwMVTHBAD from to read write metadata variable columns toc-depth number-offset wrap",
+        writes="-o output log extract-media",
+        harms={
+            "-FL filter lua-filter pdf-engine pdf-engine-opt": RUNS,
+            "-d defaults data-dir template syntax-definition include-in-header": "takes its settings from a file",
+        },
+    ).guard,
+    "pdflatex latex xelatex lualatex tex pdftex luatex xetex latexmk context tectonic": guard_by_pattern(
+        r"--?(?:shell-escape|enable-write18|shell-restricted|output-directory|aux-directory|jobname|fmt|ini|progname|cnf-line"
+        r"|e$|r$|pdflatex|latex|use-make|outdir|auxdir|lua|luaonly)",
+        RUNS,
+    ),
+    "dot neato fdp sfdp twopi circo": options(
+        values="-TGNEAKlns", writes="-o", harms={"-O": "writes files beside its input"}
+    ).guard,
+    "groff troff nroff tbl eqn pic soelim": options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw").guard,
+    "xsltproc": options(
+        writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, single_dash=True
+    ).guard,
+    "info": options(
+        writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node"
+    ).guard,
+    "patch": options(
+        harms={"-e ed get": RUNS}, writes="-o output -r reject-file", values="-pdiFDYzB strip directory input"
+    ).guard,
 }

@@ -5,39 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Word, literal_word
+from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import (
-    RUNS,
-    WRITES,
-    Concern,
-    guard_always_writes,
-    guard_by_pattern,
-    options,
-)
+from toolyard.permissions.programs.options import RUNS, WRITES, Concern, guard_always_writes, guard_by_pattern, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
     from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Given, Guard
-
-
-SORT = options(
-    flags="""
-        -bdfgiMhnRrVcCmsuz ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
-        month-sort human-numeric-sort numeric-sort random-sort reverse version-sort debug merge stable unique
-        zero-terminated help version
-    """,
-    values="""
-        -kStT key buffer-size field-separator parallel batch-size sort random-source files0-from temporary-directory
-    """,
-    optional="check",
-    writes="-o output",
-    harms={"compress-program": RUNS},
-    complete=True,
-)
+    from toolyard.permissions.programs.options import Guard
 
 
 UNIQ = options(
@@ -46,52 +23,12 @@ UNIQ = options(
     optional="all-repeated group",
     complete=True,
 )
-
-
 SHUF = options(
     flags="-erz echo repeat zero-terminated help version",
     values="-in input-range head-count random-source",
     writes="-o output",
     complete=True,
 )
-
-
-ICONV = options(
-    flags="-cls list silent verbose help version",
-    values="-ft from-code to-code",
-    writes="-o output",
-    complete=True,
-)
-
-
-FD = options(
-    flags="""
-        -HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow
-        full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix
-        one-file-system
-    """,
-    values="""
-        -detESojc max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner
-        threads color max-results base-directory path-separator search-path ignore-file format batch-size
-    """,
-    harms={"-xX exec exec-batch": RUNS},
-)
-
-
-RG = options(
-    flags="""
-        -0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case
-        fixed-strings word-regexp pretty json count count-matches stats multiline trim vimgrep heading no-heading
-        column pcre2
-    """,
-    values="""
-        -ABCEMTdefgjmrt after-context before-context context glob iglob type type-not max-count max-depth max-columns
-        regexp file replace sort sortr threads encoding color colors context-separator engine ignore-file type-add
-    """,
-    harms={"pre hostname-bin": RUNS, "-z search-zip": RUNS},
-)
-
-
 TREE = options(
     flags="""
         -adflixDFghpqstuvrcNQSACnJX dirsfirst filesfirst noreport du si inodes device prune help version gitignore
@@ -101,57 +38,11 @@ TREE = options(
     writes="-o output",
     harms={"-R": "writes a file into each folder"},
 )
-
-
-FILE = options(
-    flags="""
-        -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
-        extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
-        uncompress-noreport version help
-    """,
-    values="-eFfmP exclude exclude-quiet separator files-from magic-file parameter",
-    harms={"-C compile": WRITES},
-    complete=True,
-)
-
-
-ONLY_PAGERS = options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"})
-
-
-BAT = options(harms={"pager": RUNS, "config-file generate-config-file diagnostic": "reads other settings"})
-
-
-XMLLINT = options(writes="-o output", harms={"shell": "runs what it reads", "push catalogs": "loads other files"})
-
-
 TAIL = options(
     flags="-qvz quiet silent verbose zero-terminated retry help version -0123456789",
     values="-ncs lines bytes pid sleep-interval max-unchanged-stats",
     harms={"-fF follow": "does not end by itself"},
 )
-
-
-INSTALL = options(harms={"-s strip strip-program": RUNS})
-
-
-SDIFF = options(writes="-o output", harms={"diff-program": RUNS})
-
-
-DIFF3 = options(harms={"diff-program": RUNS})
-
-
-EXIFTOOL = re.compile(
-    r"-(?:if|config|o|out|@|execute|stay_open|w|W|textout|tagout|overwrite_original|use|p|j\w*[+=]|csv[+=])|-[\w:#-]+[-+^]?[<=]",
-    re.IGNORECASE,
-)
-
-
-PAX = options(harms={"-rw": "writes files", "-s": "changes names"}, values="-f")
-
-
-AR = re.compile(r"-?[a-zA-Z]*[dmqrsx]|--plugin|@|--output")
-
-
 TAR = options(
     flags="""
         -tvzjJaZhpPOnBiRGSWkUmdwlso list verbose gzip gunzip ungzip bzip2 xz zstd lzma lzip lzop compress uncompress
@@ -179,25 +70,14 @@ TAR = options(
     },
     complete=True,
 )
-
-
 UNZIP = options(
     flags="-lvtpZzqncaC1",
     values="-PxI",
     harms={"-duofjbDLKXVM:^T": "writes the files of the archive"},
     complete=True,
 )
-
-
-ZIP = options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"})
-
-
 XXD_VALUE = re.compile(r"-[cglnosR]|-(?:cols|groupsize|len|name|seek)")
-
-
 NO_FILES = names("/dev/null /dev/stderr /dev/stdout")
-
-
 TEE_FLAGS = names("-a --append -i --ignore-interrupts -p -ai -ia")
 
 
@@ -205,10 +85,6 @@ def guard_uniq(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concer
     """The second file is written."""
     given = UNIQ.scan(words[1:])
     yield from given.concerns
-    yield from second_is_written(given)
-
-
-def second_is_written(given: Given) -> Iterator[Concern]:
     if any(operand.splits for operand in given.operands):
         yield Concern(message="what becomes several words may name a file that is written")
     for operand in given.operands[1:2]:
@@ -296,33 +172,82 @@ FILE_GUARDS: dict[str, Guard] = {
     "uniq": guard_uniq,
     "xxd": guard_xxd,
     "tee": guard_tee,
-    "sort": SORT.guard,
-    "gsort": SORT.guard,
+    "sort gsort": options(
+        flags="""
+        -bdfgiMhnRrVcCmsuz ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
+        month-sort human-numeric-sort numeric-sort random-sort reverse version-sort debug merge stable unique
+        zero-terminated help version
+    """,
+        values="""
+        -kStT key buffer-size field-separator parallel batch-size sort random-source files0-from temporary-directory
+    """,
+        optional="check",
+        writes="-o output",
+        harms={"compress-program": RUNS},
+        complete=True,
+    ).guard,
     "shuf": guard_shuf,
-    "iconv": ICONV.guard,
-    "fd": FD.guard,
-    "fdfind": FD.guard,
-    "rg": RG.guard,
-    "ripgrep": RG.guard,
+    "iconv": options(
+        flags="-cls list silent verbose help version",
+        values="-ft from-code to-code",
+        writes="-o output",
+        complete=True,
+    ).guard,
+    "fd fdfind": options(
+        flags="""
+        -HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow
+        full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix
+        one-file-system
+    """,
+        values="""
+        -detESojc max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner
+        threads color max-results base-directory path-separator search-path ignore-file format batch-size
+    """,
+        harms={"-xX exec exec-batch": RUNS},
+    ).guard,
+    "rg ripgrep": options(
+        flags="""
+        -0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case
+        fixed-strings word-regexp pretty json count count-matches stats multiline trim vimgrep heading no-heading
+        column pcre2
+    """,
+        values="""
+        -ABCEMTdefgjmrt after-context before-context context glob iglob type type-not max-count max-depth max-columns
+        regexp file replace sort sortr threads encoding color colors context-separator engine ignore-file type-add
+    """,
+        harms={"pre hostname-bin": RUNS, "-z search-zip": RUNS},
+    ).guard,
     "tree": guard_tree,
-    "file": FILE.guard,
-    "ag": ONLY_PAGERS.guard,
-    "ack": ONLY_PAGERS.guard,
-    "bat": BAT.guard,
-    "batcat": BAT.guard,
-    "delta": BAT.guard,
-    "xmllint": XMLLINT.guard,
+    "file": options(
+        flags="""
+        -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
+        extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
+        uncompress-noreport version help
+    """,
+        values="-eFfmP exclude exclude-quiet separator files-from magic-file parameter",
+        harms={"-C compile": WRITES},
+        complete=True,
+    ).guard,
+    "ag ack": options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"}).guard,
+    "bat batcat delta": options(
+        harms={"pager": RUNS, "config-file generate-config-file diagnostic": "reads other settings"}
+    ).guard,
+    "xmllint": options(
+        writes="-o output", harms={"shell": "runs what it reads", "push catalogs": "loads other files"}
+    ).guard,
     "tail": guard_tail,
-    "install": INSTALL.guard,
-    "ginstall": INSTALL.guard,
-    "sdiff": SDIFF.guard,
-    "diff3": DIFF3.guard,
+    "install ginstall": options(harms={"-s strip strip-program": RUNS}).guard,
+    "sdiff": options(writes="-o output", harms={"diff-program": RUNS}).guard,
+    "diff3": options(harms={"diff-program": RUNS}).guard,
     "dd": guard_dd,
-    "exiftool": guard_by_pattern(EXIFTOOL, "runs code or writes files"),
-    **dict.fromkeys(("tar", "gtar", "bsdtar"), guard_tar),
+    "exiftool": guard_by_pattern(
+        r"(?i)-(?:if|config|o|out|@|execute|stay_open|w|W|textout|tagout|overwrite_original|use|p|j\w*[+=]|csv[+=])|-[\w:#-]+[-+^]?[<=]",
+        "runs code or writes files",
+    ),
+    "tar gtar bsdtar": guard_tar,
     "unzip": guard_unzip,
-    "zip": ZIP.guard,
-    "pax": PAX.guard,
-    "ar": guard_by_pattern(AR, "changes an archive, or takes it apart"),
-    **dict.fromkeys(("split", "csplit", "cpio"), guard_always_writes),
+    "zip": options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"}).guard,
+    "pax": options(harms={"-rw": "writes files", "-s": "changes names"}, values="-f").guard,
+    "ar": guard_by_pattern(r"-?[a-zA-Z]*[dmqrsx]|--plugin|@|--output", "changes an archive, or takes it apart"),
+    "split csplit cpio": guard_always_writes,
 }

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.categories import name_lists, names
 from toolyard.permissions.programs.options import RUNS, WRITES, Concern, options, sent_uncertain
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ QUIET_GLOBALS = names("""
 WITH_VALUE = names("""
     -C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source --exec-path
 """)
-
 DIFF = {"output": WRITES, "ext-diff": RUNS, "textconv": RUNS, "filters": RUNS, "no-index contents": "reads any file"}
 MERGES = "names a program to merge with"
 REMOTE = {"upload-pack receive-pack exec": RUNS}
@@ -227,12 +226,14 @@ LOSES_WORK = {
     "rm": options(flags="-nrq cached dry-run ignore-unmatch quiet sparse", harms={"-f force": LOSES}),
 }
 """Options by which a command loses work, although it is given for something else most of the time."""
-LOSING_VERBS = {
-    "stash": names("drop clear"),
-    "reflog": names("expire delete"),
-    "remote": names("remove rm rename set-url prune"),
-    "notes": names("remove prune"),
-}
+LOSING_VERBS = name_lists(
+    {
+        "stash": "drop clear",
+        "reflog": "expire delete",
+        "remote": "remove rm rename set-url prune",
+        "notes": "remove prune",
+    }
+)
 LOSING_WORDS = names("clean prune checkout restore push") | LOSING_VERBS.keys()
 
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Word
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import (
-    ELSEWHERE,
-    RUNS,
-    WRITES,
-    Concern,
-    options,
-    uncertain_option,
-)
+from toolyard.permissions.programs.options import ELSEWHERE, RUNS, WRITES, Concern, options, uncertain_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,11 +32,7 @@ NAMES_FILES = names("""
     working-directory workingdirectory
 """)
 """Long options, in small letters and without dashes, that take code, settings or files from elsewhere, or write one."""
-
-
 REPORTS = re.compile(r"\w*report")
-
-
 BUILT_IN = names("""
     basic checkstyle codeframe colorized compact concise default doc dot full github github-actions gitlab grouped
     happy-dom html jsdom json json-lines junit list line min minimal msvs node nyan parseable pep8 progress spec
@@ -52,8 +40,6 @@ BUILT_IN = names("""
     qunit exports pretty
 """)
 """Values that name something of the program's own."""
-
-
 SHORT: dict[str, str] = {
     "eslint": "cof",
     "jest": "c",
@@ -94,12 +80,8 @@ SHORT: dict[str, str] = {
     "shfmt": "",
 }
 """For each program the letters that do the same."""
-
-
 DUAL = names("tsc clang-tidy clang-format gofmt")
 """Programs whose long options may have a single dash."""
-
-
 PYTEST = options(
     flags="""
         -vqslxh verbose quiet exitfirst lf last-failed ff failed-first nf new-first sw stepwise co collect-only
@@ -185,5 +167,5 @@ def leads_elsewhere(name: str, text: str, follower: str | None) -> bool:
 
 TESTER_GUARDS: dict[str, Guard] = {
     **dict.fromkeys(SHORT, guard_tester),
-    **dict.fromkeys(names("pytest py.test"), guard_pytest),
+    "pytest py.test": guard_pytest,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Word, literal_word
+from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.categories import names
 from toolyard.permissions.programs.options import (
     RUNS,
@@ -57,20 +57,10 @@ CURL = options(
     dash_is_output=True,
     complete=True,
 )
-
-
 CURL_DATA = names("d H data data-ascii data-binary data-urlencode json header url-query w write-out")
-
-
 CURL_NAMED = names("data-urlencode url-query")
-
-
 WEB = re.compile(r"https?://[^@\s]*|[A-Za-z0-9.-]+(?::\d+)?(?:[/?#][^@\s]*)?", re.IGNORECASE)
-
-
 PLAIN_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?/[\w./?=%,+-]*", re.ASCII)
-
-
 WGET = options(
     flags="""
         -qvdSc46E quiet verbose no-verbose debug server-response spider no-check-certificate no-cache no-cookies
@@ -83,42 +73,22 @@ WGET = options(
     harms={"-eioaPrmpkKNxnbBFHLIXDARlQ execute": "does more than to fetch a page"},
     complete=True,
 )
-
-
 PING = options(
     flags="-46ADLOUVabdfhnqrv",
     values="-ciIlmMpQsStTwWF",
     complete=True,
 )
-
-
 DIG = options(
     values="-bcpqtxyk",
     flags="-46hivmru",
     harms={"-f": "reads names from a file"},
     complete=True,
 )
-
-
-TCPDUMP = options(
-    values="-cirsBCDFGMTVWyEmjQ", writes="-w", harms={"-zZ postrotate-command relinquish-privileges": RUNS}
-)
-
-
-TSHARK = options(values="-cirfYTeEoaobdjJs", writes="-w", harms={"-XK": "loads other code", "-F": "writes a file"})
-
-
-NMAP = re.compile(
-    r"--?(?:o[NXSGA]|iL|script|datadir|resume|excludefile|servicedb|versiondb|interactive|stylesheet|proxies)"
-)
-
-
-BROWSER = re.compile(
+BROWSER_OPTIONS = guard_by_pattern(
     r"--?(?:cmd_script|cmd_log|cfg|config|editor|exec|o$|eval|post_data|get_data|mime_header|traversal|crawl|lss|source-cache"
-    r"|anonymous|download|remote|touch-files|homepage|session|auth|pauth|M$|X$)"
+    r"|anonymous|download|remote|touch-files|homepage|session|auth|pauth|M$|X$)",
+    "runs, writes or sends more than a page needs",
 )
-
-
 HTTPIE = options(
     writes="-o output",
     values="-saApx style auth print pretty timeout",
@@ -127,8 +97,6 @@ HTTPIE = options(
         "session session-read-only cert cert-key proxy auth -a config-dir": "sends more",
     },
 )
-
-
 READS_FILES_OF_OTHERS = re.compile(r"(?:-@|.*(?:=|:=)?@)\S")
 
 
@@ -191,7 +159,7 @@ def guard_certain(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Con
 
 def guard_browser(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
     """Printing a page, and nothing that a person would have to do."""
-    yield from guard_by_pattern(BROWSER, "runs, writes or sends more than a page needs")(words, folder)
+    yield from BROWSER_OPTIONS(words, folder)
     if not any((word.value or "").lstrip("-") in ("dump", "source", "dump_source", "listonly") for word in words):
         yield Concern(message=f"{words[0].text} waits for a person")
     yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
@@ -209,15 +177,20 @@ def guard_httpie(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Conc
 NETWORK_GUARDS: dict[str, Guard] = {
     "curl": guard_curl,
     "wget": guard_wget,
-    "ping": guard_ping,
-    "ping6": guard_ping,
-    "dig": guard_dig,
-    "delv": guard_dig,
-    **dict.fromkeys(names("nslookup host whois traceroute tracepath mtr drill getent resolvectl"), guard_certain),
-    **dict.fromkeys(names("lynx w3m links links2 elinks"), guard_browser),
-    **dict.fromkeys(names("http https xh xhs httpie"), guard_httpie),
-    **dict.fromkeys(names("aria2c axel yt-dlp youtube-dl gallery-dl"), guard_always_writes),
-    "tcpdump": TCPDUMP.guard,
-    **dict.fromkeys(names("tshark dumpcap"), TSHARK.guard),
-    "nmap": guard_by_pattern(NMAP, "runs scripts, or reads and writes files"),
+    "ping ping6": guard_ping,
+    "dig delv": guard_dig,
+    "nslookup host whois traceroute tracepath mtr drill getent resolvectl": guard_certain,
+    "lynx w3m links links2 elinks": guard_browser,
+    "http https xh xhs httpie": guard_httpie,
+    "aria2c axel yt-dlp youtube-dl gallery-dl": guard_always_writes,
+    "tcpdump": options(
+        values="-cirsBCDFGMTVWyEmjQ", writes="-w", harms={"-zZ postrotate-command relinquish-privileges": RUNS}
+    ).guard,
+    "tshark dumpcap": options(
+        values="-cirfYTeEoaobdjJs", writes="-w", harms={"-XK": "loads other code", "-F": "writes a file"}
+    ).guard,
+    "nmap": guard_by_pattern(
+        r"--?(?:o[NXSGA]|iL|script|datadir|resume|excludefile|servicedb|versiondb|interactive|stylesheet|proxies)",
+        "runs scripts, or reads and writes files",
+    ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,7 +11,6 @@ import msgspec
 from toolyard.bash.syntax.words import Word, literal_word
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterator, Sequence
 
     from toolyard.permissions.file_access import WorkingFolder
@@ -254,12 +254,13 @@ class Scanner:
         self.given.concerns.append(Concern(message=message))
 
 
-def guard_by_pattern(pattern: re.Pattern[str], why: str) -> Guard:
+def guard_by_pattern(pattern: str, why: str) -> Guard:
     """The guard of a program whose options have a form of their own: words that begin like the pattern do more."""
+    does_more = re.compile(pattern)
 
     def guard(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
         for word in words[1:]:
-            if pattern.match(word.prefix):
+            if does_more.match(word.prefix):
                 yield Concern(message=f"'{word.text}' {why}")
             elif word.value is None and word.may_be_option:
                 yield uncertain_option(word)

@@ -6,16 +6,9 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Word, literal_word
+from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import (
-    RUNS,
-    WRITES,
-    Concern,
-    guard_by_pattern,
-    options,
-    uncertain_option,
-)
+from toolyard.permissions.programs.options import RUNS, WRITES, Concern, guard_by_pattern, options, uncertain_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +25,6 @@ DATE = options(
     harms={"-s set": "sets the clock", "-f file": "reads dates from a file"},
     complete=True,
 )
-
-
 MAN = options(
     flags="""
         -afkwWiIuchV all whatis apropos where path location where-cat location-cat ignore-case match-case update
@@ -57,73 +48,17 @@ MAN = options(
     },
     complete=True,
 )
-
-
-SS = options(harms={"-K kill": "ends connections", "-D diag": WRITES})
-
-
-DMESG = options(
-    harms={
-        "-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log",
-        "-wW follow follow-new": "does not end by itself",
-    }
-)
-
-
-JOURNALCTL = options(
-    values="-nuptSUDcgo lines unit priority identifier since until directory cursor grep output boot",
-    optional="-b",
-    harms={
-        "vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var setup-keys": "changes the log",
-        "-f follow": "does not end by itself",
-    },
-)
-
-
 SYSTEMD_READS = frozenset({
     "status", "show", "cat", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies",
     "list-jobs", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "help", "show-environment",
 })  # fmt: skip
-
-
 CHANGES = "changes the system"
-
-
-FUSER = options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"})
-
-
-GPG = options(
-    writes="-o output",
-    harms={
-        "photo-viewer exec-path agent-program dirmngr-program keyserver pinentry-mode gpgconf-test": RUNS,
-        "homedir options keyring secret-keyring trustdb-name": "takes its settings from elsewhere",
-        "import delete-key delete-keys delete-secret-key delete-secret-keys edit-key gen-key full-gen-key": CHANGES,
-        "export-secret-keys export-secret-subkeys passphrase passphrase-file passphrase-fd": "gives keys away",
-        "recv-keys send-keys refresh-keys search-keys fetch-keys": "goes to other machines",
-    },
-)
-
-
-FZF = re.compile(r"--(?:exec|preview|bind|history|listen|with-shell|walker|tmux|filter-command|become|execute|jump)")
-
-
-SYSCTL = re.compile(r"-w|--write|-p|--load|-[a-z]*[wpf]|--system|[^-].*=")
-
-
 SSH_KEYS = frozenset({"-l", "-L", "-lf", "-lvf", "-F", "-y"})
-
-
 ENVIRONMENT_OF_PROCESSES = re.compile(r"[A-Zabcdf-z]*e[A-Za-z]*")
-
-
 OPENSSL_NEVER = names("s_client s_server s_time ca ocsp ts cms smime engine speed rehash srp cmp fipsinstall")
-
-
 OPENSSL_WRITES = re.compile(
     r"--?(?:out|keyout|writerand|sess_out|keylogfile|outdir|respout|reqout|CAserial|caserial|signer|certsout|certout|xout|naccept)"
 )
-
-
 OPENSSL_HARMS = re.compile(
     r"--?(?:engine\w*|provider.*|config|proxy|CAcreateserial|prverify_engine|ssl_client_engine|propquery|extfile)"
 )
@@ -203,18 +138,41 @@ def guard_ldd(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]
 
 SYSTEM_GUARDS: dict[str, Guard] = {
     "openssl": guard_openssl,
-    "fuser": FUSER.guard,
-    **dict.fromkeys(names("gpg gpg2"), GPG.guard),
-    **dict.fromkeys(names("fzf sk peco"), guard_by_pattern(FZF, RUNS)),
-    "sysctl": guard_by_pattern(SYSCTL, CHANGES),
-    **dict.fromkeys(names("ssh-keygen ssh-add"), guard_keys),
+    "fuser": options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"}).guard,
+    "gpg gpg2": options(
+        writes="-o output",
+        harms={
+            "photo-viewer exec-path agent-program dirmngr-program keyserver pinentry-mode gpgconf-test": RUNS,
+            "homedir options keyring secret-keyring trustdb-name": "takes its settings from elsewhere",
+            "import delete-key delete-keys delete-secret-key delete-secret-keys edit-key gen-key full-gen-key": CHANGES,
+            "export-secret-keys export-secret-subkeys passphrase passphrase-file passphrase-fd": "gives keys away",
+            "recv-keys send-keys refresh-keys search-keys fetch-keys": "goes to other machines",
+        },
+    ).guard,
+    "fzf sk peco": guard_by_pattern(
+        r"--(?:exec|preview|bind|history|listen|with-shell|walker|tmux|filter-command|become|execute|jump)", RUNS
+    ),
+    "sysctl": guard_by_pattern(r"-w|--write|-p|--load|-[a-z]*[wpf]|--system|[^-].*=", CHANGES),
+    "ssh-keygen ssh-add": guard_keys,
     "ps": guard_ps,
     "ldd": guard_ldd,
     "date": guard_date,
     "man": guard_man,
     "hostname": guard_hostname,
     "systemctl": guard_systemctl,
-    "ss": SS.guard,
-    "dmesg": DMESG.guard,
-    "journalctl": JOURNALCTL.guard,
+    "ss": options(harms={"-K kill": "ends connections", "-D diag": WRITES}).guard,
+    "dmesg": options(
+        harms={
+            "-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log",
+            "-wW follow follow-new": "does not end by itself",
+        }
+    ).guard,
+    "journalctl": options(
+        values="-nuptSUDcgo lines unit priority identifier since until directory cursor grep output boot",
+        optional="-b",
+        harms={
+            "vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var setup-keys": "changes the log",
+            "-f follow": "does not end by itself",
+        },
+    ).guard,
 }
