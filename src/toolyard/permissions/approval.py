@@ -1,4 +1,4 @@
-"""Asking: a question with all that an answer needs, and what counts as an answer."""
+"""Asking a person about a call: a question with all that an answer needs, and what counts as an answer."""
 
 from __future__ import annotations
 

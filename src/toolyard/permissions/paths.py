@@ -44,24 +44,24 @@ def resolved(path: str, folder: str) -> tuple[str, str]:
         return NOWHERE, NOWHERE
 
 
-Rule = TypeVar("Rule")
+Value = TypeVar("Value")
 
 
-class Node(msgspec.Struct, Generic[Rule]):
-    names: dict[str, Node[Rule]] = msgspec.field(default_factory=dict)
-    globs: list[tuple[re.Pattern[str], Node[Rule]]] = msgspec.field(default_factory=list)
-    deep: Node[Rule] | None = None
-    rules: list[Rule] = msgspec.field(default_factory=list)
+class Node(msgspec.Struct, Generic[Value]):
+    names: dict[str, Node[Value]] = msgspec.field(default_factory=dict)
+    globs: list[tuple[re.Pattern[str], Node[Value]]] = msgspec.field(default_factory=list)
+    deep: Node[Value] | None = None
+    rules: list[Value] = msgspec.field(default_factory=list)
 
 
-class PathIndex(Generic[Rule]):
+class PathIndex(Generic[Value]):
     """Finds the patterns that fit a path in the time its folders take."""
 
     def __init__(self) -> None:
-        self._relative: Node[Rule] = Node()
-        self._absolute: Node[Rule] = Node()
+        self._relative: Node[Value] = Node()
+        self._absolute: Node[Value] = Node()
 
-    def add(self, pattern: Sequence[str], rule: Rule) -> None:
+    def add(self, pattern: Sequence[str], rule: Value) -> None:
         """Take a pattern in."""
         absolute = bool(pattern) and pattern[0] == ""
         node = self._absolute if absolute else self._relative
@@ -69,7 +69,7 @@ class PathIndex(Generic[Rule]):
             node = child_of(node, segment)
         node.rules.append(rule)
 
-    def find(self, path: str, workspace: str) -> Iterator[Rule]:
+    def find(self, path: str, workspace: str) -> Iterator[Value]:
         """The rules whose pattern fits an absolute path."""
         yield from walk(self._absolute, [segment for segment in path.split("/") if segment], 0)
         if is_inside(path, workspace):
@@ -77,7 +77,7 @@ class PathIndex(Generic[Rule]):
             yield from walk(self._relative, [segment for segment in below.split("/") if segment], 0)
 
 
-def child_of(node: Node[Rule], segment: str) -> Node[Rule]:
+def child_of(node: Node[Value], segment: str) -> Node[Value]:
     if segment == DEEP:
         node.deep = node.deep or Node()
         return node.deep
@@ -87,7 +87,7 @@ def child_of(node: Node[Rule], segment: str) -> Node[Rule]:
     return node.names.setdefault(segment, Node())
 
 
-def walk(node: Node[Rule], segments: Sequence[str], at: int) -> Iterator[Rule]:
+def walk(node: Node[Value], segments: Sequence[str], at: int) -> Iterator[Value]:
     if at == len(segments):
         yield from node.rules
     else:

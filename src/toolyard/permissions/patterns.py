@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
+    from toolyard.permissions.rules import Rule
 
 
 REST = "**"
@@ -110,10 +111,7 @@ def quoted_token(value: str) -> str:
     return "'" + value.replace("'", "'\\''") + "'"
 
 
-Rule = TypeVar("Rule")
-
-
-class Found(msgspec.Struct, Generic[Rule], frozen=True):
+class Found(msgspec.Struct, frozen=True):
     """A rule whose pattern fits; for certain, or depending on what bash makes of the words."""
 
     rule: Rule
@@ -121,20 +119,20 @@ class Found(msgspec.Struct, Generic[Rule], frozen=True):
     certain: bool
 
 
-class Node(msgspec.Struct, Generic[Rule]):
+class Node(msgspec.Struct):
     """All patterns that begin alike."""
 
-    words: dict[str, Node[Rule]] = msgspec.field(default_factory=dict)
-    globs: list[tuple[Glob, Node[Rule]]] = msgspec.field(default_factory=list)
+    words: dict[str, Node] = msgspec.field(default_factory=dict)
+    globs: list[tuple[Glob, Node]] = msgspec.field(default_factory=list)
     exact: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
     rest: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
 
 
-class CommandIndex(Generic[Rule]):
+class CommandIndex:
     """Finds the patterns that fit a command in the time its words take, however many patterns there are."""
 
     def __init__(self) -> None:
-        self._root: Node[Rule] = Node()
+        self._root = Node()
         self._second: dict[tuple[str, str], list[tuple[Rule, CommandPattern]]] = {}
         self.is_empty = True
 
@@ -153,9 +151,9 @@ class CommandIndex(Generic[Rule]):
             second = "-" if pattern.words[1].startswith("-") else pattern.words[1]
             self._second.setdefault((pattern.words[0], second), []).append((rule, pattern))
 
-    def find(self, words: Sequence[Word]) -> list[Found[Rule]]:
+    def find(self, words: Sequence[Word]) -> list[Found]:
         """All that fit, an exact one before those that let others follow."""
-        found: list[Found[Rule]] = []
+        found: list[Found] = []
         self._find(self._root, words, 0, True, found)
         return found
 
@@ -174,7 +172,7 @@ class CommandIndex(Generic[Rule]):
             if letters_of(pattern.words[1:]) <= letters_of(values[1:]):
                 yield rule, pattern
 
-    def _find(self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]) -> None:
+    def _find(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
         if at == len(words):
             found += [Found(rule, pattern, certain) for rule, pattern in node.exact]
         elif (value := words[at].value) is None:
@@ -187,9 +185,7 @@ class CommandIndex(Generic[Rule]):
                     self._find(below, words, at + 1, certain, found)
         found += [Found(rule, pattern, certain) for rule, pattern in node.rest]
 
-    def _find_uncertain(
-        self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]
-    ) -> None:
+    def _find_uncertain(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
         """Only bash knows the word: whatever goes on from here may fit, and of that the first is enough."""
         for glob, below in node.globs:
             if glob.pattern.pattern == ANY_WORD and not words[at].splits:
@@ -198,7 +194,7 @@ class CommandIndex(Generic[Rule]):
             found.append(Found(*first, False))
 
 
-def first_below(node: Node[Rule]) -> tuple[Rule, CommandPattern] | None:
+def first_below(node: Node) -> tuple[Rule, CommandPattern] | None:
     """Any pattern that goes on from here."""
     if node.exact:
         return node.exact[0]

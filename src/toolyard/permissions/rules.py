@@ -165,7 +165,7 @@ class RuleBook:
         self.broken = broken
         """Why the rules cannot be relied on; nothing is allowed by them then."""
         self.rules = tuple(rule for rule in rules if not (broken and rule.decision == "allow"))
-        self._commands: dict[Decision, CommandIndex[Rule]] = {key: CommandIndex() for key in ("allow", "ask", "deny")}
+        self._commands: dict[Decision, CommandIndex] = {key: CommandIndex() for key in ("allow", "ask", "deny")}
         self._files: dict[tuple[Decision, Access], PathIndex[Rule]] = {}
         self._tools: dict[str, list[Rule]] = {}
         self._tool_paths: dict[tuple[Decision, str], PathIndex[Rule]] = {}
@@ -202,7 +202,7 @@ class RuleBook:
         """Whether every command of a tool may run that no rule is against."""
         return self.trusts or self.whole_tool("allow", tool) is not None
 
-    def commands(self, decision: Decision, words: Sequence[Word], tool: str) -> list[Found[Rule]]:
+    def commands(self, decision: Decision, words: Sequence[Word], tool: str) -> list[Found]:
         """The rules of a decision whose pattern fits, or may fit, a command."""
         index = self._commands[decision]
         if index.is_empty:

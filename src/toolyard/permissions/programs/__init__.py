@@ -6,9 +6,9 @@ concern the rule does not hold, unless the concern is about a file that another 
 
 To describe a program, add a row to the table of guards at the end of its family's module (`files`, `network`, …):
 
-    "sort gsort": options(flags="-bn …", values="-k key", writes="-o output", harms={"compress-program": RUNS}).guard
+    "sort gsort": Options(flags="-bn …", values="-k key", writes="-o output", harms={"compress-program": RUNS}).guard
 
-- A table of `options` (`options.py`) is enough for most: which options take a value, which write the file that is
+- A table of `Options` (`options.py`) is enough for most: which options take a value, which write the file that is
   their value, which do harm and how. With `complete=True`, an option that is not in the table is a concern, too.
 - `guard_by_pattern` is for programs whose options have a form of their own, such as compilers.
 - A function is for what tables cannot say: `uniq` writes its second operand, the script of `sed` has to be read.

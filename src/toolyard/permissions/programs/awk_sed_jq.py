@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from toolyard.permissions.programs.options import IN_PLACE, Concern, options, uncertain_option
+from toolyard.permissions.programs.options import IN_PLACE, WRITES, Concern, Options, uncertain_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.programs.options import Guard
 
 
-AWK = options(
+AWK = Options(
     flags="-bcCghnOrsStV posix traditional sandbox re-interval characters-as-bytes optimize version help",
     values="-Fv field-separator assign",
     harms={
@@ -105,7 +105,7 @@ def awk_concern(program: str) -> str | None:
     return None
 
 
-SED = options(
+SED = Options(
     flags="""
         -nErsuz quiet silent debug posix regexp-extended separate sandbox unbuffered null-data zero-terminated help
         version follow-symlinks
@@ -132,10 +132,11 @@ class SedScript:
     """Goes through a script of sed, command by command; anything unusual is a concern."""
 
     PLAIN = frozenset("=dDgGhHlnNpPxzF")
-    ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)")
-    LABEL = re.compile(r"\s*\w*\s*(?=[;}\n]|\Z)")
-    END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|(?=#)|\Z)")
-    FLAGS = re.compile(r"[gpiImM0-9]*")
+    ADDRESS = r"\s*(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)"
+    LABEL = r"\s*\w*\s*(?=[;}\n]|\Z)"
+    END = r"[ \t]*(?:[;\n]|(?=\})|(?=#)|\Z)"
+    FLAGS = r"[gpiImM0-9]*"
+    FORBIDDEN: ClassVar = {"e": "runs a command", **dict.fromkeys("wW", WRITES), **dict.fromkeys("rR", "reads a file")}
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -157,47 +158,35 @@ class SedScript:
         char = self.text[self.at : self.at + 1]
         self.at += 1
         if char == "#":
-            self.take(re.compile(r"[^\n]*"))
+            self.take(r"[^\n]*")
             return None
         if char == ":":
-            return (
-                None
-                if self.take(re.compile(r"[ \t]*\w+")) and self.take(self.END)
-                else "a label of sed that is not understood"
-            )
+            is_label = self.take(r"[ \t]*\w+") and self.take(self.END)
+            return None if is_label else "a label of sed that is not understood"
         if char == "{":
             return None
         if char in "sy":
             return self.substitution(char)
         if char in "qQlL" or char in self.PLAIN:
-            self.take(re.compile(r"\s*\d*"))
+            self.take(r"\s*\d*")
             return None if char and self.take(self.END) else f"'{char}' of sed with more behind it"
         if char in "btT":
             return None if self.take(self.LABEL) else "a label of sed that is not understood"
         if char in "aic" and char:
-            return (
-                None if self.take(re.compile(r"(?:[^\n\\]|\\.)*(?:\n|\Z)", re.DOTALL)) else "text of sed without an end"
-            )
-        names = {
-            "e": "runs a command",
-            "w": "writes a file",
-            "W": "writes a file",
-            "r": "reads a file",
-            "R": "reads a file",
-        }
-        return f"'{char}' of sed {names.get(char, 'is not understood')}"
+            return None if self.take(r"(?s)(?:[^\n\\]|\\.)*(?:\n|\Z)") else "text of sed without an end"
+        return f"'{char}' of sed {self.FORBIDDEN.get(char, 'is not understood')}"
 
     def addresses(self) -> bool:
         for _ in range(2):
             if not self.address():
                 return False
-            if not self.take(re.compile(r"\s*,")):
+            if not self.take(r"\s*,"):
                 break
-        self.take(re.compile(r"[\s!]*"))
+        self.take(r"[\s!]*")
         return True
 
     def address(self) -> bool:
-        self.take(re.compile(r"[ \t]*"))
+        self.take(r"[ \t]*")
         if self.take(self.ADDRESS):
             return True
         delimiter = "/" if self.text[self.at : self.at + 1] == "/" else ""
@@ -208,7 +197,7 @@ class SedScript:
             return True
         self.at += 1
         found = self.until(delimiter)
-        self.take(re.compile(r"[IM]*"))
+        self.take(r"[IM]*")
         return found
 
     def substitution(self, char: str) -> str | None:
@@ -231,8 +220,9 @@ class SedScript:
                 return True
         return False
 
-    def take(self, pattern: re.Pattern[str]) -> bool:
-        match = pattern.match(self.text, self.at)
+    def take(self, pattern: str) -> bool:
+        """Go behind what fits a pattern; whether there was any."""
+        match = re.compile(pattern).match(self.text, self.at)
         if match:
             self.at = match.end()
         return bool(match)
@@ -243,7 +233,7 @@ def sed_concern(script: str) -> str | None:
     return SedScript(script).run()
 
 
-JQ = options(
+JQ = Options(
     flags="""
         -nrjaceMCSsRhV null-input raw-output raw-output0 join-output ascii-output compact-output exit-status
         monochrome-output color-output sort-keys slurp raw-input tab unbuffered stream stream-errors seq help version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.options import ELSEWHERE, RUNS, WRITES, Concern, options
+from toolyard.permissions.programs.options import ELSEWHERE, RUNS, WRITES, Concern, Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.programs.options import Guard
 
 
-CARGO = options(
+CARGO = Options(
     flags="""
         -vqr verbose quiet release lib bins tests benches examples all-targets workspace all all-features no-run
         no-default-features no-fail-fast doc offline frozen locked keep-going future-incompat-report check
@@ -28,7 +28,7 @@ CARGO = options(
         "fix allow-dirty allow-staged": WRITES,
     },
 )
-GO = options(
+GO = Options(
     flags="""
         v x n a race msan asan cover json short failfast list trimpath fix m u t e deps find test work i benchmem
     """,
@@ -42,7 +42,7 @@ GO = options(
     },
     single_dash=True,
 )
-MAKE = options(
+MAKE = Options(
     flags="""
         -bmBdeikKnqrRsStvwpLhO always-make debug environment-overrides ignore-errors keep-going just-print dry-run
         recon question no-builtin-rules no-builtin-variables silent quiet no-silent stop touch version print-directory
@@ -53,11 +53,11 @@ MAKE = options(
     harms={"-f file makefile": ELSEWHERE, "-C directory": ELSEWHERE, "-I include-dir": ELSEWHERE, "-E eval": RUNS},
     complete=True,
 )
-CMAKE = options(
+CMAKE = Options(
     values="-GABT target parallel config preset",
     harms={"-CPE": RUNS, "-D": "may name another program", "-S": ELSEWHERE, "install open": "writes files"},
 )
-ANT = options(
+ANT = Options(
     harms={"f file buildfile lib logger listener logfile l D main propertyfile find s inputhandler": ELSEWHERE},
     single_dash=True,
 )
@@ -116,7 +116,7 @@ def guard_cargo(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Conce
 
 
 BUILD_GUARDS: dict[str, Guard] = {
-    "npm pnpm yarn": options(
+    "npm pnpm yarn": Options(
         flags="""
         -sdDPBEOqvhyf silent quiet verbose save save-dev save-exact save-prod save-optional json long parseable
         if-present workspaces include-workspace-root ignore-scripts production dry-run no-audit no-fund force yes
@@ -136,7 +136,7 @@ BUILD_GUARDS: dict[str, Guard] = {
     "cargo": guard_cargo,
     "go": guard_go,
     "make gmake": guard_make,
-    "pip pip3 uv": options(
+    "pip pip3 uv": Options(
         harms={
             "-t target root prefix log cache-dir build src": WRITES,
             "python config-settings global-option install-option build-option": RUNS,
@@ -144,33 +144,33 @@ BUILD_GUARDS: dict[str, Guard] = {
         }
     ).guard,
     "cmake": guard_cmake,
-    "ninja": options(values="-jkldw", harms={"-f": ELSEWHERE, "-C": ELSEWHERE, "-t": "does more than to build"}).guard,
-    "meson": options(
+    "ninja": Options(values="-jkldw", harms={"-f": ELSEWHERE, "-C": ELSEWHERE, "-t": "does more than to build"}).guard,
+    "meson": Options(
         harms={"-C": ELSEWHERE, "-D": ELSEWHERE, "native-file cross-file wrap-mode prefix": ELSEWHERE}
     ).guard,
-    "just": options(
+    "just": Options(
         flags="-lnqv list dry-run quiet verbose summary evaluate dump show unsorted fmt check",
         harms={
             "-fd justfile working-directory": ELSEWHERE,
             "-ce command edit choose chooser shell shell-arg shell-command dotenv-path dotenv-filename set": RUNS,
         },
     ).guard,
-    "task": options(
+    "task": Options(
         flags="-alnsvp list list-all dry silent verbose parallel status summary force",
         harms={"-tdg taskfile dir global entrypoint init": ELSEWHERE},
     ).guard,
-    "rake": options(
+    "rake": Options(
         harms={"-frRILeEpCg rakefile require rakelibdir libdir execute execute-print system require": ELSEWHERE}
     ).guard,
-    "mvn": options(harms={"-fsgtlD file settings global-settings toolchains log-file define": ELSEWHERE}).guard,
-    "gradle": options(
+    "mvn": Options(harms={"-fsgtlD file settings global-settings toolchains log-file define": ELSEWHERE}).guard,
+    "gradle": Options(
         harms={
             "-bIpgcPD build-file init-script project-dir gradle-user-home settings-file include-build": ELSEWHERE,
             "project-prop system-prop project-cache-dir scan": ELSEWHERE,
         }
     ).guard,
     "ant": guard_ant,
-    "scons waf": options(
+    "scons waf": Options(
         harms={"-fCYI file directory makefile sconstruct include-dir site-dir repository": ELSEWHERE}
     ).guard,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.options import LOADS, RUNS, Concern, guard_by_pattern, options
+from toolyard.permissions.programs.options import LOADS, RUNS, Concern, Options, guard_by_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ COMPILER_GUARDS: dict[str, Guard] = {
     "javac": compiler(r"-J|@|--?processor|--?plugin|-Xplugin|--?processor-?path|-Xlint:x|-h$"),
     "ghc": compiler(r"-e$|-F$|-pgm|-f?plugin|--interactive|@|-package-db|-i\w|-main-is|-fbyte"),
     "protoc": guard_by_pattern(r"--plugin|@|--descriptor_set_out|-o", LOADS),
-    "pandoc": options(
+    "pandoc": Options(
         values="-frtwMVTHBAD from to read write metadata variable columns toc-depth number-offset wrap",
         writes="-o output log extract-media",
         harms={
@@ -57,17 +57,17 @@ COMPILER_GUARDS: dict[str, Guard] = {
         r"|e$|r$|pdflatex|latex|use-make|outdir|auxdir|lua|luaonly)",
         RUNS,
     ),
-    "dot neato fdp sfdp twopi circo": options(
+    "dot neato fdp sfdp twopi circo": Options(
         values="-TGNEAKlns", writes="-o", harms={"-O": "writes files beside its input"}
     ).guard,
-    "groff troff nroff tbl eqn pic soelim": options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw").guard,
-    "xsltproc": options(
+    "groff troff nroff tbl eqn pic soelim": Options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw").guard,
+    "xsltproc": Options(
         writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, single_dash=True
     ).guard,
-    "info": options(
+    "info": Options(
         writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node"
     ).guard,
-    "patch": options(
+    "patch": Options(
         harms={"-e ed get": RUNS}, writes="-o output -r reject-file", values="-pdiFDYzB strip directory input"
     ).guard,
 }

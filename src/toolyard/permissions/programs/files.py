@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import RUNS, WRITES, Concern, guard_always_writes, guard_by_pattern, options
+from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, guard_always_writes, guard_by_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from toolyard.permissions.programs.options import Guard
 
 
-UNIQ = options(
+UNIQ = Options(
     flags="-cdDiuz count repeated ignore-case unique zero-terminated help version -0123456789",
     values="-fsw skip-fields skip-chars check-chars",
     optional="all-repeated group",
     complete=True,
 )
-SHUF = options(
+SHUF = Options(
     flags="-erz echo repeat zero-terminated help version",
     values="-in input-range head-count random-source",
     writes="-o output",
     complete=True,
 )
-TREE = options(
+TREE = Options(
     flags="""
         -adflixDFghpqstuvrcNQSACnJX dirsfirst filesfirst noreport du si inodes device prune help version gitignore
         matchdirs metafirst
@@ -38,12 +38,12 @@ TREE = options(
     writes="-o output",
     harms={"-R": "writes a file into each folder"},
 )
-TAIL = options(
+TAIL = Options(
     flags="-qvz quiet silent verbose zero-terminated retry help version -0123456789",
     values="-ncs lines bytes pid sleep-interval max-unchanged-stats",
     harms={"-fF follow": "does not end by itself"},
 )
-TAR = options(
+TAR = Options(
     flags="""
         -tvzjJaZhpPOnBiRGSWkUmdwlso list verbose gzip gunzip ungzip bzip2 xz zstd lzma lzip lzop compress uncompress
         auto-compress dereference utc full-time numeric-owner wildcards no-wildcards anchored no-anchored ignore-case
@@ -70,7 +70,7 @@ TAR = options(
     },
     complete=True,
 )
-UNZIP = options(
+UNZIP = Options(
     flags="-lvtpZzqncaC1",
     values="-PxI",
     harms={"-duofjbDLKXVM:^T": "writes the files of the archive"},
@@ -172,7 +172,7 @@ FILE_GUARDS: dict[str, Guard] = {
     "uniq": guard_uniq,
     "xxd": guard_xxd,
     "tee": guard_tee,
-    "sort gsort": options(
+    "sort gsort": Options(
         flags="""
         -bdfgiMhnRrVcCmsuz ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
         month-sort human-numeric-sort numeric-sort random-sort reverse version-sort debug merge stable unique
@@ -187,13 +187,13 @@ FILE_GUARDS: dict[str, Guard] = {
         complete=True,
     ).guard,
     "shuf": guard_shuf,
-    "iconv": options(
+    "iconv": Options(
         flags="-cls list silent verbose help version",
         values="-ft from-code to-code",
         writes="-o output",
         complete=True,
     ).guard,
-    "fd fdfind": options(
+    "fd fdfind": Options(
         flags="""
         -HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow
         full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix
@@ -205,7 +205,7 @@ FILE_GUARDS: dict[str, Guard] = {
     """,
         harms={"-xX exec exec-batch": RUNS},
     ).guard,
-    "rg ripgrep": options(
+    "rg ripgrep": Options(
         flags="""
         -0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case
         fixed-strings word-regexp pretty json count count-matches stats multiline trim vimgrep heading no-heading
@@ -218,7 +218,7 @@ FILE_GUARDS: dict[str, Guard] = {
         harms={"pre hostname-bin": RUNS, "-z search-zip": RUNS},
     ).guard,
     "tree": guard_tree,
-    "file": options(
+    "file": Options(
         flags="""
         -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
         extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
@@ -228,17 +228,17 @@ FILE_GUARDS: dict[str, Guard] = {
         harms={"-C compile": WRITES},
         complete=True,
     ).guard,
-    "ag ack": options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"}).guard,
-    "bat batcat delta": options(
+    "ag ack": Options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"}).guard,
+    "bat batcat delta": Options(
         harms={"pager": RUNS, "config-file generate-config-file diagnostic": "reads other settings"}
     ).guard,
-    "xmllint": options(
+    "xmllint": Options(
         writes="-o output", harms={"shell": "runs what it reads", "push catalogs": "loads other files"}
     ).guard,
     "tail": guard_tail,
-    "install ginstall": options(harms={"-s strip strip-program": RUNS}).guard,
-    "sdiff": options(writes="-o output", harms={"diff-program": RUNS}).guard,
-    "diff3": options(harms={"diff-program": RUNS}).guard,
+    "install ginstall": Options(harms={"-s strip strip-program": RUNS}).guard,
+    "sdiff": Options(writes="-o output", harms={"diff-program": RUNS}).guard,
+    "diff3": Options(harms={"diff-program": RUNS}).guard,
     "dd": guard_dd,
     "exiftool": guard_by_pattern(
         r"(?i)-(?:if|config|o|out|@|execute|stay_open|w|W|textout|tagout|overwrite_original|use|p|j\w*[+=]|csv[+=])|-[\w:#-]+[-+^]?[<=]",
@@ -246,8 +246,8 @@ FILE_GUARDS: dict[str, Guard] = {
     ),
     "tar gtar bsdtar": guard_tar,
     "unzip": guard_unzip,
-    "zip": options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"}).guard,
-    "pax": options(harms={"-rw": "writes files", "-s": "changes names"}, values="-f").guard,
+    "zip": Options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"}).guard,
+    "pax": Options(harms={"-rw": "writes files", "-s": "changes names"}, values="-f").guard,
     "ar": guard_by_pattern(r"-?[a-zA-Z]*[dmqrsx]|--plugin|@|--output", "changes an archive, or takes it apart"),
     "split csplit cpio": guard_always_writes,
 }

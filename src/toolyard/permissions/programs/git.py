@@ -7,14 +7,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.programs.categories import name_lists, names
-from toolyard.permissions.programs.options import RUNS, WRITES, Concern, options, sent_uncertain
+from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, sent_uncertain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
     from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Options
 
 
 QUIET_GLOBALS = names("""
@@ -139,7 +138,7 @@ def global_concerns(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Co
 @cache
 def table_of(name: str) -> Options:
     """The options of one command of git, as far as they matter."""
-    return options(
+    return Options(
         flags="oneline stat name-only name-status cached staged patch numstat shortstat summary graph all follow quiet",
         values=VALUES.get(name, ""),
         harms=HARMS.get(name, {}),
@@ -202,28 +201,28 @@ def config_concerns(words: Sequence[Word]) -> Iterator[Concern]:
 
 LOSES = "throws away what cannot be had back"
 LOSES_WORK = {
-    "push": options(
+    "push": Options(
         values="-o push-option repo receive-pack exec",
         flags="-nuqv tags all set-upstream follow-tags dry-run porcelain force-if-includes",
         harms={"-fd force force-with-lease delete mirror prune": LOSES},
     ),
-    "reset": options(flags="-qNp soft mixed keep merge patch quiet", harms={"hard": LOSES}),
-    "checkout": options(values="-bB", flags="-tlqmp track detach quiet merge patch", harms={"-f force": LOSES}),
-    "switch": options(values="-cC", flags="-tdqm track detach quiet", harms={"-f force discard-changes": LOSES}),
-    "branch": options(
+    "reset": Options(flags="-qNp soft mixed keep merge patch quiet", harms={"hard": LOSES}),
+    "checkout": Options(values="-bB", flags="-tlqmp track detach quiet merge patch", harms={"-f force": LOSES}),
+    "switch": Options(values="-cC", flags="-tdqm track detach quiet", harms={"-f force discard-changes": LOSES}),
+    "branch": Options(
         values="-u set-upstream-to contains no-contains points-at format sort",
         flags="-arvlqt all remotes verbose list merged no-merged show-current column color abbrev ignore-case",
         harms={"-dDmMcCf delete move copy force edit-description unset-upstream": LOSES},
     ),
-    "tag": options(
+    "tag": Options(
         values="-mFu message file local-user contains no-contains points-at sort format cleanup",
         optional="-n",
         flags="-alsv list annotate sign column merged no-merged ignore-case",
         harms={"-df delete force": LOSES},
     ),
-    "gc": options(flags="-q aggressive auto quiet keep-largest-pack", harms={"prune": LOSES}),
-    "update-ref": options(flags="create-reflog no-deref", values="-m", harms={"-d stdin": LOSES}),
-    "rm": options(flags="-nrq cached dry-run ignore-unmatch quiet sparse", harms={"-f force": LOSES}),
+    "gc": Options(flags="-q aggressive auto quiet keep-largest-pack", harms={"prune": LOSES}),
+    "update-ref": Options(flags="create-reflog no-deref", values="-m", harms={"-d stdin": LOSES}),
+    "rm": Options(flags="-nrq cached dry-run ignore-unmatch quiet sparse", harms={"-f force": LOSES}),
 }
 """Options by which a command loses work, although it is given for something else most of the time."""
 LOSING_VERBS = name_lists(

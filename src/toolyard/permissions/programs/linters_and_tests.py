@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import ELSEWHERE, RUNS, WRITES, Concern, options, uncertain_option
+from toolyard.permissions.programs.options import ELSEWHERE, RUNS, WRITES, Concern, Options, uncertain_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ SHORT: dict[str, str] = {
 """For each program the letters that do the same."""
 DUAL = names("tsc clang-tidy clang-format gofmt")
 """Programs whose long options may have a single dash."""
-PYTEST = options(
+PYTEST = Options(
     flags="""
         -vqslxh verbose quiet exitfirst lf last-failed ff failed-first nf new-first sw stepwise co collect-only
         no-header no-summary showlocals no-cov strict-markers strict-config help version cache-show setup-show

@@ -10,9 +10,9 @@ from toolyard.permissions.programs.categories import names
 from toolyard.permissions.programs.options import (
     RUNS,
     Concern,
+    Options,
     guard_always_writes,
     guard_by_pattern,
-    options,
     sent_uncertain,
 )
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.programs.options import Guard
 
 
-CURL = options(
+CURL = Options(
     flags="""
         -01246BGILMNSVZfgijklqsv# anyauth basic cert-status compressed crlf digest disable fail fail-early
         fail-with-body get globoff head http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only
@@ -61,7 +61,7 @@ CURL_DATA = names("d H data data-ascii data-binary data-urlencode json header ur
 CURL_NAMED = names("data-urlencode url-query")
 WEB = re.compile(r"https?://[^@\s]*|[A-Za-z0-9.-]+(?::\d+)?(?:[/?#][^@\s]*)?", re.IGNORECASE)
 PLAIN_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?/[\w./?=%,+-]*", re.ASCII)
-WGET = options(
+WGET = Options(
     flags="""
         -qvdSc46E quiet verbose no-verbose debug server-response spider no-check-certificate no-cache no-cookies
         no-proxy inet4-only inet6-only https-only help version no-config no-hsts content-on-error
@@ -73,12 +73,12 @@ WGET = options(
     harms={"-eioaPrmpkKNxnbBFHLIXDARlQ execute": "does more than to fetch a page"},
     complete=True,
 )
-PING = options(
+PING = Options(
     flags="-46ADLOUVabdfhnqrv",
     values="-ciIlmMpQsStTwWF",
     complete=True,
 )
-DIG = options(
+DIG = Options(
     values="-bcpqtxyk",
     flags="-46hivmru",
     harms={"-f": "reads names from a file"},
@@ -89,7 +89,7 @@ BROWSER_OPTIONS = guard_by_pattern(
     r"|anonymous|download|remote|touch-files|homepage|session|auth|pauth|M$|X$)",
     "runs, writes or sends more than a page needs",
 )
-HTTPIE = options(
+HTTPIE = Options(
     writes="-o output",
     values="-saApx style auth print pretty timeout",
     harms={
@@ -183,10 +183,10 @@ NETWORK_GUARDS: dict[str, Guard] = {
     "lynx w3m links links2 elinks": guard_browser,
     "http https xh xhs httpie": guard_httpie,
     "aria2c axel yt-dlp youtube-dl gallery-dl": guard_always_writes,
-    "tcpdump": options(
+    "tcpdump": Options(
         values="-cirsBCDFGMTVWyEmjQ", writes="-w", harms={"-zZ postrotate-command relinquish-privileges": RUNS}
     ).guard,
-    "tshark dumpcap": options(
+    "tshark dumpcap": Options(
         values="-cirfYTeEoaobdjJs", writes="-w", harms={"-XK": "loads other code", "-F": "writes a file"}
     ).guard,
     "nmap": guard_by_pattern(

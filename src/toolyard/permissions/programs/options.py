@@ -57,26 +57,43 @@ class Given(msgspec.Struct):
         return [value for name, value in self.options if name in names]
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a program's manual says. Names are without dashes; those of one letter are short options."""
+class Options:
+    """What a program's manual says of its options.
 
-    flags: frozenset[str]
-    values: frozenset[str]
-    """Options that take a value, the next word if none is glued to them."""
-    optional: frozenset[str]
-    """Options that take a value only if it is glued to them."""
-    harms: dict[str, str]
-    """What an option does that makes the command more than its name says."""
-    writes: frozenset[str]
-    """Options whose value is a file that is written."""
-    is_complete: bool
-    """Whether the lists have every option there is, so that an unknown one is a concern."""
-    single_dash: bool = False
-    """Whether long options begin with one dash or two, as in Go and find."""
-    dash_is_output: bool = False
-    """Whether a file called `-` is no file, but the standard output."""
-    stops: bool = False
-    """Whether there are no options any more behind the first operand."""
+    The lists are words without dashes: `output` is the long option `--output`, and a word with a dash is a row of
+    short ones: `-abc` stands for a, b and c.
+    """
+
+    def __init__(
+        self,
+        *,
+        flags: str = "",
+        values: str = "",
+        optional: str = "",
+        writes: str = "",
+        harms: dict[str, str] | None = None,
+        complete: bool = False,
+        single_dash: bool = False,
+        dash_is_output: bool = False,
+        stops: bool = False,
+    ) -> None:
+        self.flags = spread_names(flags)
+        self.values = spread_names(values)
+        """Options that take a value, the next word if none is glued to them."""
+        self.optional = spread_names(optional)
+        """Options that take a value only if it is glued to them."""
+        self.writes = spread_names(writes)
+        """Options whose value is a file that is written."""
+        self.harms = {name: why for several, why in (harms or {}).items() for name in spread_names(several)}
+        """What an option does that makes the command more than its name says."""
+        self.complete = complete
+        """Whether the lists have every option there is, so that an unknown one is a concern."""
+        self.single_dash = single_dash
+        """Whether long options begin with one dash or two, as in Go and find."""
+        self.dash_is_output = dash_is_output
+        """Whether a file called `-` is no file, but the standard output."""
+        self.stops = stops
+        """Whether there are no options any more behind the first operand."""
 
     def scan(self, words: Sequence[Word]) -> Given:
         """Read the words behind the program's name."""
@@ -88,47 +105,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def all_names(self) -> frozenset[str]:
-        """All options."""
         return self.flags | self.values | self.optional | self.writes | self.harms.keys()
 
     @cached_property
     def all_long(self) -> frozenset[str]:
-        """All long options."""
         return frozenset(name for name in self.all_names if len(name) > 1)
 
     @property
     def can_harm(self) -> bool:
         """Whether any option matters at all."""
-        return bool(self.harms or self.writes or self.is_complete)
-
-
-def options(
-    *,
-    flags: str = "",
-    values: str = "",
-    optional: str = "",
-    writes: str = "",
-    harms: dict[str, str] | None = None,
-    complete: bool = False,
-    single_dash: bool = False,
-    dash_is_output: bool = False,
-    stops: bool = False,
-) -> Options:
-    """Lists of names; a word with a dash is a row of single letters: `-abc` is a, b and c."""
-    spread: dict[str, str] = {}
-    for names, why in (harms or {}).items():
-        spread.update(dict.fromkeys(spread_names(names), why))
-    return Options(
-        flags=spread_names(flags),
-        values=spread_names(values),
-        optional=spread_names(optional),
-        writes=spread_names(writes),
-        harms=spread,
-        is_complete=complete,
-        single_dash=single_dash,
-        dash_is_output=dash_is_output,
-        stops=stops,
-    )
+        return bool(self.harms or self.writes or self.complete)
 
 
 def spread_names(text: str) -> frozenset[str]:
@@ -161,11 +147,11 @@ class Scanner:
     def _take(self, word: Word) -> None:
         if word.value is None:
             self._take_uncertain(word)
-        elif not word.may_be_option or (self._ended and self._table.is_complete):
+        elif not word.may_be_option or (self._ended and self._table.complete):
             self.given.operands.append(word)
         elif word.value == "--" and not self._ended:
             self._ended = True
-            self._surely = self._table.is_complete or self._follows_no_option()
+            self._surely = self._table.complete or self._follows_no_option()
         elif word.value.startswith("--") or self._table.single_dash:
             self._take_long(word.value.lstrip("-") if self._table.single_dash else word.value[2:], word)
         else:
@@ -194,11 +180,11 @@ class Scanner:
         meant = self._meant(name)
         if len(meant) > 1:
             harmful = [full for full in meant if full in self._table.harms or full in self._table.writes]
-            if harmful or self._table.is_complete:
+            if harmful or self._table.complete:
                 self._concern(f"'{word.text}' may mean --{(harmful or meant)[0]}")
             return
         if not meant:
-            if self._table.is_complete:
+            if self._table.complete:
                 self._concern(f"the option '{word.text}' is not known")
             return
         self._note(meant[0], word, (word if word.value is None else value) if glued else None, glued=bool(glued))
@@ -221,7 +207,7 @@ class Scanner:
             if letter in self._table.harms or letter in self._table.optional:
                 self._note(letter, word, rest or None, glued=True)
                 return
-            if letter not in self._table.flags and self._table.is_complete:
+            if letter not in self._table.flags and self._table.complete:
                 self._concern(f"the option '-{letter}' is not known")
                 return
             self._note(letter, word, None, glued=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import RUNS, WRITES, Concern, guard_by_pattern, options, uncertain_option
+from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, guard_by_pattern, uncertain_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from toolyard.permissions.programs.options import Guard
 
 
-DATE = options(
+DATE = Options(
     flags="-uR utc universal rfc-email rfc-2822 debug resolution help version",
     values="-dr date reference rfc-3339",
     optional="-I iso-8601",
     harms={"-s set": "sets the clock", "-f file": "reads dates from a file"},
     complete=True,
 )
-MAN = options(
+MAN = Options(
     flags="""
         -afkwWiIuchV all whatis apropos where path location where-cat location-cat ignore-case match-case update
         catman help version usage regex wildcard names-only no-subpages no-hyphenation no-justification
@@ -138,8 +138,8 @@ def guard_ldd(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]
 
 SYSTEM_GUARDS: dict[str, Guard] = {
     "openssl": guard_openssl,
-    "fuser": options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"}).guard,
-    "gpg gpg2": options(
+    "fuser": Options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"}).guard,
+    "gpg gpg2": Options(
         writes="-o output",
         harms={
             "photo-viewer exec-path agent-program dirmngr-program keyserver pinentry-mode gpgconf-test": RUNS,
@@ -160,14 +160,14 @@ SYSTEM_GUARDS: dict[str, Guard] = {
     "man": guard_man,
     "hostname": guard_hostname,
     "systemctl": guard_systemctl,
-    "ss": options(harms={"-K kill": "ends connections", "-D diag": WRITES}).guard,
-    "dmesg": options(
+    "ss": Options(harms={"-K kill": "ends connections", "-D diag": WRITES}).guard,
+    "dmesg": Options(
         harms={
             "-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log",
             "-wW follow follow-new": "does not end by itself",
         }
     ).guard,
-    "journalctl": options(
+    "journalctl": Options(
         values="-nuptSUDcgo lines unit priority identifier since until directory cursor grep output boot",
         optional="-b",
         harms={
