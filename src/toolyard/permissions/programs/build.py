@@ -95,9 +95,8 @@ def guard_go(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
         yield Concern(message="go env changes the settings of go")
     if len(words) > 1 and words[1].value in ("run", "install", "get"):
         for operand in given.operands[:1]:
-            if not (operand.value or "").startswith(".") or not folder.contains(
-                (operand.value or "").removesuffix("...")
-            ):
+            path = operand.value or ""
+            if not path.startswith(".") or not folder.contains(path.removesuffix("...")):
                 yield Concern(message=f"'{operand.text}' is code from elsewhere")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.categories import each_name, names
 from toolyard.permissions.programs.options import ELSEWHERE, RUNS, WRITES, Concern, Options, uncertain_option
 
 if TYPE_CHECKING:
@@ -40,45 +40,28 @@ BUILT_IN = names("""
     qunit exports pretty
 """)
 """Values that name something of the program's own."""
-SHORT: dict[str, str] = {
-    "eslint": "cof",
-    "jest": "c",
-    "vitest": "cr",
-    "mocha": "rRuOn",
-    "webpack": "co",
-    "vite": "c",
-    "rollup": "cop",
-    "tsc": "pb",
-    "babel": "od",
-    "stylelint": "co",
-    "mypy": "",
-    "pyright": "p",
-    "flake8": "",
-    "pylint": "f",
-    "tox": "cx",
-    "nox": "f",
-    "rspec": "rIOfo",
-    "rubocop": "rcof",
-    "phpunit": "cd",
-    "golangci-lint": "c",
-    "playwright": "c",
-    "cypress": "CP",
-    "ava": "",
-    "tap": "",
-    "prettier": "",
-    "biome": "",
-    "black": "c",
-    "ruff": "o",
-    "isort": "",
-    "bandit": "co",
-    "clang-format": "",
-    "clang-tidy": "p",
-    "shellcheck": "",
-    "ctags": "fo",
-    "gofmt": "",
-    "rustfmt": "",
-    "shfmt": "",
-}
+SHORT = each_name(
+    {
+        "eslint": "cof",
+        "jest vite golangci-lint playwright black": "c",
+        "vitest": "cr",
+        "mocha": "rRuOn",
+        "webpack stylelint bandit": "co",
+        "rollup": "cop",
+        "tsc": "pb",
+        "babel": "od",
+        "mypy flake8 ava tap prettier biome isort clang-format shellcheck gofmt rustfmt shfmt": "",
+        "pyright clang-tidy": "p",
+        "pylint nox": "f",
+        "tox": "cx",
+        "rspec": "rIOfo",
+        "rubocop": "rcof",
+        "phpunit": "cd",
+        "cypress": "CP",
+        "ruff": "o",
+        "ctags": "fo",
+    }
+)
 """For each program the letters that do the same."""
 DUAL = names("tsc clang-tidy clang-format gofmt")
 """Programs whose long options may have a single dash."""
