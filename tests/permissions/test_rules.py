@@ -256,3 +256,9 @@ def test_files_that_hold_the_rules_are_asked_about(tmp_path):
     )
     assert judge_tool(call, book("allow")).decision == "ask"
     assert judge_tool(call, book(allow=[{"tool": "write_file", "path": "**"}])).decision == "ask"
+
+
+def test_what_a_person_reads_about_a_tool_hides_nothing():
+    use = ToolUse(tool="edit", arguments={"path": "/w/a\u202eb"}, cwd="/w", workspace="/w", protected=("/w/a\u202eb",))
+    judged = judge_tool(use, RuleBook([]))
+    assert (judged.decision, judged.reason) == ("ask", "'/w/a\\u{202e}b' holds the rules themselves")
