@@ -13,10 +13,10 @@ from pathlib import Path
 
 from benchmarks.measure import Row, interleave
 from toolyard.bash.syntax.tree import parser
-from toolyard.permissions.decide import Circumstances, decide_line
+from toolyard.permissions.decide import decide_line
+from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
 from toolyard.process.shfmt import find_shfmt
 
 ROUNDS = 500
@@ -34,7 +34,7 @@ async def rows() -> AsyncIterator[Row]:
     """Every line is a new one, so that nothing is remembered but where that is what is measured."""
     few, many = RuleBook(rules(PATTERNS)), RuleBook(rules([*PATTERNS, *unrelated(RULES - len(PATTERNS))]))
     with tempfile.TemporaryDirectory() as folder:
-        where = Circumstances(tool="bash", cwd=folder, workspace=folder)
+        where = CallSite(tool="bash", cwd=folder, workspace=folder)
         numbers = itertools.count()
 
         def plain(book: RuleBook) -> Callable[[], Awaitable[object]]:

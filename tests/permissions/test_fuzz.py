@@ -10,10 +10,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from toolyard.permissions.decide import Circumstances, decide_line
+from toolyard.permissions.decide import decide_line
+from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.policy_tests import PolicyCase, read_cases
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, parse_rule
+from toolyard.permissions.rules import Origin, RuleBook, parse_rule
 
 PATIENCE = 20
 CASES = [case for file in Path(__file__).parent.glob("*.jsonl") for case in read_cases(file)]
@@ -59,7 +59,7 @@ def mutants(draw) -> str:
 def test_what_is_allowed_does_not_run_a_payload(tmp_path_factory, line):
     folder = tmp_path_factory.getbasetemp() / "fuzz"
     folder.mkdir(exist_ok=True)
-    where = Circumstances(tool="bash", cwd=str(folder), workspace=str(folder))
+    where = CallSite(tool="bash", cwd=str(folder), workspace=str(folder))
     verdict = asyncio.run(decide_line(line, BOOK, where))
     event(verdict.decision)
     if verdict.decision == "allow" and "marker" in line:

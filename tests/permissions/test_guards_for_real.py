@@ -12,11 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import need
+from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.judge import judge_line
-from toolyard.permissions.programs.awk import awk_concern
-from toolyard.permissions.programs.sed import sed_concern
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, parse_rule
+from toolyard.permissions.programs.awk_sed_jq import awk_concern, sed_concern
+from toolyard.permissions.rules import Origin, RuleBook, parse_rule
 
 PATIENCE = 20
 WORDS = {
@@ -160,7 +159,7 @@ def test_options_that_a_guard_lets_pass_run_and_write_nothing(folder, program):
     @given(words=st.lists(st.sampled_from(WORDS[program].split()), max_size=6))
     def try_out(words):
         line = shlex.join([program, *words])
-        if judge_line(line, BOOK, tool="bash", cwd=str(folder), workspace=str(folder)).decision == "allow":
+        if judge_line(line, BOOK, CallSite(tool="bash", cwd=str(folder), workspace=str(folder))).decision == "allow":
             check_harmless(["bash", "--norc", "-c", "--", line], folder)
 
     try_out()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolyard.permissions.decide import Circumstances, decide_line, make_book
+from toolyard.permissions.decide import ToolUse, decide_line, judge_tool
+from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.presets import make_book
 from toolyard.permissions.section import Section
-from toolyard.permissions.tool_rules import ToolUse, judge_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +58,7 @@ PRESETS = ("read-only", "workspace", "ask-everything", "allowlist", "trusted")
 )
 async def test_what_a_preset_says_of_a_line(tmp_path, command, preset, decision):
     book = make_book(Section(is_configured=True, preset=preset), [])
-    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
     found = await decide_line(command, book, where)
     assert found.decision == decision, found.reason
 
@@ -86,7 +87,7 @@ async def test_in_trust_a_rule_against_something_makes_doubts_count(tmp_path):
 
     section = Section(is_configured=True, preset="trusted")
     section.rules.append(parse_rule("rm **", "deny", Origin(label="test")))
-    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
     decisions = {
         command: (await decide_line(command, make_book(section, []), where)).decision
         for command in (
@@ -162,7 +163,7 @@ async def test_a_preset_knows_what_stays_inside_the_workspace(line, decision, tm
     (tmp_path / "src").mkdir()
     (tmp_path / "way").symlink_to("/etc")
     book = make_book(Section(is_configured=True, preset="workspace"), [])
-    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
     assert (await decide_line(line, book, where)).decision == decision
 
 
@@ -188,6 +189,6 @@ async def test_a_pattern_of_files_does_not_lead_around_a_rule_against_one(line, 
         section.rules.append(parse_rule(value, decision, Origin(label="test")))
     for path in ("secrets/**", ".env"):
         section.rules.append(parse_rule({"read": path}, "deny", Origin(label="test")))
-    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
     verdict = await decide_line(line, make_book(section, []), where)
     assert (verdict.decision == "allow") is is_allowed, verdict.reason

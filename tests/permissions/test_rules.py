@@ -9,12 +9,12 @@ import pytest
 
 from toolyard.bash.syntax.parse import read_line
 from toolyard.config.document import Document
+from toolyard.core.problems import Problem
+from toolyard.permissions.decide import ToolUse, judge_tool
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
-from toolyard.permissions.patterns import BadPattern, CommandIndex, CommandPattern, parse_pattern, quoted_token
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.patterns import CommandIndex, CommandPattern, parse_pattern, quoted_token
+from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
 from toolyard.permissions.section import read_permissions
-from toolyard.permissions.tool_rules import ToolUse, judge_tool
 
 HERE = Origin(label="test")
 
@@ -77,7 +77,7 @@ def test_what_only_bash_knows_may_fit(pattern, command, found):
 
 @pytest.mark.parametrize("text", ["", "   ", "ls ** x", "** ls", "*", "l* x", "ls a**", "ls 'x", 'ls "x', "ls \\"])
 def test_a_text_that_is_no_pattern_says_why(text):
-    assert isinstance(parse_pattern(text), BadPattern)
+    assert isinstance(parse_pattern(text), Problem)
 
 
 @pytest.mark.parametrize("value", ["plain", "a b", "it's", "*", "**", "", 'a"b', "a\\b", "$(x)", "a\nb", "{}"])
@@ -111,14 +111,14 @@ def test_every_word_has_a_pattern_for_nothing_but_itself(value):
 def test_a_path_pattern_is_met_folder_by_folder(pattern, path, fits):
     index: PathIndex[str] = PathIndex()
     segments = parse_path_pattern(pattern)
-    assert not isinstance(segments, BadPattern)
+    assert not isinstance(segments, Problem)
     index.add(segments, "rule")
     assert bool(list(index.find(path, "/w"))) is fits
 
 
 @pytest.mark.parametrize("text", ["", "../x", "a**b", "src/**x"])
 def test_a_text_that_is_no_path_pattern_says_why(text):
-    assert isinstance(parse_path_pattern(text), BadPattern)
+    assert isinstance(parse_path_pattern(text), Problem)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_text_that_is_no_path_pattern_says_why(text):
     ],
 )
 def test_an_object_that_is_no_rule_says_why(value):
-    assert isinstance(parse_rule(value, "deny", HERE), BadPattern)
+    assert isinstance(parse_rule(value, "deny", HERE), Problem)
 
 
 def section(config, agent="default"):
@@ -256,3 +256,9 @@ def test_files_that_hold_the_rules_are_asked_about(tmp_path):
     )
     assert judge_tool(call, book("allow")).decision == "ask"
     assert judge_tool(call, book(allow=[{"tool": "write_file", "path": "**"}])).decision == "ask"
+
+
+def test_what_a_person_reads_about_a_tool_hides_nothing():
+    use = ToolUse(tool="edit", arguments={"path": "/w/a\u202eb"}, cwd="/w", workspace="/w", protected=("/w/a\u202eb",))
+    judged = judge_tool(use, RuleBook([]))
+    assert (judged.decision, judged.reason) == ("ask", "'/w/a\\u{202e}b' holds the rules themselves")

@@ -11,11 +11,12 @@ import pytest
 from support import PATIENCE
 from toolyard.bash.syntax.parse import read_line
 from toolyard.permissions.approval import ApprovalDesk
-from toolyard.permissions.decide import ALLOWLIST, Circumstances, decide_line, preset_rules
-from toolyard.permissions.derive import derive_pattern
+from toolyard.permissions.decide import decide_line
+from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.grants import default_grants_file
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.offers import derive_pattern
+from toolyard.permissions.presets import ALLOWLIST, preset_rules
+from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
 from toolyard.permissions.verdict import Answer
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ def rules(**lists) -> list[Rule]:
 
 
 async def verdict(command, folder, **lists):
-    where = Circumstances(tool="bash", cwd=str(folder), workspace=str(folder))
+    where = CallSite(tool="bash", cwd=str(folder), workspace=str(folder))
     return await decide_line(command, RuleBook(rules(**lists)), where)
 
 
@@ -203,7 +204,7 @@ async def test_O07_a_command_that_waited_is_judged_where_the_session_is_by_then(
 
 async def test_S13_the_allowlist_lets_nothing_through_that_its_text_check_would(tmp_path):
     book = preset_rules("allowlist")
-    where = Circumstances(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
 
     async def decide(command):
         found = await decide_line(command, RuleBook(book.rules, otherwise=book.otherwise), where)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from toolyard.cli.main import Places
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import CaseOutcome
-    from toolyard.permissions.rule_index import RuleBook
-    from toolyard.permissions.rules import Rule
+    from toolyard.permissions.rules import Rule, RuleBook
     from toolyard.permissions.verdict import Verdict
 
 
@@ -158,8 +157,8 @@ def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspa
 def without_effect(rule: Rule) -> str | None:
     """Why a rule that was typed does not allow what it seems to."""
     from toolyard.bash.syntax.words import literal_word
-    from toolyard.permissions.programs.guards import is_never_covered
-    from toolyard.permissions.programs.known import PRIVILEGED
+    from toolyard.permissions.programs.categories import PRIVILEGED
+    from toolyard.permissions.programs.guards import why_never_covered
 
     if rule.command is None or not rule.command.words:
         return None
@@ -168,7 +167,7 @@ def without_effect(rule: Rule) -> str | None:
         return f"'{words[0].value}' is refused whatever the rules say"
     if rule.command.is_exact:
         return None
-    why = is_never_covered(words, len(words))
+    why = why_never_covered(words, len(words))
     return f"{why}, which '**' and '*' never cover; spell the command out" if why else None
 
 
@@ -199,13 +198,14 @@ def workspace_of(places: Places) -> str:
 async def check_once(
     places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool
 ) -> int:
-    from toolyard.permissions.decide import Circumstances, decide_line
+    from toolyard.permissions.decide import decide_line
+    from toolyard.permissions.file_access import CallSite
 
     book = book_of(places, rules, agent)
     if book is None:
         return 2
     here = os.getcwd()
-    where = Circumstances(tool=tool, cwd=here, workspace=here, protected=files_of_rules(places))
+    where = CallSite(tool=tool, cwd=here, workspace=here, protected=files_of_rules(places))
     verdict = await decide_line(command, book, where)
     if as_json:
         show_json(verdict.as_mapping())
@@ -247,7 +247,7 @@ def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: b
         return policy.book(agent, os.getcwd())
     from toolyard.config.document import read_document
     from toolyard.core.problems import Problem
-    from toolyard.permissions.rule_index import RuleBook
+    from toolyard.permissions.rules import RuleBook
     from toolyard.permissions.section import LISTS, read_rules
 
     document = read_document(rules)

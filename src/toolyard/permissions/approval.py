@@ -1,4 +1,4 @@
-"""Asking: a question with all that an answer needs, and what counts as an answer."""
+"""Asking a person about a call: a question with all that an answer needs, and what counts as an answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, PermissionRequest, Scope, Verdict
 
 __all__ = ["ApprovalDesk", "Question", "ask", "question_for"]
-
 log = logging.getLogger("toolyard.permissions")
 
 

@@ -1,103 +1,65 @@
-"""From rules to a verdict: on a command line, with the second reader's word, or on a call of any other tool."""
+"""The verdict on a call: on the command line that it runs, or on its tool, arguments and paths when it runs none."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.cross_check import agrees
 from toolyard.core.visible_text import escaped
-from toolyard.permissions.derive import derive_offers
-from toolyard.permissions.judge import judge_line
-from toolyard.permissions.places import Place
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, Rule, parse_rule
-from toolyard.permissions.tool_rules import ToolUse, judge_tool, judged
+from toolyard.files.inside import is_inside
+from toolyard.permissions.file_access import AGAINST, CallSite
+from toolyard.permissions.judge import judge_line, judged_as
+from toolyard.permissions.offers import derive_offers
+from toolyard.permissions.paths import PathIndex, resolved
+from toolyard.permissions.programs.categories import names
 from toolyard.permissions.verdict import Judged, Offer, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from toolyard.config.settings import Preset
     from toolyard.core.events import Decision
-    from toolyard.permissions.line_verdict import LineVerdict
-    from toolyard.permissions.section import Section
+    from toolyard.core.tool import Json, JsonObject
+    from toolyard.permissions.rules import Rule, RuleBook
     from toolyard.permissions.verdict import PermissionRequest
 
 
 DIFFERENT = "a second reader of the line does not see the same commands"
+PATH_ARGUMENTS = names("""
+    path paths file files filename filenames filepath filepaths dir dirs directory directories folder folders root cwd
+    target targets targetpath targetfile targetdirectory destination dest dst destinationpath destpath output outputpath
+    outputfile outputdir source src sourcepath sourcefile from to oldpath newpath frompath topath absolutepath
+    relativepath notebookpath workingdirectory
+""")
+"""The names under which tools take the files that they are about, in small letters and without underscores."""
+DEEPEST = 8
 
 
-class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a call would run."""
-
-    tool: str
-    cwd: str
-    workspace: str
-    protected: tuple[str, ...] = ()
-    """Files that hold the rules themselves."""
-
-
-def make_book(section: Section, more: list[Rule]) -> RuleBook:
-    """The rules of a section with those of its preset, and further ones."""
-    preset = PresetRules(trusts=True, tools_otherwise="allow")
-    if section.is_configured:
-        preset = preset_rules(section.preset, section.allowed_commands)
-    return RuleBook(
-        [*preset.rules, *section.rules, *more],
-        trusts=preset.trusts,
-        otherwise=preset.otherwise,
-        tools_otherwise=preset.tools_otherwise,
-        broken=section.broken,
-    )
-
-
-async def decide_request(request: PermissionRequest, book: RuleBook, where: Circumstances) -> Verdict:
+async def decide_request(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
     """The verdict on a call, as it may be shown and kept."""
     if request.plan.command is None:
-        return decide_tool(request, book, where)
-    return without_secrets(await decide_line(request.plan.command, book, where), request.redact)
+        return decide_tool(request, book, site)
+    return without_secrets(await decide_line(request.plan.command, book, site), request.redact)
 
 
-def decide_tool(request: PermissionRequest, book: RuleBook, where: Circumstances) -> Verdict:
-    """The verdict on a call that runs no command line."""
-    use = ToolUse(
-        tool=where.tool,
-        arguments=request.plan.arguments,
-        cwd=where.cwd,
-        workspace=where.workspace,
-        protected=where.protected,
-        read_only=request.tool.hints.read_only,
-    )
-    part = judge_tool(use, book)
-    offers: tuple[Offer, ...] = ()
-    if part.decision == "ask" and part.rule is None and not request.tool.hints.destructive:
-        offers = (Offer(rule={"tool": where.tool}, text=f"tool={where.tool}", source=where.tool),)
-    return Verdict(decision=part.decision, reason=part.reason, rule=part.rule, parts=(part,), offers=offers)
-
-
-async def decide_line(text: str, book: RuleBook, where: Circumstances) -> Verdict:
-    """The verdict on a command line; beyond plain words, only if a second reader sees the same commands."""
-    if rule := book.whole_tool("deny", where.tool) or book.whole_tool("ask", where.tool):
-        part = judged(where.tool, rule.decision, rule.why(), rule)
-        return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=escaped(text))
-    found = judge_line(text, book, tool=where.tool, cwd=where.cwd, workspace=where.workspace, protected=where.protected)
+async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
+    """The verdict on a command line; beyond plain words, it is allowed only if shfmt reads the same commands in it."""
     shown = escaped(text)
-    if found.needs_second_reading and not await agrees(text):
+    if rule := book.whole_tool("deny", site.tool) or book.whole_tool("ask", site.tool):
+        part = judged_tool(site.tool, rule.decision, rule.why(), rule)
+        return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=shown)
+    found = judge_line(text, book, site)
+    if found.needs_cross_check and not await agrees(text):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)
-    offers = offers_of(found, book, where) if found.decision == "ask" else ()
+    offers = derive_offers(found, book, site) if found.decision == "ask" else ()
     return Verdict(
         decision=found.decision, reason=found.reason, rule=decided_by, parts=found.parts, offers=offers, shown=shown
     )
-
-
-def offers_of(found: LineVerdict, book: RuleBook, where: Circumstances) -> tuple[Offer, ...]:
-    place = Place(found.reading, where.cwd, where.workspace, where.protected)
-    return derive_offers(found, book, place, where.tool)
 
 
 def without_secrets(verdict: Verdict, redact: Callable[[str], str]) -> Verdict:
@@ -116,62 +78,104 @@ def without_secrets(verdict: Verdict, redact: Callable[[str], str]) -> Verdict:
     )
 
 
-LOOKING = """
-    ls **; cat **; head **; tail **; wc **; grep **; egrep **; fgrep **; rg **; find **; fd **; stat **; file **; du
-    **; df **; pwd **; cd **; tree **; readlink **; realpath **; basename **; dirname **; diff **; cmp **; comm **;
-    cut **; tr **; sort **; uniq **; nl **; tac **; rev **; fold **; fmt **; paste **; join **; column **; od **;
-    hexdump **; xxd **; strings **; md5sum **; sha1sum **; sha256sum **; sha512sum **; cksum **; base64 **; jq **;
-    sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
-    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname; uptime; nproc; free **; ps; ps aux; ps -ef;
-    wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **; git
-    grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
-    git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
-    git branch --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote; git
-    remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version; python
-    --version; python3 --version; node --version; npm --version; go version; cargo --version; rustc --version; ruby
-    --version; java -version; gcc --version; make --version; bash --version; docker --version; uv --version; set -e; set
-    -eu; set -euo pipefail; set -o pipefail; set +e
-"""
-WORKING = "mkdir **; touch **; cp **; tee **; git add **"
-TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
-"""What is typed into a running program may be a command of its."""
-ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
+class ToolUse(CallSite, frozen=True, kw_only=True):
+    """A call of a tool that runs no command line, as far as rules look at it."""
+
+    arguments: JsonObject
+    read_only: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """The files it is about, each as it is written and where it leads."""
+        return [name for path in paths_of(self.arguments) for name in resolved(path, self.cwd)]
 
 
-class PresetRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a preset stands for."""
-
-    rules: list[Rule] = msgspec.field(default_factory=list)
-    trusts: bool = False
-    otherwise: Decision = "ask"
-    tools_otherwise: Decision = "ask"
-
-
-def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) -> PresetRules:
-    """The rules of a preset, and what holds where none of them speaks."""
-    origin = Origin(label=f"preset {preset}")
-    match preset:
-        case "ask-everything":
-            return PresetRules()
-        case "trusted":
-            return PresetRules(trusts=True, tools_otherwise="allow")
-        case "allowlist":
-            names = ALLOWLIST if allowed_commands is None else allowed_commands
-            rules = made([f"{name} **" for name in names], "allow", origin, confined=False)
-            return PresetRules(
-                rules=[*rules, *made([TYPING], "deny", origin)], otherwise="deny", tools_otherwise="allow"
-            )
-        case "read-only":
-            return PresetRules(rules=[*made(split(LOOKING), "allow", origin), *made([TYPING], "ask", origin)])
-        case "workspace":
-            rules = made([*split(LOOKING), *split(WORKING), {"write": "**"}], "allow", origin)
-            return PresetRules(rules=[*rules, *made([TYPING], "ask", origin)], tools_otherwise="allow")
+def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
+    """The verdict on a call that runs no command line."""
+    use = ToolUse(
+        tool=site.tool,
+        arguments=request.plan.arguments,
+        cwd=site.cwd,
+        workspace=site.workspace,
+        protected=site.protected,
+        read_only=request.tool.hints.read_only,
+    )
+    part = judge_tool(use, book)
+    offers: tuple[Offer, ...] = ()
+    if part.decision == "ask" and part.rule is None and not request.tool.hints.destructive:
+        offers = (Offer(rule={"tool": site.tool}, text=f"tool={site.tool}", source=site.tool),)
+    return Verdict(decision=part.decision, reason=part.reason, rule=part.rule, parts=(part,), offers=offers)
 
 
-def split(text: str) -> list[str]:
-    return [pattern.strip() for pattern in text.replace("\n", " ").split(";")]
+def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
+    """Deny before ask before allow, over the tool, its arguments and its paths."""
+    for decision in AGAINST:
+        if rule := rule_against(decision, use, book):
+            return judged_tool(use.tool, decision, rule.why(), rule)
+    touched = next((path for path in use.paths if any(is_inside(path, own) for own in use.protected)), None)
+    if touched and not use.read_only and not book.trusts:
+        return judged_tool(use.tool, "ask", f"'{touched}' holds the rules themselves")
+    if rule := allowed_by(use, book):
+        return judged_tool(use.tool, "allow", f"the rule '{rule.text}'", rule)
+    if book.tools_otherwise == "allow":
+        return judged_tool(use.tool, "allow", "it was configured, and no rule is against it")
+    return judged_tool(use.tool, book.tools_otherwise, f"no rule allows it{'; ' + book.broken if book.broken else ''}")
 
 
-def made(values: Sequence[Any], decision: Decision, origin: Origin, *, confined: bool = True) -> list[Rule]:
-    rules = [parse_rule(value, decision, origin, confined=confined) for value in values]
-    return [rule for rule in rules if isinstance(rule, Rule)]
+def rule_against(decision: Decision, use: ToolUse, book: RuleBook) -> Rule | None:
+    """A rule that one path, or all its arguments, run into."""
+    if rule := book.whole_tool(decision, use.tool):
+        return rule
+    for path in use.paths:
+        if rule := book.tool_path(decision, use.tool, path, use.workspace):
+            return rule
+    return next((rule for rule in book.by_arguments(decision, use.tool) if fits(rule, use)), None)
+
+
+def allowed_by(use: ToolUse, book: RuleBook) -> Rule | None:
+    """A rule that covers the whole call: every path of it, by each of its names."""
+    if rule := book.whole_tool("allow", use.tool):
+        return rule
+    rules = [book.tool_path("allow", use.tool, path, use.workspace) for path in use.paths]
+    if rules and all(rules):
+        return rules[0]
+    return next((rule for rule in book.by_arguments("allow", use.tool) if fits(rule, use)), None)
+
+
+def paths_of(arguments: Json, depth: int = 0) -> list[str]:
+    """The paths among a call's arguments, however deep; what only may be one counts: a rule has to cover it, too."""
+    found: list[str] = []
+    if isinstance(arguments, list) and depth < DEEPEST:
+        found += [path for item in arguments for path in paths_of(item, depth + 1)]
+    elif isinstance(arguments, dict) and depth < DEEPEST:
+        for name, value in arguments.items():
+            if name.replace("_", "").replace("-", "").lower() in PATH_ARGUMENTS:
+                found += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+            found += paths_of(value, depth + 1)
+    return found
+
+
+def fits(rule: Rule, use: ToolUse) -> bool:
+    """Whether every argument that a rule names is there and fits."""
+    given = use.arguments
+    return all(name in given and fits_value(pattern, given[name], use) for name, pattern in rule.arguments.items())
+
+
+def fits_value(pattern: tuple[str, ...] | str, value: Json, use: ToolUse) -> bool:
+    text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(pattern, str):
+        return bool(text_pattern(pattern).fullmatch(text))
+    index: PathIndex[bool] = PathIndex()
+    index.add(pattern, True)
+    return all(any(index.find(name, use.workspace)) for name in resolved(text, use.cwd))
+
+
+@lru_cache(maxsize=1024)
+def text_pattern(pattern: str) -> re.Pattern[str]:
+    """A text in which `*` stands for any characters."""
+    return re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
+
+
+def judged_tool(tool: str, decision: Decision, reason: str, rule: Rule | None = None) -> Judged:
+    """What is decided about a tool as a whole."""
+    return judged_as(decision, tool, "tool", reason, rule=rule)

@@ -1,22 +1,26 @@
-"""Which files a line may read and write, as far as redirections and arguments say."""
+"""Where a line runs, and which files it may read and write, as far as redirections and arguments say."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.paths import is_inside, resolved
+import msgspec
+
+from toolyard.bash.syntax.reading import Assignment, Loop
+from toolyard.files.inside import is_inside
+from toolyard.permissions.paths import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.bash.syntax.reading import Reading, SimpleCommand
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
-    from toolyard.permissions.places import Place
-    from toolyard.permissions.rule_index import Access, RuleBook
-    from toolyard.permissions.rules import Rule
+    from toolyard.permissions.rules import Access, Rule, RuleBook
 
 
 AGAINST: tuple[Decision, ...] = ("deny", "ask")
@@ -36,20 +40,97 @@ EXPANDS_OTHERWISE = re.compile(r"[{\\'\"]|\*\*|\[[!^:]")
 MOST_MATCHES = 1000
 SPEAKS_ONLY = frozenset({"echo", "printf", "true", "false", ":", "test", "[", "expr", "seq", "sleep", "date"})
 """Programs to which an argument is no path to look at."""
+CHANGES_FOLDER = frozenset({"cd", "pushd", "popd"})
+SETS_VARIABLES = frozenset({None, "read", "printf", "mapfile", "readarray", "getopts", "eval", "source", ".", "wait"})
+"""Commands after which a variable may have another value; one whose name is not certain may be any of them."""
+QUOTED = re.compile(r"[{\\'\"]")
+
+
+class CallSite(msgspec.Struct, frozen=True, kw_only=True):
+    """The tool that is called, and where its call would run."""
+
+    tool: str
+    cwd: str
+    workspace: str
+    protected: tuple[str, ...] = ()
+    """Files that hold the rules themselves."""
+
+
+class WorkingFolder:
+    """The folder that a line runs in, as far as that is certain; the disk is looked at only when it matters."""
+
+    def __init__(self, reading: Reading, site: CallSite) -> None:
+        self.cwd = os.path.normpath(site.cwd)
+        self.workspace = os.path.normpath(site.workspace)
+        self.protected = site.protected
+        self._reading = reading
+        self._moves = [command for command in reading.commands if (command.name or "") in CHANGES_FOLDER]
+
+    @property
+    def moves(self) -> bool:
+        """Whether the line changes its folder at all."""
+        return bool(self._moves)
+
+    @cached_property
+    def leaves(self) -> bool:
+        """Whether a part of the line may run outside of the workspace; whatever is not certain counts as leaving."""
+        if self.cwd != self.workspace and not self.contains("."):
+            return True
+        climbed = "."
+        for command in self._moves:
+            target = target_of(command)
+            if target is None or not self.contains(target):
+                return True
+            # A folder that was entered before may not exist, so that only the ways up count for certain.
+            ways_up = target.split("/").count("..")
+            climbed += "/.." * ways_up
+            if (ways_up and command.repeated) or not self.contains(climbed):
+                return True
+        return False
+
+    @cached_property
+    def loop_names(self) -> frozenset[str]:
+        """Variables that only stand for files inside the workspace: `for f in src/*.py`, and nothing else sets f."""
+        if self._moves or any(command.name in SETS_VARIABLES for command in self._reading.commands):
+            return frozenset()
+        loops = [part for part in self._reading.parts if isinstance(part, Loop) and part.name]
+        astray = {loop.name for loop in loops if not all(map(self._is_inside, loop.words))}
+        set_alone = {part.name for part in self._reading.parts if isinstance(part, Assignment)}
+        return frozenset(loop.name for loop in loops if loop.name) - astray - set_alone
+
+    def _is_inside(self, word: Word) -> bool:
+        """Whether everything that a word becomes is inside the workspace."""
+        text = word.value if word.value is not None else word.text
+        return word.kind != "dynamic" and ".." not in text and not QUOTED.search(text) and self.contains(text)
+
+    def contains(self, path: str) -> bool:
+        """Whether a path, as it is written and where it leads, is inside the workspace."""
+        written, real = resolved(path, self.cwd)
+        return is_inside(written, self.workspace) and is_inside(real, os.path.realpath(self.workspace))
+
+
+def target_of(command: SimpleCommand) -> str | None:
+    """Where `cd` goes, if that is certain."""
+    if command.name != "cd":
+        return None
+    operands = [word.value for word in command.words[1:] if word.value not in ("-P", "-L", "-e", "-@", "--")]
+    if len(operands) != 1 or operands[0] is None or operands[0].startswith("-"):
+        return None
+    return operands[0]
 
 
 class FileAccess:
-    """Answers for one line."""
+    """What the rules say of the files that one line names."""
 
-    def __init__(self, book: RuleBook, tool: str, place: Place) -> None:
-        self._book, self._tool, self._place = book, tool, place
+    def __init__(self, book: RuleBook, tool: str, folder: WorkingFolder) -> None:
+        self._book, self._tool, self._folder = book, tool, folder
 
     def rule_against(self, path: str) -> Rule | None:
         """A rule that denies a file, or wants to be asked about it, by either of its names."""
         if not self._book.refuses_files:
             return None
         for decision in AGAINST:
-            for candidate in resolved(path, self._place.cwd):
+            for candidate in resolved(path, self._folder.cwd):
                 for access in ACCESSES:
                     if rule := self._rule(decision, access, candidate):
                         return rule
@@ -62,7 +143,7 @@ class FileAccess:
         for word in words[1:]:
             if word.value is None and (word.kind == "dynamic" or self._may_match_refused(word)):
                 return f"what '{word.text}' becomes may be a file that a rule is against"
-            if self._place.moves and words[0].value != "cd" and paths_in(word.value or word.prefix):
+            if self._folder.moves and words[0].value != "cd" and paths_in(word.prefix):
                 return f"where '{word.text}' is, is not certain, and a rule is against some files"
         return None
 
@@ -70,7 +151,7 @@ class FileAccess:
         """Whether one of the files that a pattern matches now is one that a rule is against."""
         if EXPANDS_OTHERWISE.search(word.text):
             return True
-        found = glob.iglob(os.path.join(glob.escape(self._place.cwd), word.text), include_hidden=True)
+        found = glob.iglob(os.path.join(glob.escape(self._folder.cwd), word.text), include_hidden=True)
         return any(at >= MOST_MATCHES or self.rule_against(path) for at, path in enumerate(found))
 
     def why_not_read(self, target: Word) -> str | None:
@@ -78,9 +159,9 @@ class FileAccess:
         path = target.value
         if path is None:
             return "which file is read is not certain"
-        if not self._place.moves and self._place.contains(path):
+        if not self._folder.moves and self._folder.contains(path):
             return None
-        if all(self._rule("allow", "read", candidate) for candidate in resolved(path, self._place.cwd)):
+        if all(self._rule("allow", "read", candidate) for candidate in resolved(path, self._folder.cwd)):
             return None
         return f"no rule allows reading '{path}', which may be outside of the workspace"
 
@@ -89,9 +170,9 @@ class FileAccess:
         path = target.value
         if path in FREE_TARGETS:
             return None
-        if path is None or (self._place.moves and not path.startswith("/")):
+        if path is None or (self._folder.moves and not path.startswith("/")):
             return "which file is written is not certain"
-        for candidate in resolved(path, self._place.cwd):
+        for candidate in resolved(path, self._folder.cwd):
             rule = self._rule("allow", "write", candidate)
             if rule is None:
                 return f"no rule allows writing '{path}'"
@@ -105,18 +186,18 @@ class FileAccess:
 
     def write_rule(self, path: str) -> Rule | None:
         """The rule by which a file may be written."""
-        return self._rule("allow", "write", resolved(path, self._place.cwd)[0])
+        return self._rule("allow", "write", resolved(path, self._folder.cwd)[0])
 
     def holds_rules(self, path: str) -> bool:
         """Whether a path is, by either of its names, among the files that hold the rules themselves."""
-        names = resolved(path, self._place.cwd)
-        return any(is_inside(name, own) for name in names for own in self._place.protected)
+        names = resolved(path, self._folder.cwd)
+        return any(is_inside(name, own) for name in names for own in self._folder.protected)
 
     def why_outside(self, words: Sequence[Word]) -> str | None:
         """Why a command may look outside of the workspace; None when it cannot."""
         if (words[0].value or "") in SPEAKS_ONLY:
             return None
-        if self._place.leaves:
+        if self._folder.leaves:
             return "it may run outside of the workspace"
         for word in words[1:]:
             if self._stays_inside(word):
@@ -126,7 +207,7 @@ class FileAccess:
             if word.prefix.startswith("--files"):
                 return f"'{word.text}' names files that are not to be seen here"
             for path in paths_in(word.value if word.value is not None else word.text):
-                if (self._place.moves and ".." in path) or not self._place.contains(path):
+                if (self._folder.moves and ".." in path) or not self._folder.contains(path):
                     return f"'{word.text}' is outside of the workspace"
         return None
 
@@ -137,18 +218,18 @@ class FileAccess:
         if word.text.startswith("<(") and word.text.endswith(")"):
             return True
         variable = LOOP_VARIABLE.fullmatch(word.text)
-        return variable is not None and (variable[1] or variable[2]) in self._place.loop_names
+        return variable is not None and (variable[1] or variable[2]) in self._folder.loop_names
 
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""
         for word in words[1:]:
-            for candidate in (*resolved(word.value or word.prefix, self._place.cwd), word.text):
-                if LATER_RUN.search(candidate) or any(is_inside(candidate, own) for own in self._place.protected):
+            for candidate in (*resolved(word.prefix, self._folder.cwd), word.text):
+                if LATER_RUN.search(candidate) or any(is_inside(candidate, own) for own in self._folder.protected):
                     return f"'{word.text}' changes what later commands do"
         return None
 
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
-        return self._book.file(decision, access, path, self._place.workspace, self._tool)
+        return self._book.file(decision, access, path, self._folder.workspace, self._tool)
 
 
 def paths_in(text: str) -> list[str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from toolyard.core.problems import Position, Problem
+from toolyard.files.user_folders import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from toolyard.core.tool import Json
     from toolyard.permissions.rules import Rule
@@ -43,7 +44,7 @@ class GrantFile(msgspec.Struct, frozen=True, kw_only=True):
     grants: list[Grant]
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the file says, or what is left of it."""
 
     grants: tuple[Grant, ...] = ()
@@ -51,14 +52,12 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def rules(self, workspace: str, file: Path) -> list[Rule]:
         """The rules that hold in a workspace."""
-        from toolyard.permissions.rules import Origin, Rule, parse_rule
+        from toolyard.permissions.rules import Origin, valid_rules
 
         found: list[Rule] = []
         for grant in self.grants:
-            if grant.workspace is None or grant.workspace == workspace:
-                rule = parse_rule(grant.rule, grant.decision, Origin(label=f"{file}, grant {grant.id}"))
-                if isinstance(rule, Rule):
-                    found.append(rule)
+            if grant.workspace in (None, workspace):
+                found += valid_rules([grant.rule], grant.decision, Origin(label=f"{file}, grant {grant.id}"))
         return found
 
 
@@ -71,9 +70,9 @@ class GrantStore:
         self.files = (file, self._last_good)
         """Whoever writes these makes rules."""
         self._stamp: object = None
-        self._loaded = Loaded()
+        self._loaded = SavedGrants()
 
-    def load(self) -> Loaded:
+    def load(self) -> SavedGrants:
         """What holds now; read again only when the file was written since."""
         stamp = stamp_of(self.file)
         if stamp != self._stamp:
@@ -144,16 +143,16 @@ class GrantStore:
         finally:
             os.close(descriptor)
 
-    def _read(self) -> Loaded:
+    def _read(self) -> SavedGrants:
         if not self.file.exists():
-            return Loaded()
+            return SavedGrants()
         try:
             grants = decode(self.file)
         except (OSError, ValueError) as error:
             return self._damaged(str(error).partition("\n")[0])
-        return Loaded(grants=tuple(grants))
+        return SavedGrants(grants=tuple(grants))
 
-    def _damaged(self, why: str) -> Loaded:
+    def _damaged(self, why: str) -> SavedGrants:
         """The file says nothing any more: what it forbade stays forbidden, what it allowed does not stay allowed."""
         try:
             denies = [grant for grant in decode(self._last_good) if grant.decision == "deny"]
@@ -165,25 +164,15 @@ class GrantStore:
             hint="mend the file, or give a grant anew: toolyard permissions allow|deny …",
             where=Position(file=self.file),
         )
-        return Loaded(grants=tuple(denies), problem=problem)
+        return SavedGrants(grants=tuple(denies), problem=problem)
 
     def _write(self, file: Path, grants: list[Grant]) -> None:
-        """Write beside the file, then put it in its place, so that there is always a whole one."""
         import json
-        import tempfile
+
+        from toolyard.files.atomic import replace_file
 
         text = json.dumps({"version": VERSION, "grants": [msgspec.to_builtins(grant) for grant in grants]}, indent=2)
-        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                out.write(text + "\n")
-                out.flush()
-                os.fsync(out.fileno())
-            os.replace(name, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        replace_file(file, f"{text}\n".encode(), durable=True)
         sync_folder(file.parent)
 
 
@@ -210,6 +199,7 @@ def text_of(grant: Grant) -> str:
 
 
 def stamp_of(file: Path) -> object:
+    """What changes when the file is written, or when others get the right to write it."""
     try:
         state = os.stat(file)
     except OSError:
@@ -218,6 +208,7 @@ def stamp_of(file: Path) -> object:
 
 
 def sync_folder(folder: Path) -> None:
+    """A file that was moved into place is there after a crash only when its folder is on the disk, too."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -227,5 +218,4 @@ def sync_folder(folder: Path) -> None:
 
 def default_grants_file() -> Path:
     """In the user's state folder."""
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(base) / "toolyard" / "permissions.json"
+    return user_folder("state") / "permissions.json"

@@ -10,15 +10,15 @@ import msgspec
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
 from toolyard.bash.syntax.wrappers import take_off_wrappers
-from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess
-from toolyard.permissions.line_verdict import LineVerdict, judged_as, reason_for
-from toolyard.permissions.places import Place
-from toolyard.permissions.programs.builtins import check_condition, is_safe_variable
+from toolyard.core.visible_text import escaped
+from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess, WorkingFolder
+from toolyard.permissions.programs.builtins import check_condition, is_harmless_assignment, is_safe_variable
 from toolyard.permissions.programs.carriers import carried_by
+from toolyard.permissions.programs.categories import is_shell, obeys_its_input, program_name
 from toolyard.permissions.programs.git import git_subcommand
-from toolyard.permissions.programs.guards import concerns_about, is_never_covered, place_concern
-from toolyard.permissions.programs.known import is_harmless_assignment, is_shell, obeys_its_input
-from toolyard.permissions.refusals import against, everything_in, privilege_reason, privileged_word
+from toolyard.permissions.programs.guards import concerns_about, why_never_covered, why_not_here
+from toolyard.permissions.refusals import find_refusal, possible_commands, privilege_reason, privileged_word
+from toolyard.permissions.verdict import Judged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.reading import Doubt, Part, Reading
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
-    from toolyard.permissions.rule_index import RuleBook
-    from toolyard.permissions.rules import Rule
-    from toolyard.permissions.verdict import Judged
+    from toolyard.permissions.file_access import CallSite
+    from toolyard.permissions.rules import Rule, RuleBook
 
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -39,27 +38,40 @@ PUTS_FILES = frozenset({"cp", "mv", "ln", "install", "touch", "mkdir"})
 """Programs whose arguments are files that come to be; a rule for them is not meant for what later commands run."""
 OBEYS_INPUT = "input"
 """The code of a doubt that no rule takes away."""
+MOST_SHOWN = 200
 TRUSTED = "everything is trusted that no rule is against"
 
 
-def judge_line(
-    text: str, book: RuleBook, *, tool: str, cwd: str, workspace: str, protected: tuple[str, ...] = ()
-) -> LineVerdict:
+class LineVerdict(msgspec.Struct, kw_only=True):
+    """What the rules say of a line."""
+
+    decision: Decision
+    reason: str
+    reading: Reading
+    parts: tuple[Judged, ...]
+    needs_cross_check: bool
+    """Whether shfmt has to read the same commands in it before it is allowed."""
+
+
+def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
     """Judge a whole line."""
     reading = read_line(text)
-    return Judge(book, tool, Place(reading, cwd, workspace, protected)).line(reading)
+    return Judge(book, site.tool, WorkingFolder(reading, site)).line(reading)
 
 
 class Judge(msgspec.Struct):
-    """Judges the parts of one line."""
+    """Judges the parts of one line.
+
+    For a command the order counts: what it may run is refused (also inside `xargs` or `sh -c`), then a rule for
+    exactly this text, then trust, then what it carries, then a rule with `**` whose guard has no concern.
+    """
 
     book: RuleBook
     tool: str
-    place: Place
+    folder: WorkingFolder
     depth: int = 0
     alone: bool = True
     """Whether the line is one command, with nothing before it that it could read."""
-    rules: list[Rule] = msgspec.field(default_factory=list)
 
     def line(self, reading: Reading) -> LineVerdict:
         """All parts, and the strictest of their decisions."""
@@ -75,8 +87,7 @@ class Judge(msgspec.Struct):
             reason=reason_for(worst, parts),
             reading=reading,
             parts=tuple(parts),
-            rules=tuple(self.rules),
-            needs_second_reading=worst == "allow" and not reading.plain and not self._trusts_blindly,
+            needs_cross_check=worst == "allow" and not reading.plain and not self._trusts_blindly,
         )
 
     def part(self, part: Part) -> Iterator[Judged]:
@@ -86,7 +97,7 @@ class Judge(msgspec.Struct):
                 reads = part.name == "read"
                 yield from (self._assignment(each, before_read=reads) for each in part.assignments)
                 if part.words:
-                    judged = self._denied_input(part) or self._fed(part)
+                    judged = self._denied_input(part) or self._obeys_input(part)
                     yield judged or self.command(part.words, part.wrapped, part.text)
                 yield from map(self._redirection, part.redirections)
             case Redirection():
@@ -94,26 +105,24 @@ class Judge(msgspec.Struct):
             case Assignment():
                 yield self._assignment(part)
             case Condition():
-                yield self._unless(
-                    check_condition(part.words), part.text, "condition", "a condition runs nothing itself"
-                )
+                why = check_condition(part.words)
+                yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
             case Loop():
-                sets = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
-                yield self._unless(sets, part.text, "loop", "a loop runs nothing itself")
+                why = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
+                yield self._unless(why, part.text, "loop", "a loop runs nothing itself")
 
     def _denied_input(self, part: SimpleCommand) -> Judged | None:
         """What a shell is given to read in the line itself, and a rule denies."""
-        if not is_shell((part.name or "").rpartition("/")[2]) or self.depth >= DEEPEST:
+        if not is_shell(program_name(part.name)) or self.depth >= DEEPEST:
             return None
         for redirection in part.redirections:
-            here = (
-                redirection.target.value if redirection.operator == "<<<" and redirection.target else redirection.body
-            )
-            if denied := self._denied_in(here or "", part.text):
+            target = redirection.target if redirection.operator == "<<<" else None
+            text = target.value if target else redirection.body
+            if denied := self._denied_in(text or "", part.text):
                 return denied
         return None
 
-    def _fed(self, part: SimpleCommand) -> Judged | None:
+    def _obeys_input(self, part: SimpleCommand) -> Judged | None:
         """A command that runs what it reads, and is given something: no rule about its words is about that."""
         reads = not self.alone or any(each.operator.startswith("<") for each in part.redirections)
         if not reads or self._trusts or not obeys_its_input([word.value for word in part.words]):
@@ -124,7 +133,7 @@ class Judge(msgspec.Struct):
 
     def _denied_in(self, line: str, text: str) -> Judged | None:
         """The first command that is denied in a line that another reads."""
-        for judged in Judge(self.book, self.tool, self.place, self.depth + 1).line(read_line(line)).parts:
+        for judged in Judge(self.book, self.tool, self.folder, self.depth + 1).line(read_line(line)).parts:
             if judged.decision == "deny":
                 why = f"it runs '{judged.text}': {judged.reason}"
                 return judged_as("deny", text, "command", why, doubt=judged.doubt)
@@ -137,8 +146,8 @@ class Judge(msgspec.Struct):
             return refused
         found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
         if rule := next((each.rule for each in found if each.pattern.is_exact), None):
-            concern = place_concern(words, self.place)
-            return self._ask(text, concern.message, "place") if concern else self._allow(text, rule)
+            why = why_not_here(words, self.folder)
+            return self._ask(text, why, "place") if why else self._allow(text, rule)
         if self._trusts:
             return self._trusted(words, text)
         if words[0].value is None:
@@ -154,37 +163,36 @@ class Judge(msgspec.Struct):
         return not self.book.refuses and self._trusts
 
     def _refused(self, layers: Sequence[Sequence[Word]], text: str) -> Judged | None:
-        inside = everything_in(layers)
-        if found := against(inside, self.book, self.tool):
+        possible = possible_commands(layers)
+        if found := find_refusal(possible, self.book, self.tool):
             return judged_as(found.decision, text, "command", found.reason, rule=found.rule, doubt=found.doubt)
-        for line in inside.lines if self.depth < DEEPEST else ():
+        for line in possible.lines if self.depth < DEEPEST else ():
             if denied := self._denied_in(line, text):
                 return denied
-        for words in inside.commands if self.book.refuses_files else ():
+        for words in possible.commands if self.book.refuses_files else ():
             for word in words[1:]:
                 if rule := self._rule_against_file(word):
-                    return self._by(rule, text)
+                    return self._by_refusing(rule, text)
             if why := self._files.may_be_refused(words):
                 return self._ask(text, why, "may_be_refused")
         return None
 
     def _rule_against_file(self, word: Word) -> Rule | None:
-        value = word.value if word.value is not None else word.prefix
-        paths = [path for path in (value, value.partition("=")[2]) if path]
+        paths = [path for path in (word.prefix, word.prefix.partition("=")[2]) if path]
         return next((rule for path in paths if (rule := self._files.rule_against(path))), None)
 
     @property
     def _files(self) -> FileAccess:
-        return FileAccess(self.book, self.tool, self.place)
+        return FileAccess(self.book, self.tool, self.folder)
 
     def _trusted(self, words: Sequence[Word], text: str) -> Judged:
         """Everything may run that no rule is against; with such rules, only what is known to be something else."""
         if self.book.refuses:
             carried = carried_by(words)
-            is_known = words[0].value is not None and not is_never_covered(words, 0)
+            is_known = words[0].value is not None and not why_never_covered(words, 0)
             if not is_known and not (carried is not None and carried.is_all):
                 return self._ask(text, "it may run what a rule is against", "unproven")
-            concerns = (each for each in concerns_about(words, self.place, 1) if each.runs and each.writes is None)
+            concerns = (each for each in concerns_about(words, self.folder, 1) if each.runs and each.writes is None)
             if is_known and (concern := next(concerns, None)) is not None:
                 return self._ask(text, f"{concern.message}, and so it may run what a rule is against", "unproven")
         return judged_as("allow", text, "command", TRUSTED)
@@ -194,13 +202,12 @@ class Judge(msgspec.Struct):
         carried = carried_by(words)
         if carried is None or not carried.is_all or self.depth >= DEEPEST:
             return None
-        inner = Judge(self.book, self.tool, self.place, self.depth + 1)
+        inner = Judge(self.book, self.tool, self.folder, self.depth + 1)
         for command in carried.commands:
             wrapped, unwrapped = take_off_wrappers(command)
             judged = inner.command(unwrapped, wrapped, " ".join(word.text for word in command))
             if judged.decision != "allow":
                 return self._ask(text, f"it runs '{judged.text}': {judged.reason}", judged.doubt)
-        self.rules += inner.rules
         if words[0].value in ("find", "gfind"):  # looks for files besides, which is for a rule of its own
             return None
         return judged_as("allow", text, "command", "what it runs is allowed")
@@ -217,11 +224,11 @@ class Judge(msgspec.Struct):
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
-        if why := is_never_covered(words, named):
+        if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
-        if concern := place_concern(words, self.place):
-            return self._ask(text, concern.message, "place", rule)
-        for each in concerns_about(words, self.place, named):
+        if why := why_not_here(words, self.folder):
+            return self._ask(text, why, "place", rule)
+        for each in concerns_about(words, self.folder, named):
             if each.option is not None and each.option in words[:named]:
                 continue
             if each.writes is None:
@@ -245,7 +252,7 @@ class Judge(msgspec.Struct):
         if part.operator in (">&", "<&") and target.value.rstrip("-").isdigit():
             return self._unless("the descriptor may be one of bash's own", part.text, "redirection", "")
         if rule := self._files.rule_against(target.value):
-            return self._by(rule, part.text, "redirection")
+            return self._by_refusing(rule, part.text, "redirection")
         if NETWORK_FILE.match(target.value):
             return self._unless("a connection is opened", part.text, "redirection", "")
         if self._trusts and not self._files.holds_rules(target.value):
@@ -285,10 +292,9 @@ class Judge(msgspec.Struct):
         return self._otherwise(text, doubt.message, doubt.code, "doubt")
 
     def _allow(self, text: str, rule: Rule) -> Judged:
-        self.rules.append(rule)
         return judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
 
-    def _by(self, rule: Rule, text: str, kind: str = "command") -> Judged:
+    def _by_refusing(self, rule: Rule, text: str, kind: str = "command") -> Judged:
         return judged_as(rule.decision, text, kind, rule.why(), rule=rule)
 
     def _otherwise(self, text: str, why: str, doubt: str, kind: str = "command") -> Judged:
@@ -302,3 +308,29 @@ class Judge(msgspec.Struct):
 def is_free(operator: str, target: str) -> bool:
     """Whether a redirection touches no file."""
     return target in FREE_TARGETS or (operator in (">&", "<&") and bool(DUPLICATE.fullmatch(target)))
+
+
+def judged_as(
+    decision: Decision, text: str, kind: str, reason: str, *, rule: Rule | None = None, doubt: str | None = None
+) -> Judged:
+    shown = escaped(text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + " …")
+    return Judged(
+        text=shown,
+        kind=kind,
+        decision=decision,
+        reason=escaped(reason),
+        rule=rule.text if rule else None,
+        origin=rule.origin if rule else None,
+        doubt=doubt,
+    )
+
+
+def reason_for(decision: Decision, parts: Sequence[Judged]) -> str:
+    """The reason of the first part that decides the line."""
+    deciding = [part for part in parts if part.decision == decision]
+    if not deciding:
+        return "there is nothing to run"
+    if decision == "allow":
+        return " · ".join(dict.fromkeys(part.reason for part in deciding))
+    more = f" (and {len(deciding) - 1} more)" if len(deciding) > 1 else ""
+    return f"{deciding[0].text}: {deciding[0].reason}{more}"

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
-from toolyard.permissions.patterns import BadPattern
+from toolyard.files.inside import is_inside
+from toolyard.permissions.patterns import bad_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from toolyard.core.problems import Problem
 
 
 DEEP = "**"
@@ -19,16 +22,16 @@ NOWHERE = "/dev/null/nowhere"
 """A path that no file has."""
 
 
-def parse_path_pattern(text: str) -> tuple[str, ...] | BadPattern:
+def parse_path_pattern(text: str) -> tuple[str, ...] | Problem:
     """The segments of a pattern; a relative one starts at the workspace, `~/` at the home folder."""
     if not text or "\0" in text:
-        return BadPattern("a path is needed")
+        return bad_rule("a path is needed")
     if any(DEEP in segment and segment != DEEP for segment in text.split("/")):
-        return BadPattern("'**' stands for whole folders, so it is a part of the path of its own: 'src/**'")
+        return bad_rule("'**' stands for whole folders, so it is a part of the path of its own: 'src/**'")
     expanded = os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
     normal = os.path.normpath(expanded)
     if normal.startswith(".."):
-        return BadPattern("a path outside of the workspace has to be absolute, or start with '~/'")
+        return bad_rule("a path outside of the workspace has to be absolute, or start with '~/'")
     return tuple(segment for segment in normal.split("/") if segment != ".") if normal != "." else ()
 
 
@@ -41,39 +44,32 @@ def resolved(path: str, folder: str) -> tuple[str, str]:
         return NOWHERE, NOWHERE
 
 
-def is_inside(path: str, folder: str) -> bool:
-    """Whether an absolute path is the folder or below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+Value = TypeVar("Value")
 
 
-Rule = TypeVar("Rule")
+class Node(msgspec.Struct, Generic[Value]):
+    names: dict[str, Node[Value]] = msgspec.field(default_factory=dict)
+    globs: list[tuple[re.Pattern[str], Node[Value]]] = msgspec.field(default_factory=list)
+    deep: Node[Value] | None = None
+    rules: list[Value] = msgspec.field(default_factory=list)
 
 
-class Node(msgspec.Struct, Generic[Rule]):
-    names: dict[str, Node[Rule]] = msgspec.field(default_factory=dict)
-    globs: list[tuple[re.Pattern[str], Node[Rule]]] = msgspec.field(default_factory=list)
-    deep: Node[Rule] | None = None
-    rules: list[Rule] = msgspec.field(default_factory=list)
-
-
-class PathIndex(Generic[Rule]):
+class PathIndex(Generic[Value]):
     """Finds the patterns that fit a path in the time its folders take."""
 
     def __init__(self) -> None:
-        self._relative: Node[Rule] = Node()
-        self._absolute: Node[Rule] = Node()
-        self.is_empty = True
+        self._relative: Node[Value] = Node()
+        self._absolute: Node[Value] = Node()
 
-    def add(self, pattern: Sequence[str], rule: Rule) -> None:
+    def add(self, pattern: Sequence[str], rule: Value) -> None:
         """Take a pattern in."""
-        self.is_empty = False
         absolute = bool(pattern) and pattern[0] == ""
         node = self._absolute if absolute else self._relative
         for segment in pattern[1:] if absolute else pattern:
             node = child_of(node, segment)
         node.rules.append(rule)
 
-    def find(self, path: str, workspace: str) -> Iterator[Rule]:
+    def find(self, path: str, workspace: str) -> Iterator[Value]:
         """The rules whose pattern fits an absolute path."""
         yield from walk(self._absolute, [segment for segment in path.split("/") if segment], 0)
         if is_inside(path, workspace):
@@ -81,7 +77,7 @@ class PathIndex(Generic[Rule]):
             yield from walk(self._relative, [segment for segment in below.split("/") if segment], 0)
 
 
-def child_of(node: Node[Rule], segment: str) -> Node[Rule]:
+def child_of(node: Node[Value], segment: str) -> Node[Value]:
     if segment == DEEP:
         node.deep = node.deep or Node()
         return node.deep
@@ -91,7 +87,7 @@ def child_of(node: Node[Rule], segment: str) -> Node[Rule]:
     return node.names.setdefault(segment, Node())
 
 
-def walk(node: Node[Rule], segments: Sequence[str], at: int) -> Iterator[Rule]:
+def walk(node: Node[Value], segments: Sequence[str], at: int) -> Iterator[Value]:
     if at == len(segments):
         yield from node.rules
     else:

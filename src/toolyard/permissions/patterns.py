@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
+
+from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
+    from toolyard.permissions.rules import Rule
 
 
 REST = "**"
@@ -20,10 +23,9 @@ ANY_WORD = ".*"
 ORDINARY = re.compile(r"[\w.:@%+,/=^~-]+", re.ASCII)
 
 
-class BadPattern(msgspec.Struct, frozen=True):
-    """Why a text is no pattern."""
-
-    message: str
+def bad_rule(message: str, hint: str = "until this is mended, nothing is allowed without asking") -> Problem:
+    """Why what is written in the permissions is no rule, or no setting."""
+    return Problem(code="permissions_rule", message=message, hint=hint)
 
 
 class Glob(msgspec.Struct, frozen=True):
@@ -49,29 +51,29 @@ class CommandPattern(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return next((at for at, word in enumerate(self.words) if not isinstance(word, str)), len(self.words))
 
 
-def parse_pattern(text: str) -> CommandPattern | BadPattern:
+def parse_pattern(text: str) -> CommandPattern | Problem:
     """Read a pattern; quotes and backslashes make a character stand for itself, as in a shell."""
     tokens = split_tokens(text)
-    if isinstance(tokens, BadPattern):
+    if isinstance(tokens, Problem):
         return tokens
     if not tokens:
-        return BadPattern("a pattern needs at least one word")
+        return bad_rule("a pattern needs at least one word")
     rest = tokens[-1] == [(REST, False)]
     words = [as_word(token) for token in (tokens[:-1] if rest else tokens)]
     for word in words:
-        if isinstance(word, BadPattern):
+        if isinstance(word, Problem):
             return word
     if words and isinstance(words[0], Glob):
-        return BadPattern("the program has to be named; only a last '**' or '*' in an argument stands for others")
-    return CommandPattern(words=tuple(word for word in words if not isinstance(word, BadPattern)), rest=rest)
+        return bad_rule("the program has to be named; only a last '**' or '*' in an argument stands for others")
+    return CommandPattern(words=tuple(word for word in words if not isinstance(word, Problem)), rest=rest)
 
 
-def split_tokens(text: str) -> list[list[tuple[str, bool]]] | BadPattern:
+def split_tokens(text: str) -> list[list[tuple[str, bool]]] | Problem:
     """The words of a pattern, each as its pieces with whether they were quoted."""
     tokens: list[list[tuple[str, bool]]] = []
     for match in TOKEN.finditer(text):
         if match.lastgroup == "bad":
-            return BadPattern(f"a quote or backslash at column {match.start() + 1} has no end")
+            return bad_rule(f"a quote or backslash at column {match.start() + 1} has no end")
         if match.lastgroup == "word":
             tokens.append([piece_of(piece) for piece in PIECE.finditer(match[0])])
     return tokens
@@ -93,9 +95,9 @@ def piece_of(match: re.Match[str]) -> tuple[str, bool]:
     return match["single"] or match["escaped"] or "", True
 
 
-def as_word(pieces: list[tuple[str, bool]]) -> str | Glob | BadPattern:
+def as_word(pieces: list[tuple[str, bool]]) -> str | Glob | Problem:
     if any(REST in text and not quoted for text, quoted in pieces):
-        return BadPattern("'**' stands for any further arguments and can only be the last word")
+        return bad_rule("'**' stands for any further arguments and can only be the last word")
     if not any("*" in text and not quoted for text, quoted in pieces):
         return "".join(text for text, _ in pieces)
     parts = (re.escape(text) if quoted else re.escape(text).replace(r"\*", ".*") for text, quoted in pieces)
@@ -109,10 +111,7 @@ def quoted_token(value: str) -> str:
     return "'" + value.replace("'", "'\\''") + "'"
 
 
-Rule = TypeVar("Rule")
-
-
-class Found(msgspec.Struct, Generic[Rule], frozen=True):
+class Found(msgspec.Struct, frozen=True):
     """A rule whose pattern fits; for certain, or depending on what bash makes of the words."""
 
     rule: Rule
@@ -120,20 +119,20 @@ class Found(msgspec.Struct, Generic[Rule], frozen=True):
     certain: bool
 
 
-class Node(msgspec.Struct, Generic[Rule]):
+class Node(msgspec.Struct):
     """All patterns that begin alike."""
 
-    words: dict[str, Node[Rule]] = msgspec.field(default_factory=dict)
-    globs: list[tuple[Glob, Node[Rule]]] = msgspec.field(default_factory=list)
+    words: dict[str, Node] = msgspec.field(default_factory=dict)
+    globs: list[tuple[Glob, Node]] = msgspec.field(default_factory=list)
     exact: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
     rest: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
 
 
-class CommandIndex(Generic[Rule]):
+class CommandIndex:
     """Finds the patterns that fit a command in the time its words take, however many patterns there are."""
 
     def __init__(self) -> None:
-        self._root: Node[Rule] = Node()
+        self._root = Node()
         self._second: dict[tuple[str, str], list[tuple[Rule, CommandPattern]]] = {}
         self.is_empty = True
 
@@ -152,9 +151,9 @@ class CommandIndex(Generic[Rule]):
             second = "-" if pattern.words[1].startswith("-") else pattern.words[1]
             self._second.setdefault((pattern.words[0], second), []).append((rule, pattern))
 
-    def find(self, words: Sequence[Word]) -> list[Found[Rule]]:
+    def find(self, words: Sequence[Word]) -> list[Found]:
         """All that fit, an exact one before those that let others follow."""
-        found: list[Found[Rule]] = []
+        found: list[Found] = []
         self._find(self._root, words, 0, True, found)
         return found
 
@@ -173,7 +172,7 @@ class CommandIndex(Generic[Rule]):
             if letters_of(pattern.words[1:]) <= letters_of(values[1:]):
                 yield rule, pattern
 
-    def _find(self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]) -> None:
+    def _find(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
         if at == len(words):
             found += [Found(rule, pattern, certain) for rule, pattern in node.exact]
         elif (value := words[at].value) is None:
@@ -186,9 +185,7 @@ class CommandIndex(Generic[Rule]):
                     self._find(below, words, at + 1, certain, found)
         found += [Found(rule, pattern, certain) for rule, pattern in node.rest]
 
-    def _find_uncertain(
-        self, node: Node[Rule], words: Sequence[Word], at: int, certain: bool, found: list[Found[Rule]]
-    ) -> None:
+    def _find_uncertain(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
         """Only bash knows the word: whatever goes on from here may fit, and of that the first is enough."""
         for glob, below in node.globs:
             if glob.pattern.pattern == ANY_WORD and not words[at].splits:
@@ -197,7 +194,7 @@ class CommandIndex(Generic[Rule]):
             found.append(Found(*first, False))
 
 
-def first_below(node: Node[Rule]) -> tuple[Rule, CommandPattern] | None:
+def first_below(node: Node) -> tuple[Rule, CommandPattern] | None:
     """Any pattern that goes on from here."""
     if node.exact:
         return node.exact[0]

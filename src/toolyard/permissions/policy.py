@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolyard.core.problems import Problem
-    from toolyard.permissions.decide import Circumstances
+    from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.grants import GrantStore
-    from toolyard.permissions.rule_index import RuleBook
-    from toolyard.permissions.rules import Rule
+    from toolyard.permissions.rules import Rule, RuleBook
     from toolyard.permissions.section import Sections
     from toolyard.permissions.verdict import Answer, PermissionRequest, Verdict
 
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look are allowed without asking"
 MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
 """A line without any of these names no program that gives other rights, in no spelling."""
-LIVE = "shell_session"
+LIVE_SHELL = "shell_session"
 """The kind of tool whose shell outlives its commands."""
 
 
-def live(request: PermissionRequest) -> str:
-    """Which shell a call is about."""
+def shell_of(request: PermissionRequest) -> str:
+    """Which live shell a call is about."""
     return f"{request.session}/{request.agent}/{request.tool.name}"
 
 
@@ -47,7 +46,7 @@ class RulePolicy:
         self._protected = (*protected, *map(str, grants.files))
         self._books: dict[tuple[str, str, str], tuple[object, RuleBook]] = {}
         self._session_rules: dict[str, list[Rule]] = {}
-        self._meanings = Meanings()
+        self._definitions = ShellDefinitions()
 
     def ask_timeout(self, agent: str) -> float:
         """How many seconds a question about an agent's call waits for its answer."""
@@ -67,55 +66,56 @@ class RulePolicy:
                 return ALLOWED
         from toolyard.permissions.decide import decide_request
 
-        where = self._circumstances(request)
-        book = self.book(request.agent, where.workspace, request.session)
-        verdict = await decide_request(request, book, where)
-        if verdict.decision == "allow" and (book.refuses or not book.trusts_tool(where.tool)):
-            verdict = self._with_meanings(request, verdict, book)
+        site = self._site(request)
+        book = self.book(request.agent, site.workspace, request.session)
+        verdict = await decide_request(request, book, site)
+        if verdict.decision == "allow" and (book.refuses or not book.trusts_tool(site.tool)):
+            verdict = self._unless_redefined(request, verdict, book)
         if verdict.decision == "allow" and verdict.rule is None and not is_configured:
             return replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
         if verdict.decision == "allow" and is_configured and not request.kept_in:
-            return await self._outside(request, verdict, where)
+            return await self._without_sandbox(request, verdict, site)
         return verdict
 
     def approved(self, request: PermissionRequest) -> None:
         """Note what a line that a person let pass leaves behind in its session."""
-        if request.kind == LIVE and request.plan.command is not None:
-            self._meanings.learn(live(request), request.plan.command)
-        elif request.kind == LIVE and request.plan.arguments.get("restart"):
-            self._meanings.forget(live(request))
+        if request.kind == LIVE_SHELL and request.plan.command is not None:
+            self._definitions.learn(shell_of(request), request.plan.command)
+        elif request.kind == LIVE_SHELL and request.plan.arguments.get("restart"):
+            self._definitions.forget(shell_of(request))
 
-    def _with_meanings(self, request: PermissionRequest, verdict: Verdict, book: RuleBook) -> Verdict:
+    def _unless_redefined(self, request: PermissionRequest, verdict: Verdict, book: RuleBook) -> Verdict:
         """The verdict, unless a word of the line is no longer what the rules are about."""
-        if request.kind != LIVE:
+        if request.kind != LIVE_SHELL:
             return verdict
         if request.plan.command is None:
             self.approved(request)
             return verdict
         from toolyard.bash.syntax.parse import read_line
-        from toolyard.permissions.line_verdict import judged_as
+        from toolyard.permissions.judge import judged_as
 
         command = request.plan.command
         words = (
             words[0].value for part in read_line(command).commands for words in (*part.wrapped, part.words) if words
         )
-        name = self._meanings.changed_among(live(request), words)
+        name = self._definitions.changed_among(shell_of(request), words)
         if name is None:
             return verdict
         why = f"an earlier command gave '{name}' another meaning in this session"
         part = judged_as(book.otherwise, command, "doubt", why, doubt="meaning")
         return replace(verdict, decision=book.otherwise, reason=why, rule=None, parts=(*verdict.parts, part))
 
-    async def _outside(self, request: PermissionRequest, verdict: Verdict, where: Circumstances) -> Verdict:
+    async def _without_sandbox(self, request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
         """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
-        from toolyard.permissions.decide import decide_request, make_book
+        from toolyard.permissions.decide import decide_request
+        from toolyard.permissions.presets import make_book
         from toolyard.permissions.section import Section
 
         trusts = self.sections.of(request.agent).preset == "trusted"
         if request.plan.command is None or trusts:
             return verdict
-        looking = make_book(Section(is_configured=True, preset="read-only"), [])
-        if (await decide_request(request, looking, where)).decision == "allow":
+        looking = make_book(Section(is_configured=True, preset="read-only"))
+        if (await decide_request(request, looking, site)).decision == "allow":
             return verdict
         return replace(verdict, decision="ask", reason=f"{NOTHING_KEEPS_IT_IN} ({verdict.reason})")
 
@@ -127,14 +127,14 @@ class RulePolicy:
         if answer.scope == "session":
             self._keep_for_session(request.session, verdict)
             return f"{texts} allowed for this session"
-        workspace = self._circumstances(request).workspace
+        workspace = self._site(request).workspace
         for offer in verdict.offers:
             self.grants.add("allow", offer.rule, workspace=workspace, source=offer.source, by="answered with always")
         return f"{texts} allowed from now on"
 
     def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:
         """All rules that hold for an agent's calls in a workspace."""
-        from toolyard.permissions.decide import make_book
+        from toolyard.permissions.presets import make_book
 
         section, granted = self.sections.of(agent), self.grants.load()
         session_rules = self._session_rules.get(session, [])
@@ -146,18 +146,16 @@ class RulePolicy:
         return known[1]
 
     def _keep_for_session(self, session: str, verdict: Verdict) -> None:
-        from toolyard.permissions.rules import Origin, Rule, parse_rule
+        from toolyard.permissions.rules import Origin, valid_rules
 
-        for offer in verdict.offers:
-            rule = parse_rule(offer.rule, "allow", Origin(label="allowed for this session"))
-            if isinstance(rule, Rule):
-                self._session_rules.setdefault(session, []).append(rule)
+        rules = valid_rules([offer.rule for offer in verdict.offers], "allow", Origin(label="allowed for this session"))
+        self._session_rules.setdefault(session, []).extend(rules)
 
-    def _circumstances(self, request: PermissionRequest) -> Circumstances:
-        from toolyard.permissions.decide import Circumstances
+    def _site(self, request: PermissionRequest) -> CallSite:
+        from toolyard.permissions.file_access import CallSite
 
         workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
-        return Circumstances(
+        return CallSite(
             tool=request.tool.name,
             cwd=os.fspath(request.plan.cwd or workspace),
             workspace=workspace,
@@ -169,31 +167,31 @@ NAME = r"[^\s;&|<>()$`'\"\\=]+"
 FUNCTION = re.compile(rf"(?:^|[\s;&|({{])(?:function\s+({NAME})|({NAME})\s*\(\s*\))")
 ALIAS = re.compile(r"(?:^|[\s;&|({])alias\s+([^;&|\n]*)")
 ALIASED = re.compile(rf"(?:^|\s)['\"]?({NAME})=")
-ELSEWHERE = re.compile(rf"\b(?:enable\s+-n|hash\s+-p\s+\S+)\s+({NAME})")
-TAKEN_BACK = re.compile(rf"\b(?:unset\s+-f|unalias)\s+((?:{NAME}\s*)+)")
+REPLACED = re.compile(rf"\b(?:enable\s+-n|hash\s+-p\s+\S+)\s+({NAME})")
+UNDEFINED = re.compile(rf"\b(?:unset\s+-f|unalias)\s+((?:{NAME}\s*)+)")
 
 
-class Meanings:
-    """For each session the names that no longer mean what rules say of them."""
+class ShellDefinitions:
+    """For each live shell, the names that functions and aliases gave another meaning, so that no rule is about them."""
 
     def __init__(self) -> None:
         self._changed: dict[str, set[str]] = {}
 
-    def learn(self, session: str, text: str) -> None:
-        """Note what a line defines, and what it takes back."""
-        changed = self._changed.setdefault(session, set())
-        for found in TAKEN_BACK.finditer(text):
+    def learn(self, shell: str, text: str) -> None:
+        """Note what a line defines or undefines."""
+        changed = self._changed.setdefault(shell, set())
+        for found in UNDEFINED.finditer(text):
             names = found[1].split()
             changed.difference_update(changed.copy() if "-a" in names else names)
         changed.update(defined_in(text))
 
-    def forget(self, session: str) -> None:
-        """The session begins anew."""
-        self._changed.pop(session, None)
+    def forget(self, shell: str) -> None:
+        """The shell was started anew."""
+        self._changed.pop(shell, None)
 
-    def changed_among(self, session: str, names: Iterable[str | None]) -> str | None:
-        """The first of some names that means something else now."""
-        changed = self._changed.get(session)
+    def changed_among(self, shell: str, names: Iterable[str | None]) -> str | None:
+        """The first of some names that was redefined."""
+        changed = self._changed.get(shell)
         return next((name for name in names if name in changed), None) if changed else None
 
 
@@ -202,5 +200,5 @@ def defined_in(text: str) -> set[str]:
     found = {match[1] or match[2] for match in FUNCTION.finditer(text)}
     for aliases in ALIAS.finditer(text):
         found.update(match[1] for match in ALIASED.finditer(aliases[1]))
-    found.update(match[1] for match in ELSEWHERE.finditer(text))
+    found.update(match[1] for match in REPLACED.finditer(text))
     return found

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from toolyard.permissions.decide import Circumstances, decide_line
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.decide import decide_line
+from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
+from toolyard.permissions.section import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from toolyard.core.events import Decision
     from toolyard.permissions.verdict import Verdict
 
 
-LISTS: tuple[Decision, ...] = ("allow", "ask", "deny")
 Must = Literal["auto_allow", "not_auto_allow", "deny"]
 
 
@@ -78,18 +78,12 @@ def read_cases(file: Path) -> Iterator[PolicyCase | BadCase]:
         if not line.strip():
             continue
         try:
-            case = msgspec.convert(decoded(line), PolicyCase)
+            # As Python reads it: half a UTF-16 character is let through, for a command with one is a case, too.
+            case = msgspec.convert(json.loads(line), PolicyCase)
         except (ValueError, msgspec.ValidationError) as error:
             yield BadCase(line=number, message=str(error))
         else:
             yield msgspec.structs.replace(case, id=case.id or f"line {number}", line=number)
-
-
-def decoded(line: bytes) -> Any:
-    """JSON as Python reads it: half a UTF-16 character is let through, for a command with one is a case, too."""
-    import json
-
-    return json.loads(line)
 
 
 def rules_of(value: Any, origin: Origin) -> list[Rule] | str:
@@ -114,7 +108,5 @@ async def run_case(case: PolicyCase, book: RuleBook | None = None) -> CaseOutcom
         if isinstance(rules, str):
             return rules
         book = RuleBook(rules)
-    verdict = await decide_line(
-        case.command, book or RuleBook([]), Circumstances(tool=case.tool, cwd=here, workspace=here)
-    )
+    verdict = await decide_line(case.command, book or RuleBook([]), CallSite(tool=case.tool, cwd=here, workspace=here))
     return CaseOutcome(case=case, verdict=verdict)

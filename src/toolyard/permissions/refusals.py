@@ -1,4 +1,4 @@
-"""What speaks against a command: privileges, and the rules that deny or ask, over everything that it may run."""
+"""Why a command is refused: privileges, and the rules that deny or ask, over everything that it may run."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import msgspec
 from toolyard.bash.syntax.words import Word, literal_word
 from toolyard.bash.syntax.wrappers import take_off_wrappers
 from toolyard.permissions.programs.carriers import carried_by, suspects_in
+from toolyard.permissions.programs.categories import PRIVILEGED, program_name
 from toolyard.permissions.programs.git import git_subcommand
 from toolyard.permissions.programs.guards import is_known
-from toolyard.permissions.programs.known import PRIVILEGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.events import Decision
-    from toolyard.permissions.rule_index import RuleBook
-    from toolyard.permissions.rules import Rule
+    from toolyard.permissions.rules import Rule, RuleBook
 
 
 MOST = 32
 AT_A_COMMAND = re.compile(r"(?:^|[\s;&|(){}!`])(?:\S*/)?(sudo|doas|pkexec|su|sudoedit)(?=[\s;&|)<>]|$)", re.MULTILINE)
 
 
-class Against(msgspec.Struct, frozen=True, kw_only=True):
-    """What speaks against a command, and how much."""
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a command may not run, or not without a question."""
 
     decision: Decision
     reason: str
@@ -35,57 +34,59 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
     rule: Rule | None = None
 
 
-class Inside(msgspec.Struct):
+class PossibleCommands(msgspec.Struct):
     """A command with everything that it may run."""
 
     commands: list[Sequence[Word]]
     suspects: list[Sequence[Word]]
+    """Words that may be a command, or only arguments of one."""
     lines: list[str]
+    """Text that a shell reads."""
     arguments: list[Sequence[Word]]
     """Of programs that nobody knows here: what stands behind their names may be a command, too."""
 
 
-def everything_in(layers: Sequence[Sequence[Word]]) -> Inside:
+def possible_commands(layers: Sequence[Sequence[Word]]) -> PossibleCommands:
     """The command in all its wrappers, and what each of them carries."""
-    inside = Inside([words for words in layers if words], [], [], [])
-    for words in inside.commands:
+    possible = PossibleCommands([words for words in layers if words], [], [], [])
+    for words in possible.commands:
         if not is_known(words[0].value or ""):
-            inside.arguments.extend(suspects_in(words))
-        if len(inside.commands) < MOST and (carried := carried_by(words)) is not None:
+            possible.arguments.extend(suspects_in(words))
+        if len(possible.commands) < MOST and (carried := carried_by(words)) is not None:
             for command in filter(None, carried.commands):
                 layers, unwrapped = take_off_wrappers(command)
-                inside.commands.extend((*layers, unwrapped))
-            inside.suspects.extend(carried.suspects)
-            inside.lines.extend(carried.lines)
-    return inside
+                possible.commands.extend((*layers, unwrapped))
+            possible.suspects.extend(carried.suspects)
+            possible.lines.extend(carried.lines)
+    return possible
 
 
-def against(inside: Inside, book: RuleBook, tool: str) -> Against | None:
-    """The strongest that speaks against any of the commands."""
-    for words in (*inside.commands, *inside.suspects):
-        if (name := base_name(words[0])) in PRIVILEGED:
-            return Against(decision="deny", reason=privilege_reason(name), doubt="privilege")
+def find_refusal(possible: PossibleCommands, book: RuleBook, tool: str) -> Refusal | None:
+    """Why one of the commands is refused; a rule that denies counts before one that asks."""
+    for words in (*possible.commands, *possible.suspects):
+        if (name := program_name(words[0].value)) in PRIVILEGED:
+            return Refusal(decision="deny", reason=privilege_reason(name), doubt="privilege")
     if not book.refuses:
         return None
-    return by_rules("deny", inside, book, tool) or by_rules("ask", inside, book, tool)
+    return by_rules("deny", possible, book, tool) or by_rules("ask", possible, book, tool)
 
 
-def by_rules(decision: Decision, inside: Inside, book: RuleBook, tool: str) -> Against | None:
+def by_rules(decision: Decision, possible: PossibleCommands, book: RuleBook, tool: str) -> Refusal | None:
     """A rule that fits; else one that may be meant, for then a person is asked."""
     doubtful: Rule | None = None
-    for words in inside.commands:
+    for words in possible.commands:
         for spelling in spellings(words):
             for found in book.commands(decision, spelling, tool):
                 if found.certain:
-                    return Against(decision=decision, reason=found.rule.why(), rule=found.rule)
+                    return Refusal(decision=decision, reason=found.rule.why(), rule=found.rule)
                 doubtful = doubtful or found.rule
             doubtful = doubtful or book.resembling(decision, spelling, tool)
-    for words in (*inside.suspects, *inside.arguments):
+    for words in (*possible.suspects, *possible.arguments):
         doubtful = doubtful or next((found.rule for found in book.commands(decision, words, tool)), None)
     if doubtful is None:
         return None
     reason = f"the rule '{decision} {doubtful.text}' ({doubtful.origin}) may be about it"
-    return Against(decision="ask", reason=reason, doubt="may_be_refused", rule=doubtful)
+    return Refusal(decision="ask", reason=reason, doubt="may_be_refused", rule=doubtful)
 
 
 def spellings(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -93,14 +94,10 @@ def spellings(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     yield words
     name = words[0].value
     if name is not None and "/" in name:
-        words = (literal_word(base_name(words[0])), *words[1:])
+        words = (literal_word(program_name(words[0].value)), *words[1:])
         yield words
     if words[0].value == "git" and (inner := git_subcommand(words)) is not None and len(inner) != len(words):
         yield inner
-
-
-def base_name(word: Word) -> str:
-    return (word.value or "").rpartition("/")[2]
 
 
 def privilege_reason(name: str) -> str:

@@ -1,21 +1,26 @@
-"""Rules: which calls are allowed, asked about or refused, and where each rule is written."""
+"""Rules: which calls are allowed, asked about or refused, where each is written, and all of them ready to be found."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from toolyard.permissions.paths import parse_path_pattern
-from toolyard.permissions.patterns import BadPattern, CommandPattern, parse_pattern
+from toolyard.core.problems import Problem
+from toolyard.permissions.paths import PathIndex, parse_path_pattern
+from toolyard.permissions.patterns import CommandIndex, CommandPattern, Found, bad_rule, parse_pattern
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from toolyard.bash.syntax.words import Word
     from toolyard.config.document import Document, Pointer
     from toolyard.core.events import Decision
     from toolyard.core.tool import Json
 
 
+Access = Literal["read", "write"]
 KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reason"})
 
 
@@ -57,32 +62,35 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason or f"the rule '{self.decision} {self.text}' ({self.origin})"
 
 
-def parse_rule(value: Json, decision: Decision, origin: Origin, *, confined: bool = False) -> Rule | BadPattern:
+def parse_rule(value: Json, decision: Decision, origin: Origin, *, confined: bool = False) -> Rule | Problem:
     """A rule as it is written: a text is a pattern of commands, an object says more."""
     if isinstance(value, str):
         value = {"command": value}
-        text = str(value["command"])
-    elif isinstance(value, dict):
-        text = text_of(value)
-    else:
-        return BadPattern("a rule is a text, such as 'git status **', or an object")
+    if not isinstance(value, dict):
+        return bad_rule("a rule is a text, such as 'git status **', or an object")
     fields = read_fields(value)
-    if isinstance(fields, BadPattern):
+    if isinstance(fields, Problem):
         return fields
-    return Rule(decision=decision, text=text, origin=origin, confined=confined, **fields)
+    return Rule(decision=decision, text=text_of(value), origin=origin, confined=confined, **fields)
 
 
-def read_fields(value: dict[str, Json]) -> dict[str, Any] | BadPattern:
+def valid_rules(values: Iterable[Json], decision: Decision, origin: Origin, *, confined: bool = False) -> list[Rule]:
+    """The rules among values that we wrote ourselves, or that were checked before."""
+    rules = (parse_rule(value, decision, origin, confined=confined) for value in values)
+    return [rule for rule in rules if isinstance(rule, Rule)]
+
+
+def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
     """The fields of a rule, each as its pattern."""
     if unknown := [key for key in value if key not in KEYS]:
-        return BadPattern(f"a rule has no '{unknown[0]}'; it has {', '.join(sorted(KEYS))}")
+        return bad_rule(f"a rule has no '{unknown[0]}'; it has {', '.join(sorted(KEYS))}")
     fields: dict[str, Any] = {}
     for key in ("tool", "command", "write", "read", "path", "reason"):
         if key not in value:
             continue
         text = value[key]
         if not isinstance(text, str) or not text.strip():
-            return BadPattern(f"'{key}' must be a text that is not empty")
+            return bad_rule(f"'{key}' must be a text that is not empty")
         fields[key] = text
     for key, parse in (
         ("command", parse_pattern),
@@ -92,39 +100,39 @@ def read_fields(value: dict[str, Json]) -> dict[str, Any] | BadPattern:
     ):
         if key in fields:
             fields[key] = parse(fields[key])
-            if isinstance(fields[key], BadPattern):
-                return BadPattern(f"'{key}': {fields[key].message}")
+            if isinstance(fields[key], Problem):
+                return bad_rule(f"'{key}': {fields[key].message}")
     arguments = read_arguments(value.get("arguments", {}))
-    if isinstance(arguments, BadPattern):
+    if isinstance(arguments, Problem):
         return arguments
     return check_combination({**fields, "arguments": arguments})
 
 
-def read_arguments(value: Json) -> dict[str, tuple[str, ...] | str] | BadPattern:
+def read_arguments(value: Json) -> dict[str, tuple[str, ...] | str] | Problem:
     if not isinstance(value, dict):
-        return BadPattern("'arguments' must be an object of patterns")
+        return bad_rule("'arguments' must be an object of patterns")
     found: dict[str, tuple[str, ...] | str] = {}
     for name, pattern in value.items():
         if isinstance(pattern, dict) and list(pattern) == ["path"] and isinstance(pattern["path"], str):
             parsed = parse_path_pattern(pattern["path"])
-            if isinstance(parsed, BadPattern):
-                return BadPattern(f"'arguments.{name}': {parsed.message}")
+            if isinstance(parsed, Problem):
+                return bad_rule(f"'arguments.{name}': {parsed.message}")
             found[name] = parsed
         elif isinstance(pattern, str):
             found[name] = pattern
         else:
-            return BadPattern(f"'arguments.{name}' must be a text with '*', or {{\"path\": …}}")
+            return bad_rule(f"'arguments.{name}' must be a text with '*', or {{\"path\": …}}")
     return found
 
 
-def check_combination(fields: dict[str, Any]) -> dict[str, Any] | BadPattern:
+def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
     """A rule is about a command, about a file that a command touches, or about a tool."""
     of_shell = [key for key in ("command", "write", "read") if key in fields]
     of_tool = [key for key in ("path", "arguments") if fields.get(key)]
     if len(of_shell) > 1 or (of_shell and of_tool):
-        return BadPattern(f"'{of_shell[0]}' and '{(of_shell + of_tool)[1]}' are two rules")
+        return bad_rule(f"'{of_shell[0]}' and '{(of_shell + of_tool)[1]}' are two rules")
     if not of_shell and "tool" not in fields:
-        return BadPattern("a rule needs 'tool', 'command', 'write' or 'read'")
+        return bad_rule("a rule needs 'tool', 'command', 'write' or 'read'")
     return fields
 
 
@@ -134,3 +142,107 @@ def text_of(value: dict[str, Json]) -> str:
     if list(shown) == ["command"]:
         return str(shown["command"])
     return " ".join(f"{key}={part}" for key, part in shown.items())
+
+
+class RuleBook:
+    """All rules of an agent, and what holds where none fits; ten thousand are looked up as fast as ten."""
+
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        *,
+        trusts: bool = False,
+        otherwise: Decision = "ask",
+        tools_otherwise: Decision = "ask",
+        broken: str = "",
+    ) -> None:
+        self.trusts = trusts and not broken
+        """Whether every command may run that no rule is against."""
+        self.otherwise = otherwise
+        """What becomes of a command that no rule allows."""
+        self.tools_otherwise: Decision = "ask" if broken else tools_otherwise
+        """What becomes of a call of another tool that no rule is about."""
+        self.broken = broken
+        """Why the rules cannot be relied on; nothing is allowed by them then."""
+        self.rules = tuple(rule for rule in rules if not (broken and rule.decision == "allow"))
+        self._commands: dict[Decision, CommandIndex] = {key: CommandIndex() for key in ("allow", "ask", "deny")}
+        self._files: dict[tuple[Decision, Access], PathIndex[Rule]] = {}
+        self._tools: dict[str, list[Rule]] = {}
+        self._tool_paths: dict[tuple[Decision, str], PathIndex[Rule]] = {}
+        for rule in self.rules:
+            self._add(rule)
+        self.refuses_files = any(decision != "allow" for decision, _ in self._files)
+        """Whether there are rules against files."""
+        self.refuses = self.refuses_files or not (self._commands["deny"].is_empty and self._commands["ask"].is_empty)
+        """Whether a command could be asked about or refused by a rule, so that what is unproven matters."""
+
+    def _add(self, rule: Rule) -> None:
+        if rule.command is not None:
+            self._commands[rule.decision].add(rule.command, rule)
+        elif rule.write is not None:
+            self._files.setdefault((rule.decision, "write"), PathIndex()).add(rule.write, rule)
+        elif rule.read is not None:
+            self._files.setdefault((rule.decision, "read"), PathIndex()).add(rule.read, rule)
+        elif rule.path is not None and rule.tool is not None:
+            self._tool_paths.setdefault((rule.decision, rule.tool), PathIndex()).add(rule.path, rule)
+        elif rule.tool is not None:
+            self._tools.setdefault(rule.tool, []).append(rule)
+
+    def extended(self, rules: Iterable[Rule]) -> RuleBook:
+        """The same book with further rules."""
+        return RuleBook(
+            [*self.rules, *rules],
+            trusts=self.trusts,
+            otherwise=self.otherwise,
+            tools_otherwise=self.tools_otherwise,
+            broken=self.broken,
+        )
+
+    def trusts_tool(self, tool: str) -> bool:
+        """Whether every command of a tool may run that no rule is against."""
+        return self.trusts or self.whole_tool("allow", tool) is not None
+
+    def commands(self, decision: Decision, words: Sequence[Word], tool: str) -> list[Found]:
+        """The rules of a decision whose pattern fits, or may fit, a command."""
+        index = self._commands[decision]
+        if index.is_empty:
+            return []
+        return [found for found in index.find(words) if found.rule.tool is None or found.rule.tool == tool]
+
+    def resembling(self, decision: Decision, words: Sequence[Word], tool: str) -> Rule | None:
+        """A rule that may be meant although its pattern does not fit."""
+        for rule, _ in self._commands[decision].resembling(words):
+            if rule.tool in (None, tool):
+                return rule
+        return None
+
+    def file(self, decision: Decision, access: Access, path: str, workspace: str, tool: str) -> Rule | None:
+        """The rule of a decision about reading or writing a file."""
+        index = self._files.get((decision, access))
+        if index is not None:
+            for rule in index.find(path, workspace):
+                if rule.tool in (None, tool):
+                    return rule
+        return None
+
+    def whole_tool(self, decision: Decision, tool: str) -> Rule | None:
+        """The rule about every call of a tool."""
+        for rule in self._of_tool(tool):
+            if rule.decision == decision and not rule.arguments:
+                return rule
+        return None
+
+    def by_arguments(self, decision: Decision, tool: str) -> Iterator[Rule]:
+        """The rules about calls of a tool with certain arguments."""
+        return (rule for rule in self._of_tool(tool) if rule.decision == decision and rule.arguments)
+
+    def tool_path(self, decision: Decision, tool: str, path: str, workspace: str) -> Rule | None:
+        """The rule about calls of a tool with a path."""
+        for name in (tool, "*"):
+            index = self._tool_paths.get((decision, name))
+            if index is not None and (rule := next(index.find(path, workspace), None)):
+                return rule
+        return None
+
+    def _of_tool(self, tool: str) -> list[Rule]:
+        return [*self._tools.get(tool, ()), *self._tools.get("*", ())]

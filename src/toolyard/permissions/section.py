@@ -6,17 +6,16 @@ import difflib
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
-from msgspec.structs import replace
 
 from toolyard.config.layers import provider_of
 from toolyard.config.settings import PermissionRule, PermissionSettings, Preset
-from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.config.document import Document, Pointer
     from toolyard.core.events import Decision
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import Json
     from toolyard.permissions.rules import Rule
 
@@ -128,7 +127,7 @@ def read_setting(key: str, value: Json, document: Document, here: Pointer, secti
             hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(known)}"
             # A misspelled 'deny' must not be a list of rules that nobody heeds.
             found = problem(document, here, f"'permissions' has no '{key}'", hint)
-            section.problems.append(replace(found, where=document.position(here, of_key=True)))
+            section.problems.append(found.at(document.position(here, of_key=True)))
 
 
 def read_rules(
@@ -149,15 +148,12 @@ def read_rules(
             rules.append(rule)
         else:
             where = first_fault(item, PermissionRule, here, document) if isinstance(item, dict) else None
-            found = problem(document, here, rule.message)
-            problems.append(replace(found, where=where) if where else found)
+            problems.append(rule.at(where or document.position(here)))
     return rules, problems
 
 
 def problem(document: Document, pointer: Pointer, message: str, hint: str = "") -> Problem:
-    return Problem(
-        code="permissions_rule",
-        message=message,
-        hint=hint or "until this is mended, nothing is allowed without asking",
-        where=document.position(pointer),
-    )
+    from toolyard.permissions.patterns import bad_rule
+
+    found = bad_rule(message, hint) if hint else bad_rule(message)
+    return found.at(document.position(pointer))

@@ -25,7 +25,6 @@ __all__ = [
     "Verdict",
     "answer_always",
 ]
-
 Scope = Literal["once", "session", "always"]
 
 

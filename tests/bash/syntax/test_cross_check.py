@@ -8,9 +8,9 @@ import pytest
 from toolyard.bash.syntax import cross_check as second_reading
 from toolyard.bash.syntax.cross_check import same_reading
 from toolyard.bash.syntax.parse import read_line
-from toolyard.permissions.decide import Circumstances, decide_line
-from toolyard.permissions.rule_index import RuleBook
-from toolyard.permissions.rules import Origin, parse_rule
+from toolyard.permissions.decide import decide_line
+from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.rules import Origin, RuleBook, parse_rule
 from toolyard.process import shfmt
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +70,7 @@ def test_another_word_redirection_or_name_is_a_difference(ours, theirs):
 
 async def decide(line):
     rules = [parse_rule(pattern, "allow", Origin(label="test")) for pattern in ("ls **", "cat **")]
-    return await decide_line(line, RuleBook(rules), Circumstances(tool="bash", cwd="/", workspace="/"))
+    return await decide_line(line, RuleBook(rules), CallSite(tool="bash", cwd="/", workspace="/"))
 
 
 async def test_without_the_second_reader_only_plain_words_are_allowed(monkeypatch):

@@ -1,18 +1,19 @@
-"""Builtins of bash that evaluate what they are given, or change the shell by it."""
+"""Builtins of bash that evaluate what they are given or change the shell, and variables that it is harmless to set."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.known import names
+from toolyard.permissions.programs.categories import each_name, names
 from toolyard.permissions.programs.options import Concern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
+    from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import Guard
 
 
 SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -24,6 +25,20 @@ NUMBER_OPERATORS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 JOINING = frozenset({"&&", "||", "(", ")", "!", "[[", "]]", "-a", "-o"})
 NUMBER = re.compile(r"-?\d{1,18}")
 EVALUATED = re.compile(r"\[.*(?:\$|`)", re.DOTALL)
+LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
+SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
+COUNT = re.compile(r"\d{0,6}")
+ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
+HARMLESS = each_name(
+    {
+        "LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME": LOCALE,
+        "COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH": COUNT,
+        "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM": SWITCH,
+        "NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE": SWITCH,
+        "TZ": ZONE,
+    }
+)
+"""Variables by which programs only print otherwise, each with the values that mean no more than that."""
 
 
 def is_safe_variable(name: str | None) -> bool:
@@ -33,7 +48,13 @@ def is_safe_variable(name: str | None) -> bool:
     return not (name.endswith("_proxy") or name.startswith(("npm_", "pip_", "git_", "auto_")) or name == "histchars")
 
 
-def guard_printf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def is_harmless_assignment(name: str | None, value: str | None) -> bool:
+    """Whether a program does nothing else for a variable than it would without."""
+    pattern = HARMLESS.get(name or "")
+    return pattern is not None and value is not None and bool(pattern.fullmatch(value))
+
+
+def guard_printf(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """`-v` and `%n` store into a variable, and a subscript of it is evaluated."""
     rest = words[2:] if len(words) > 1 and words[1].value == "--" else words[1:]
     if not rest:
@@ -50,7 +71,7 @@ def guard_printf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # n
         yield Concern(message="a subscript with a command in it, which some shells evaluate")
 
 
-def guard_test(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_test(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """`-v` and `-R` evaluate a subscript, also one that a variable holds."""
     operands = words[1:-1] if words[0].value == "[" else words[1:]
     if any(word.value in ("-v", "-R") for word in operands):
@@ -90,7 +111,7 @@ def check_condition(words: Sequence[Word]) -> str | None:
     return None
 
 
-def guard_read(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_read(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Sets variables; the name of one may be evaluated, or mean something to others."""
     at = 1
     while at < len(words) and (words[at].value or "").startswith("-"):
@@ -108,10 +129,10 @@ def guard_read(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
             yield Concern(message=f"read sets '{word.text}'")
 
 
-def guard_no_option(letters: str, why: str) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
+def guard_no_option(letters: str, why: str) -> Guard:
     """A builtin with options that do more."""
 
-    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+    def guard(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
         for word in words[1:]:
             if word.value is None or (word.value.startswith("-") and set(letters) & set(word.value)):
                 yield Concern(message=why)
@@ -120,10 +141,9 @@ def guard_no_option(letters: str, why: str) -> Callable[[Sequence[Word], Place],
     return guard
 
 
-BUILTIN_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+BUILTIN_GUARDS: dict[str, Guard] = {
     "printf": guard_printf,
-    "test": guard_test,
-    "[": guard_test,
+    "test [": guard_test,
     "read": guard_read,
     "wait": guard_no_option("p", "wait -p stores into a variable"),
     "jobs": guard_no_option("x", "jobs -x runs a command"),

@@ -5,100 +5,69 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.known import names
-from toolyard.permissions.programs.options import Concern, options
+from toolyard.permissions.programs.options import LOADS, RUNS, Concern, Options, guard_by_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
-    from toolyard.permissions.programs.options import Options
+    from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import Guard
 
 
-RUNS = "runs another program"
-LOADS = "loads other code"
-CC = re.compile(
-    r"-wrapper|-f(?:pass-)?plugin|-B|--?specs|-Xclang|-Xlinker|-load|-iplugindir|@|--?ld-path|-fuse-ld=.*/|--config"
-    r"|-Wl,.*(?:plugin|,-o|dynamic-linker)|-MF|-dump|-fprofile-(?:dir|use)|-fdump|-save-temps=|-aux-info|--sysroot|-T"
-)
-RUSTC = re.compile(
-    r"(?:-C|--codegen=?)?(?:linker|link-args?|ar|link-self-contained)=|-Z|@|--sysroot|--emit=.*=|--print=.*="
-)
-JAVAC = re.compile(r"-J|@|--?processor|--?plugin|-Xplugin|--?processor-?path|-Xlint:x|-h$")
-GHC = re.compile(r"-e$|-F$|-pgm|-f?plugin|--interactive|@|-package-db|-i\w|-main-is|-fbyte")
-LD = re.compile(r"--?plugin|@|-dynamic-linker|-T|--script|--?dynamic-list|-Map|--reproduce")
-LATEX = re.compile(
-    r"--?(?:shell-escape|enable-write18|shell-restricted|output-directory|aux-directory|jobname|fmt|ini|progname|cnf-line"
-    r"|e$|r$|pdflatex|latex|use-make|outdir|auxdir|lua|luaonly)"
-)
-PANDOC = options(
-    values="-frtwMVTHBAD from to read write metadata variable columns toc-depth number-offset wrap",
-    writes="-o output log extract-media",
-    harms={
-        "-FL filter lua-filter pdf-engine pdf-engine-opt": RUNS,
-        "-d defaults data-dir template syntax-definition include-in-header": "takes its settings from a file",
-    },
-)
-DOT = options(values="-TGNEAKlns", writes="-o", harms={"-O": "writes files beside its input"})
-GROFF = options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw")
-XSLTPROC = options(writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, single_dash=True)
-INFO = options(
-    writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node"
-)
-PATCH = options(harms={"-e ed get": RUNS}, writes="-o output -r reject-file", values="-pdiFDYzB strip directory input")
-DOCUMENTS = names("pdflatex latex xelatex lualatex tex pdftex luatex xetex latexmk context tectonic")
-
-
-def guard_by(table: Options) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
-    """A guard that needs no more than the table of options."""
-
-    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-        yield from table.scan(words[1:]).concerns
-
-    return guard
-
-
-def guard_by_pattern(pattern: re.Pattern[str], why: str) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
-    """A guard for a program with options of its own form: words that begin like the pattern do more."""
-
-    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-        for word in words[1:]:
-            if pattern.match(word.value if word.value is not None else word.prefix):
-                yield Concern(message=f"'{word.text}' {why}")
-            elif word.value is None and word.may_be_option:
-                yield Concern(message=f"what '{word.text}' becomes may be an option")
-
-    return guard
-
-
-def compiler(pattern: re.Pattern[str]) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
+def compiler(pattern: str) -> Guard:
     """What is made must be inside the workspace."""
     by_pattern = guard_by_pattern(pattern, LOADS)
 
-    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:
-        yield from by_pattern(words, place)
+    def guard(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+        yield from by_pattern(words, folder)
         for word, before in zip(words[1:], words, strict=False):
             glued = (word.value or "")[2:] if re.match(r"-o.|-d$", word.value or "") else ""
             target = word.value if before.value in ("-o", "-d", "--out-dir", "-outputdir", "-odir") else glued
-            if target is None or (target and (place.moves or not place.contains(target))):
+            if target is None or (target and (folder.moves or not folder.contains(target))):
                 yield Concern(message=f"'{word.text}' may be outside of the workspace", writes=word)
 
     return guard
 
 
-COMPILER_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
-    **dict.fromkeys(names("gcc g++ cc c++ clang clang++ cpp gfortran c89 c99 tcc icc nvcc"), compiler(CC)),
-    **dict.fromkeys(names("ld gold ld.lld ld.gold ld.bfd lld mold as nasm yasm"), compiler(LD)),
-    "rustc": compiler(RUSTC),
-    "javac": compiler(JAVAC),
-    "ghc": compiler(GHC),
-    "protoc": guard_by_pattern(re.compile(r"--plugin|@|--descriptor_set_out|-o"), LOADS),
-    "pandoc": guard_by(PANDOC),
-    **dict.fromkeys(DOCUMENTS, guard_by_pattern(LATEX, RUNS)),
-    **dict.fromkeys(names("dot neato fdp sfdp twopi circo"), guard_by(DOT)),
-    **dict.fromkeys(names("groff troff nroff tbl eqn pic soelim"), guard_by(GROFF)),
-    "xsltproc": guard_by(XSLTPROC),
-    "info": guard_by(INFO),
-    "patch": guard_by(PATCH),
+COMPILER_GUARDS: dict[str, Guard] = {
+    "gcc g++ cc c++ clang clang++ cpp gfortran c89 c99 tcc icc nvcc": compiler(
+        r"-wrapper|-f(?:pass-)?plugin|-B|--?specs|-Xclang|-Xlinker|-load|-iplugindir|@|--?ld-path|-fuse-ld=.*/|--config"
+        r"|-Wl,.*(?:plugin|,-o|dynamic-linker)|-MF|-dump|-fprofile-(?:dir|use)|-fdump|-save-temps=|-aux-info|--sysroot|-T"
+    ),
+    "ld gold ld.lld ld.gold ld.bfd lld mold as nasm yasm": compiler(
+        r"--?plugin|@|-dynamic-linker|-T|--script|--?dynamic-list|-Map|--reproduce"
+    ),
+    "rustc": compiler(
+        r"(?:-C|--codegen=?)?(?:linker|link-args?|ar|link-self-contained)=|-Z|@|--sysroot|--emit=.*=|--print=.*="
+    ),
+    "javac": compiler(r"-J|@|--?processor|--?plugin|-Xplugin|--?processor-?path|-Xlint:x|-h$"),
+    "ghc": compiler(r"-e$|-F$|-pgm|-f?plugin|--interactive|@|-package-db|-i\w|-main-is|-fbyte"),
+    "protoc": guard_by_pattern(r"--plugin|@|--descriptor_set_out|-o", LOADS),
+    "pandoc": Options(
+        values="-frtwMVTHBAD from to read write metadata variable columns toc-depth number-offset wrap",
+        writes="-o output log extract-media",
+        harms={
+            "-FL filter lua-filter pdf-engine pdf-engine-opt": RUNS,
+            "-d defaults data-dir template syntax-definition include-in-header": "takes its settings from a file",
+        },
+    ).guard,
+    "pdflatex latex xelatex lualatex tex pdftex luatex xetex latexmk context tectonic": guard_by_pattern(
+        r"--?(?:shell-escape|enable-write18|shell-restricted|output-directory|aux-directory|jobname|fmt|ini|progname|cnf-line"
+        r"|e$|r$|pdflatex|latex|use-make|outdir|auxdir|lua|luaonly)",
+        RUNS,
+    ),
+    "dot neato fdp sfdp twopi circo": Options(
+        values="-TGNEAKlns", writes="-o", harms={"-O": "writes files beside its input"}
+    ).guard,
+    "groff troff nroff tbl eqn pic soelim": Options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw").guard,
+    "xsltproc": Options(
+        writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, single_dash=True
+    ).guard,
+    "info": Options(
+        writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node"
+    ).guard,
+    "patch": Options(
+        harms={"-e ed get": RUNS}, writes="-o output -r reject-file", values="-pdiFDYzB strip directory input"
+    ).guard,
 }

@@ -1,88 +1,35 @@
-"""Programs that look at files, with options by which they run others or write."""
+"""Programs that look at files or pack them, with options by which they run others or write."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.known import names
-from toolyard.permissions.programs.options import Concern, options
+from toolyard.bash.syntax.words import literal_word
+from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, guard_always_writes, guard_by_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
-    from toolyard.permissions.programs.options import Given, Options
+    from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import Guard
 
 
-RUNS = "runs another program"
-WRITES = "writes a file"
-
-SORT = options(
-    flags="""
-        -bdfgiMhnRrVcCmsuz ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
-        month-sort human-numeric-sort numeric-sort random-sort reverse version-sort debug merge stable unique
-        zero-terminated help version
-    """,
-    values="""
-        -kStT key buffer-size field-separator parallel batch-size sort random-source files0-from temporary-directory
-    """,
-    optional="check",
-    writes="-o output",
-    harms={"compress-program": RUNS},
-    complete=True,
-)
-UNIQ = options(
+UNIQ = Options(
     flags="-cdDiuz count repeated ignore-case unique zero-terminated help version -0123456789",
     values="-fsw skip-fields skip-chars check-chars",
     optional="all-repeated group",
     complete=True,
 )
-SHUF = options(
+SHUF = Options(
     flags="-erz echo repeat zero-terminated help version",
     values="-in input-range head-count random-source",
     writes="-o output",
     complete=True,
 )
-ICONV = options(
-    flags="-cls list silent verbose help version",
-    values="-ft from-code to-code",
-    writes="-o output",
-    complete=True,
-)
-DATE = options(
-    flags="-uR utc universal rfc-email rfc-2822 debug resolution help version",
-    values="-dr date reference rfc-3339",
-    optional="-I iso-8601",
-    harms={"-s set": "sets the clock", "-f file": "reads dates from a file"},
-    complete=True,
-)
-FD = options(
-    flags="""
-        -HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow
-        full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix
-        one-file-system
-    """,
-    values="""
-        -detESojc max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner
-        threads color max-results base-directory path-separator search-path ignore-file format batch-size
-    """,
-    harms={"-xX exec exec-batch": RUNS},
-)
-RG = options(
-    flags="""
-        -0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case
-        fixed-strings word-regexp pretty json count count-matches stats multiline trim vimgrep heading no-heading
-        column pcre2
-    """,
-    values="""
-        -ABCEMTdefgjmrt after-context before-context context glob iglob type type-not max-count max-depth max-columns
-        regexp file replace sort sortr threads encoding color colors context-separator engine ignore-file type-add
-    """,
-    harms={"pre hostname-bin": RUNS, "-z search-zip": RUNS},
-)
-TREE = options(
+TREE = Options(
     flags="""
         -adflixDFghpqstuvrcNQSACnJX dirsfirst filesfirst noreport du si inodes device prune help version gitignore
         matchdirs metafirst
@@ -91,90 +38,60 @@ TREE = options(
     writes="-o output",
     harms={"-R": "writes a file into each folder"},
 )
-MAN = options(
-    flags="""
-        -afkwWiIuchV all whatis apropos where path location where-cat location-cat ignore-case match-case update
-        catman help version usage regex wildcard names-only no-subpages no-hyphenation no-justification
-    """,
-    values="-sSLmeR section locale systems extension recode",
-    harms={
-        "-P pager": RUNS,
-        "-H html": RUNS,
-        "-X gxditview": RUNS,
-        "-Z ditroff": "prints what another program reads",
-        "-T troff-device": RUNS,
-        "-t troff": RUNS,
-        "-C config-file": "reads its settings from a file",
-        "-l local-file": "formats any file",
-        "-M manpath": "reads pages from any folder",
-        "-p preprocessor": RUNS,
-        "-D default": "reads its settings anew",
-        "-E encoding": RUNS,
-        "-K global-apropos": "searches everything",
-    },
-    complete=True,
-)
-FILE = options(
-    flags="""
-        -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
-        extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
-        uncompress-noreport version help
-    """,
-    values="-eFfmP exclude exclude-quiet separator files-from magic-file parameter",
-    harms={"-C compile": WRITES},
-    complete=True,
-)
-ONLY_PAGERS = options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"})
-BAT = options(harms={"pager": RUNS, "config-file generate-config-file diagnostic": "reads other settings"})
-XMLLINT = options(writes="-o output", harms={"shell": "runs what it reads", "push catalogs": "loads other files"})
-SS = options(harms={"-K kill": "ends connections", "-D diag": WRITES})
-DMESG = options(
-    harms={
-        "-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log",
-        "-wW follow follow-new": "does not end by itself",
-    }
-)
-JOURNALCTL = options(
-    values="-nuptSUDcgo lines unit priority identifier since until directory cursor grep output boot",
-    optional="-b",
-    harms={
-        "vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var setup-keys": "changes the log",
-        "-f follow": "does not end by itself",
-    },
-)
-TAIL = options(
+TAIL = Options(
     flags="-qvz quiet silent verbose zero-terminated retry help version -0123456789",
     values="-ncs lines bytes pid sleep-interval max-unchanged-stats",
     harms={"-fF follow": "does not end by itself"},
 )
-INSTALL = options(harms={"-s strip strip-program": RUNS})
-SDIFF = options(writes="-o output", harms={"diff-program": RUNS})
-DIFF3 = options(harms={"diff-program": RUNS})
-SYSTEMD_READS = frozenset({
-    "status", "show", "cat", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies",
-    "list-jobs", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "help", "show-environment",
-})  # fmt: skip
-
+TAR = Options(
+    flags="""
+        -tvzjJaZhpPOnBiRGSWkUmdwlso list verbose gzip gunzip ungzip bzip2 xz zstd lzma lzip lzop compress uncompress
+        auto-compress dereference utc full-time numeric-owner wildcards no-wildcards anchored no-anchored ignore-case
+        no-ignore-case no-recursion recursion show-defaults show-omitted-dirs block-number ignore-zeros help version
+        usage test-label diff compare null force-local no-auto-compress exclude-vcs exclude-backups exclude-caches
+        to-stdout
+    """,
+    values="""
+        -fCXKNbHVL file directory exclude exclude-from strip-components starting-file newer after-date newer-mtime
+        blocking-factor record-size format label quoting-style sort transform xform warning
+    """,
+    writes="-g",
+    optional="occurrence checkpoint totals one-top-level",
+    harms={
+        "-I use-compress-program": RUNS,
+        "-T files-from": "reads names, and options among them, from a file",
+        "-F info-script new-volume-script": RUNS,
+        "to-command rsh-command rmt-command checkpoint-action": RUNS,
+        "-x extract get": "writes the files of the archive",
+        "-cruA create append update concatenate catenate delete add-file": "writes an archive",
+        "index-file volno-file listed-incremental": WRITES,
+        "remove-files recursive-unlink unlink-first overwrite": "removes files",
+        "-M multi-volume": "may run another program",
+    },
+    complete=True,
+)
+UNZIP = Options(
+    flags="-lvtpZzqncaC1",
+    values="-PxI",
+    harms={"-duofjbDLKXVM:^T": "writes the files of the archive"},
+    complete=True,
+)
 XXD_VALUE = re.compile(r"-[cglnosR]|-(?:cols|groupsize|len|name|seek)")
 NO_FILES = names("/dev/null /dev/stderr /dev/stdout")
 TEE_FLAGS = names("-a --append -i --ignore-interrupts -p -ai -ia")
 
 
-def guard_uniq(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_uniq(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """The second file is written."""
     given = UNIQ.scan(words[1:])
     yield from given.concerns
-    yield from second_is_written(given)
-
-
-def second_is_written(given: Given) -> Iterator[Concern]:
     if any(operand.splits for operand in given.operands):
         yield Concern(message="what becomes several words may name a file that is written")
     for operand in given.operands[1:2]:
         yield Concern(message=f"'{operand.text}' is written", writes=operand)
 
 
-def guard_xxd(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_xxd(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """The second file is written; behind the first there are no options any more."""
     at = 1
     while at < len(words) and (value := words[at].value) is not None and value.startswith("-") and value != "-":
@@ -185,7 +102,7 @@ def guard_xxd(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
         yield Concern(message=f"'{word.text}' is written", writes=word)
 
 
-def guard_tee(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_tee(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Every file is written, also one that is named like an option."""
     ended = False
     for word in words[1:]:
@@ -195,25 +112,7 @@ def guard_tee(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa
             yield Concern(message=f"tee writes '{word.text}'", writes=word)
 
 
-def guard_date(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Without a plus before it, an operand sets the clock."""
-    given = DATE.scan(words[1:])
-    yield from given.concerns
-    for operand in given.operands:
-        if not operand.prefix.startswith("+"):
-            yield Concern(message=f"'{operand.text}' sets the clock")
-
-
-def guard_man(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """A page named by a path is any file, with macros in it."""
-    given = MAN.scan(words[1:])
-    yield from given.concerns
-    for operand in given.operands:
-        if operand.value is None or "/" in operand.value:
-            yield Concern(message=f"'{operand.text}' is not the name of a page")
-
-
-def guard_tree(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_tree(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Letters of one row each take a word of their own: the `o` of `-Lo 2 file` names the file."""
     yield from TREE.scan(words[1:]).concerns
     for word in words[1:]:
@@ -221,12 +120,12 @@ def guard_tree(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
             yield Concern(message=f"'{word.text}' may write a file")
 
 
-def guard_tail(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_tail(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Following a file has no end; that a file has the name of an option is no harm here."""
     yield from TAIL.scan([word for word in words[1:] if word.value is not None]).concerns
 
 
-def guard_shuf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_shuf(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Repeating has no end, unless it is counted."""
     given = SHUF.scan(words[1:])
     yield from given.concerns
@@ -234,63 +133,121 @@ def guard_shuf(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noq
         yield Concern(message="shuf does not end by itself")
 
 
-def guard_hostname(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """An operand is a new name."""
+def guard_dd(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """`of=` names the file that is written."""
     for word in words[1:]:
-        if word.value is None or not word.value.startswith("-") or word.value.startswith(("-F", "-b", "--f", "--b")):
-            yield Concern(message="hostname with a name sets it")
-            return
+        if word.value is None or word.value.startswith("of="):
+            yield Concern(message=f"'{word.text}' writes a file", writes=literal_word((word.value or "")[3:]))
 
 
-def guard_systemctl(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Only what looks."""
-    verbs = [word for word in words[1:] if not (word.value or "").startswith("-")]
-    if verbs and verbs[0].value not in SYSTEMD_READS:
-        yield Concern(message=f"systemctl {verbs[0].text} changes services")
-    for word in words[1:]:
-        if word.value is None or re.match(r"-H|--host|-M|--machine|--root|--image", word.value):
-            yield Concern(message=f"'{word.text}' is about another system")
+def guard_tar(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """Listing does no harm. The first word may be a row of options without a dash."""
+    rest = list(words[1:])
+    if rest and rest[0].value and not rest[0].value.startswith("-"):
+        given = TAR.scan([dashed(rest[0])])
+        yield from given.concerns
+        rest = rest[1 + sum(letter in TAR.values | TAR.writes for letter in rest[0].value) :]
+    given = TAR.scan(rest)
+    yield from given.concerns
+    for value in (*given.values("f", "file"), *(word.value for word in words[1:])):
+        if value and re.match(r"[^/]*[^/\\]:", value) and not value.startswith("-"):
+            yield Concern(message=f"'{value}' may be on another machine")
 
 
-def guard_by(table: Options) -> Callable[[Sequence[Word], Place], Iterator[Concern]]:
-    """A guard that needs no more than the table of options."""
-
-    def guard(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-        yield from table.scan(words[1:]).concerns
-
-    return guard
+def dashed(word: Word) -> Word:
+    # Values of such a row stand behind it, so none is glued to a letter.
+    letters = "".join(letter for letter in word.value or "" if letter not in TAR.values)
+    return literal_word(f"-{letters}" if letters else "-v")
 
 
-FILE_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+def guard_unzip(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """Unless it lists, tests or prints, it writes the files of the archive."""
+    given = UNZIP.scan(words[1:])
+    yield from given.concerns
+    if not given.has(*"lvtpZz"):
+        yield Concern(message="unzip writes the files of the archive", runs=False)
+
+
+FILE_GUARDS: dict[str, Guard] = {
     "uniq": guard_uniq,
     "xxd": guard_xxd,
     "tee": guard_tee,
-    "date": guard_date,
-    "man": guard_man,
-    "hostname": guard_hostname,
-    "systemctl": guard_systemctl,
-    "sort": guard_by(SORT),
-    "gsort": guard_by(SORT),
+    "sort gsort": Options(
+        flags="""
+        -bdfgiMhnRrVcCmsuz ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
+        month-sort human-numeric-sort numeric-sort random-sort reverse version-sort debug merge stable unique
+        zero-terminated help version
+    """,
+        values="""
+        -kStT key buffer-size field-separator parallel batch-size sort random-source files0-from temporary-directory
+    """,
+        optional="check",
+        writes="-o output",
+        harms={"compress-program": RUNS},
+        complete=True,
+    ).guard,
     "shuf": guard_shuf,
-    "iconv": guard_by(ICONV),
-    "fd": guard_by(FD),
-    "fdfind": guard_by(FD),
-    "rg": guard_by(RG),
-    "ripgrep": guard_by(RG),
+    "iconv": Options(
+        flags="-cls list silent verbose help version",
+        values="-ft from-code to-code",
+        writes="-o output",
+        complete=True,
+    ).guard,
+    "fd fdfind": Options(
+        flags="""
+        -HIuasilpLgF01q hidden no-ignore unrestricted absolute-path case-sensitive ignore-case fixed-strings follow
+        full-path glob list-details print0 quiet prune help version regex and no-ignore-vcs strip-cwd-prefix
+        one-file-system
+    """,
+        values="""
+        -detESojc max-depth min-depth exact-depth extension type exclude size changed-within changed-before owner
+        threads color max-results base-directory path-separator search-path ignore-file format batch-size
+    """,
+        harms={"-xX exec exec-batch": RUNS},
+    ).guard,
+    "rg ripgrep": Options(
+        flags="""
+        -0FHIKLNPSUVabchilnopqsuvwx files line-number files-with-matches hidden no-ignore ignore-case smart-case
+        fixed-strings word-regexp pretty json count count-matches stats multiline trim vimgrep heading no-heading
+        column pcre2
+    """,
+        values="""
+        -ABCEMTdefgjmrt after-context before-context context glob iglob type type-not max-count max-depth max-columns
+        regexp file replace sort sortr threads encoding color colors context-separator engine ignore-file type-add
+    """,
+        harms={"pre hostname-bin": RUNS, "-z search-zip": RUNS},
+    ).guard,
     "tree": guard_tree,
-    "file": guard_by(FILE),
-    "ag": guard_by(ONLY_PAGERS),
-    "ack": guard_by(ONLY_PAGERS),
-    "bat": guard_by(BAT),
-    "batcat": guard_by(BAT),
-    "delta": guard_by(BAT),
-    "xmllint": guard_by(XMLLINT),
-    "ss": guard_by(SS),
-    "dmesg": guard_by(DMESG),
-    "journalctl": guard_by(JOURNALCTL),
+    "file": Options(
+        flags="""
+        -bcDEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
+        extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
+        uncompress-noreport version help
+    """,
+        values="-eFfmP exclude exclude-quiet separator files-from magic-file parameter",
+        harms={"-C compile": WRITES},
+        complete=True,
+    ).guard,
+    "ag ack": Options(harms={"pager": RUNS, "output": WRITES, "ackrc path-to-ignore": "reads other settings"}).guard,
+    "bat batcat delta": Options(
+        harms={"pager": RUNS, "config-file generate-config-file diagnostic": "reads other settings"}
+    ).guard,
+    "xmllint": Options(
+        writes="-o output", harms={"shell": "runs what it reads", "push catalogs": "loads other files"}
+    ).guard,
     "tail": guard_tail,
-    "install": guard_by(INSTALL),
-    "ginstall": guard_by(INSTALL),
-    "sdiff": guard_by(SDIFF),
-    "diff3": guard_by(DIFF3),
+    "install ginstall": Options(harms={"-s strip strip-program": RUNS}).guard,
+    "sdiff": Options(writes="-o output", harms={"diff-program": RUNS}).guard,
+    "diff3": Options(harms={"diff-program": RUNS}).guard,
+    "dd": guard_dd,
+    "exiftool": guard_by_pattern(
+        r"(?i)-(?:if|config|o|out|@|execute|stay_open|w|W|textout|tagout|overwrite_original|use|p|j\w*[+=]|csv[+=])|-[\w:#-]+[-+^]?[<=]",
+        "runs code or writes files",
+    ),
+    "tar gtar bsdtar": guard_tar,
+    "unzip": guard_unzip,
+    "zip": Options(harms={"-TtmO test unzip-command move output-file": "runs another program, or removes files"}).guard,
+    "pax": Options(harms={"-rw": "writes files", "-s": "changes names"}, values="-f").guard,
+    "ar": guard_by_pattern(r"-?[a-zA-Z]*[dmqrsx]|--plugin|@|--output", "changes an archive, or takes it apart"),
+    "split csplit cpio": guard_always_writes,
 }

@@ -6,76 +6,47 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.known import names
-from toolyard.permissions.programs.options import Concern, options
+from toolyard.permissions.programs.categories import name_lists, names
+from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, sent_uncertain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
-    from toolyard.permissions.programs.options import Options
+    from toolyard.permissions.file_access import WorkingFolder
 
 
-RUNS = "runs another program"
-WRITES = "writes a file"
-QUIET_GLOBALS = frozenset({
-    "--no-pager", "-P", "--no-replace-objects", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs",
-    "--icase-pathspecs", "--no-optional-locks", "--no-lazy-fetch", "--no-advice",
-})  # fmt: skip
-WITH_VALUE = frozenset(
-    {
-        "-C",
-        "-c",
-        "--git-dir",
-        "--work-tree",
-        "--namespace",
-        "--config-env",
-        "--super-prefix",
-        "--attr-source",
-        "--exec-path",
-    }
-)
-
+QUIET_GLOBALS = names("""
+    --no-pager -P --no-replace-objects --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs
+    --no-optional-locks --no-lazy-fetch --no-advice
+""")
+WITH_VALUE = names("""
+    -C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source --exec-path
+""")
 DIFF = {"output": WRITES, "ext-diff": RUNS, "textconv": RUNS, "filters": RUNS, "no-index contents": "reads any file"}
+MERGES = "names a program to merge with"
 REMOTE = {"upload-pack receive-pack exec": RUNS}
 CLONE = {**REMOTE, "-uc config template": "sets what git runs", "separate-git-dir": WRITES}
 HARMS: dict[str, dict[str, str]] = {
     **dict.fromkeys(
-        (
-            "diff",
-            "log",
-            "show",
-            "whatchanged",
-            "diff-files",
-            "diff-index",
-            "diff-tree",
-            "range-diff",
-            "reflog",
-            "stash",
-        ),
+        names("""
+            diff log show whatchanged diff-files diff-index diff-tree range-diff reflog stash blame annotate cat-file
+        """),
         DIFF,
     ),
     "shortlog": {"output": WRITES},
-    "blame": DIFF,
-    "annotate": DIFF,
-    "cat-file": DIFF,
     "format-patch": {**DIFF, "-o output-directory": WRITES},
     "grep": {"no-index": "reads any file", "-O open-files-in-pager": RUNS, "ext-grep": RUNS, "textconv": RUNS},
-    "fetch": REMOTE,
-    "pull": {**REMOTE, "-s strategy": "names a program to merge with"},
-    "push": REMOTE,
-    "ls-remote": REMOTE,
-    "fetch-pack": REMOTE,
-    "send-pack": REMOTE,
+    **dict.fromkeys(names("fetch push ls-remote fetch-pack send-pack"), REMOTE),
+    "pull": {**REMOTE, "-s strategy": MERGES},
     "clone": CLONE,
     "submodule": {"template": "sets what git runs"},
     "init": {"template": "sets what git runs", "separate-git-dir": WRITES},
     "archive": {"-o output": WRITES, "exec remote": RUNS},
-    "rebase": {"-xi exec interactive edit-todo": RUNS, "-s strategy": "names a program to merge with"},
-    "merge": {"-s strategy": "names a program to merge with"},
-    "cherry-pick": {"strategy": "names a program to merge with"},
-    "revert": {"strategy": "names a program to merge with"},
+    "rebase": {"-xi exec interactive edit-todo": RUNS, "-s strategy": MERGES},
+    "merge": {"-s strategy": MERGES},
+    "cherry-pick": {"strategy": MERGES},
+    "revert": {"strategy": MERGES},
     "apply": {"unsafe-paths": "writes outside of the workspace", "directory": WRITES},
     "am": {"directory": WRITES, "interactive": RUNS},
     "fast-export": {"export-marks": WRITES},
@@ -100,9 +71,7 @@ NEVER = names("""
     request-pull scalar send-email sh-setup shell submodule--helper svn upload-archive upload-pack web--browse
 """)
 """Commands that run other programs as a matter of course."""
-NETWORK = frozenset(
-    {"fetch", "pull", "push", "ls-remote", "clone", "submodule", "remote", "fetch-pack", "send-pack", "archive"}
-)
+NETWORK = names("fetch pull push ls-remote clone submodule remote fetch-pack send-pack archive")
 VERBS = {
     "submodule": ({"foreach"}, "runs a command in every submodule"),
     "bisect": ({"run", "visualize", "view"}, RUNS),
@@ -110,9 +79,8 @@ VERBS = {
     "bundle": ({"create", "unbundle"}, WRITES),
     "remote": ({"update"}, "goes to other machines"),
     "notes": ({"edit"}, RUNS),
-    "sparse-checkout": (set[str](), ""),
 }
-STRATEGIES = frozenset({"ort", "recursive", "resolve", "octopus", "ours", "subtree"})
+STRATEGIES = names("ort recursive resolve octopus ours subtree")
 CONFIG_READS = re.compile(r"--get(?:-all|-regexp|-urlmatch|-color|-colorbool)?|--list|-l|list|get")
 CONFIG_LOOKS = re.compile(
     r"--(?:show-origin|show-scope|name-only|local|global|system|worktree|null|includes|no-includes|type=\w+|bool|int|path|default=.*)|-z"
@@ -134,14 +102,14 @@ def git_subcommand(words: Sequence[Word]) -> tuple[Word, ...] | None:
     return None
 
 
-def git_concerns(words: Sequence[Word], place: Place, named: int) -> Iterator[Concern]:
+def git_concerns(words: Sequence[Word], folder: WorkingFolder, named: int) -> Iterator[Concern]:
     """All concerns about a call of git; `named` says how many of its words the rule spells out."""
     inner = git_subcommand(words)
     if inner is None:
         if [word.value for word in words[1:]] not in (["--version"], ["-v"], []):
             yield Concern(message="git without a command that is certain")
         return
-    yield from global_concerns(words[1 : len(words) - len(inner) + 1], place)
+    yield from global_concerns(words[1 : len(words) - len(inner) + 1], folder)
     name = inner[1].value or ""
     if name in NEVER:
         yield Concern(message=f"'git {name}' {RUNS}")
@@ -152,15 +120,15 @@ def git_concerns(words: Sequence[Word], place: Place, named: int) -> Iterator[Co
     yield from git_losses(inner, named)
 
 
-def global_concerns(words: Sequence[Word], place: Place) -> Iterator[Concern]:
+def global_concerns(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
     skip = False
     for at, word in enumerate(words):
         if skip:
             skip = False
         elif word.value == "-C":
             skip = True
-            folder = words[at + 1].value if at + 1 < len(words) else None
-            if folder is None or place.moves or not place.contains(folder):
+            target = words[at + 1].value if at + 1 < len(words) else None
+            if target is None or folder.moves or not folder.contains(target):
                 yield Concern(message="-C leads out of the workspace")
         elif word.value not in QUIET_GLOBALS:
             yield Concern(message=f"'{word.text}' changes what git runs or where")
@@ -170,7 +138,7 @@ def global_concerns(words: Sequence[Word], place: Place) -> Iterator[Concern]:
 @cache
 def table_of(name: str) -> Options:
     """The options of one command of git, as far as they matter."""
-    return options(
+    return Options(
         flags="oneline stat name-only name-status cached staged patch numstat shortstat summary graph all follow quiet",
         values=VALUES.get(name, ""),
         harms=HARMS.get(name, {}),
@@ -181,7 +149,8 @@ def table_of(name: str) -> Options:
 def subcommand_concerns(name: str, words: Sequence[Word]) -> Iterator[Concern]:
     if (table := table_of(name)).harms:
         given = table.scan(words)
-        yield from (concern for concern in given.concerns if not is_known_strategy(concern, given.options))
+        strategies = given.values("s", "strategy")
+        yield from (concern for concern in given.concerns if not is_known_strategy(concern, strategies))
     if name in NETWORK:
         yield from address_concerns(words)
     if name == "config":
@@ -208,22 +177,15 @@ VALUES = {
 }
 
 
-def is_known_strategy(concern: Concern, given: list[tuple[str, Word | str | None]]) -> bool:
+def is_known_strategy(concern: Concern, strategies: list[str | None]) -> bool:
     """A strategy that is git's own is no program of others."""
-    if "names a program" not in concern.message:
-        return False
-    texts = [
-        value if isinstance(value, str) else value.value if value else None
-        for name, value in given
-        if name in ("s", "strategy")
-    ]
-    return bool(texts) and all(text in STRATEGIES for text in texts)
+    return MERGES in concern.message and bool(strategies) and STRATEGIES.issuperset(strategies)
 
 
 def address_concerns(words: Sequence[Word]) -> Iterator[Concern]:
     for word in words:
         if word.value is None:
-            yield Concern(message=f"what '{word.text}' becomes goes to another machine")
+            yield sent_uncertain(word)
         elif HELPER.match(word.value) or HELPER.match(word.value.partition("=")[2]):
             yield Concern(message=f"'{word.text}' may name a program to talk to")
 
@@ -239,36 +201,38 @@ def config_concerns(words: Sequence[Word]) -> Iterator[Concern]:
 
 LOSES = "throws away what cannot be had back"
 LOSES_WORK = {
-    "push": options(
+    "push": Options(
         values="-o push-option repo receive-pack exec",
         flags="-nuqv tags all set-upstream follow-tags dry-run porcelain force-if-includes",
         harms={"-fd force force-with-lease delete mirror prune": LOSES},
     ),
-    "reset": options(flags="-qNp soft mixed keep merge patch quiet", harms={"hard": LOSES}),
-    "checkout": options(values="-bB", flags="-tlqmp track detach quiet merge patch", harms={"-f force": LOSES}),
-    "switch": options(values="-cC", flags="-tdqm track detach quiet", harms={"-f force discard-changes": LOSES}),
-    "branch": options(
+    "reset": Options(flags="-qNp soft mixed keep merge patch quiet", harms={"hard": LOSES}),
+    "checkout": Options(values="-bB", flags="-tlqmp track detach quiet merge patch", harms={"-f force": LOSES}),
+    "switch": Options(values="-cC", flags="-tdqm track detach quiet", harms={"-f force discard-changes": LOSES}),
+    "branch": Options(
         values="-u set-upstream-to contains no-contains points-at format sort",
         flags="-arvlqt all remotes verbose list merged no-merged show-current column color abbrev ignore-case",
         harms={"-dDmMcCf delete move copy force edit-description unset-upstream": LOSES},
     ),
-    "tag": options(
+    "tag": Options(
         values="-mFu message file local-user contains no-contains points-at sort format cleanup",
         optional="-n",
         flags="-alsv list annotate sign column merged no-merged ignore-case",
         harms={"-df delete force": LOSES},
     ),
-    "gc": options(flags="-q aggressive auto quiet keep-largest-pack", harms={"prune": LOSES}),
-    "update-ref": options(flags="create-reflog no-deref", values="-m", harms={"-d stdin": LOSES}),
-    "rm": options(flags="-nrq cached dry-run ignore-unmatch quiet sparse", harms={"-f force": LOSES}),
+    "gc": Options(flags="-q aggressive auto quiet keep-largest-pack", harms={"prune": LOSES}),
+    "update-ref": Options(flags="create-reflog no-deref", values="-m", harms={"-d stdin": LOSES}),
+    "rm": Options(flags="-nrq cached dry-run ignore-unmatch quiet sparse", harms={"-f force": LOSES}),
 }
 """Options by which a command loses work, although it is given for something else most of the time."""
-LOSING_VERBS = {
-    "stash": names("drop clear"),
-    "reflog": names("expire delete"),
-    "remote": names("remove rm rename set-url prune"),
-    "notes": names("remove prune"),
-}
+LOSING_VERBS = name_lists(
+    {
+        "stash": "drop clear",
+        "reflog": "expire delete",
+        "remote": "remove rm rename set-url prune",
+        "notes": "remove prune",
+    }
+)
 LOSING_WORDS = names("clean prune checkout restore push") | LOSING_VERBS.keys()
 
 

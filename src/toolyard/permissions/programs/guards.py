@@ -1,4 +1,4 @@
-"""Looks at what a command does beyond its name: options that run programs, write files, or lead elsewhere."""
+"""The guards of all programs, and what they say of a command: what it does beyond its name."""
 
 from __future__ import annotations
 
@@ -7,62 +7,73 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.words import literal_word
-from toolyard.permissions.programs.archives import ARCHIVE_GUARDS
+from toolyard.permissions.programs.awk_sed_jq import SCRIPT_GUARDS
 from toolyard.permissions.programs.build import BUILD_GUARDS
 from toolyard.permissions.programs.builtins import BUILTIN_GUARDS
-from toolyard.permissions.programs.carriers import only_looks_up
-from toolyard.permissions.programs.compilers import COMPILER_GUARDS
-from toolyard.permissions.programs.files import FILE_GUARDS
-from toolyard.permissions.programs.find import guard_find
-from toolyard.permissions.programs.git import git_concerns
-from toolyard.permissions.programs.known import (
+from toolyard.permissions.programs.carriers import CARRIER_GUARDS, only_looks_up
+from toolyard.permissions.programs.categories import (
     CHANGES_THE_SHELL,
+    ONLY_LOOKS,
     SETTINGS_OF_THE_FOLDER,
+    TAKES_WORDS,
+    each_name,
     is_carrier,
     is_interpreter,
+    name_lists,
     names,
+    program_name,
 )
+from toolyard.permissions.programs.compilers import COMPILER_GUARDS
+from toolyard.permissions.programs.files import FILE_GUARDS
+from toolyard.permissions.programs.git import git_concerns
+from toolyard.permissions.programs.linters_and_tests import TESTER_GUARDS
 from toolyard.permissions.programs.network import NETWORK_GUARDS
 from toolyard.permissions.programs.options import Concern
-from toolyard.permissions.programs.scripts import SCRIPT_GUARDS
 from toolyard.permissions.programs.subcommands import HAS_COMMANDS, subcommand_concerns
 from toolyard.permissions.programs.system import SYSTEM_GUARDS
-from toolyard.permissions.programs.testers import TESTER_GUARDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
+    from toolyard.permissions.file_access import WorkingFolder
 
 
-GUARDS = {
-    **ARCHIVE_GUARDS,
-    **BUILD_GUARDS,
-    **BUILTIN_GUARDS,
-    **COMPILER_GUARDS,
-    **FILE_GUARDS,
-    **NETWORK_GUARDS,
-    **SCRIPT_GUARDS,
-    **SYSTEM_GUARDS,
-    **TESTER_GUARDS,
-    **dict.fromkeys(("find", "gfind"), guard_find),
-}
-RUNNERS: dict[str, tuple[tuple[str, ...], ...]] = {
-    **dict.fromkeys(("npx", "bunx", "pnpx", "uvx"), ((),)),
-    "pipx": (("run",),),
-    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv", "rye"), (("run",),)),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bundle"), (("exec",),)),
-}
+FAMILIES = (
+    BUILD_GUARDS,
+    BUILTIN_GUARDS,
+    CARRIER_GUARDS,
+    COMPILER_GUARDS,
+    FILE_GUARDS,
+    NETWORK_GUARDS,
+    SCRIPT_GUARDS,
+    SYSTEM_GUARDS,
+    TESTER_GUARDS,
+)
+GUARDS = {name: guard for family in FAMILIES for name, guard in each_name(family).items()}
+RUNNERS = each_name(
+    {
+        "npx bunx pnpx uvx": (),
+        "pipx uv poetry pdm hatch pipenv rye": ("run",),
+        "npm pnpm yarn bundle": ("exec",),
+    }
+)
 """Programs that find another one and run it, and the words before its name."""
-OWN_COMMANDS = {
-    "dotnet": names("build test restore format list pack clean"),
-    "deno": names("test lint fmt check info doc"),
-    "bun": names("test install"),
-    "swift": names("build test"),
-    "zig": names("build test fmt"),
-}
+OWN_COMMANDS = name_lists(
+    {
+        "dotnet": "build test restore format list pack clean",
+        "deno": "test lint fmt check info doc",
+        "bun": "test install",
+        "swift": "build test",
+        "zig": "build test fmt",
+    }
+)
 """Commands of interpreters that run the code of the folder, and no other."""
+OTHERS = re.compile(
+    r"[\w+]*://|(?:npm|jsr|data|http):|\.\./|/|-[cArsop]|--(?:config|import-map|preload|require|allow|settings|logger|collect"
+    r"|test-adapter|diag|output|results|artifacts|property|source|cwd|env-file|lock|cert|unsafely)"
+)
+"""Words by which commands of the folder's own code take other code, settings or rights."""
 RUNS_SOMETHING = re.compile(
     r"--?(?:[\w-]*-)?(?:exec|eval|shell|pager|editor|command|cmd|rsh|program|checkpoint-action|hook|plugin|wrapper|launcher"
     r"|preprocessor|script|handler|viewer|browser|renderer|shell-escape|init-file|preload|load-library)(?:=|$)"
@@ -81,14 +92,14 @@ MAY_BE_DEVICE = re.compile(r"(?:^|[{,])/+(?:dev|proc)/|^\{*/[^/]*[*?\[{][^/]*/")
 """Patterns and braces that may become such a file: they name its folder, or leave the first folder open."""
 
 
-def is_never_covered(words: Sequence[Word], named: int) -> str | None:
+def why_never_covered(words: Sequence[Word], named: int) -> str | None:
     """Why no rule with `**` covers a command: what it does depends on what it is given."""
     name = words[0].value or ""
     if "/" in name and named < 1:
         return f"'{name}' is a file, and a rule for any command does not know which"
-    name = name.rpartition("/")[2]
+    name = program_name(name)
     if (inner := spelled_out(words, named)) is not None:
-        return is_never_covered(inner, named - len(words) + len(inner))
+        return why_never_covered(inner, named - len(words) + len(inner))
     if is_carrier(name) and not only_looks_up(words):
         return f"'{name}' runs what it is given"
     if name in CHANGES_THE_SHELL:
@@ -100,11 +111,12 @@ def is_never_covered(words: Sequence[Word], named: int) -> str | None:
 
 def spelled_out(words: Sequence[Word], named: int) -> Sequence[Word] | None:
     """What a runner of programs runs, when the rule spells that out and leaves open only its arguments."""
-    for start in RUNNERS.get(words[0].value or "", ()):
-        at = 1 + len(start)
-        if tuple(word.value for word in words[1:at]) == start and named > at and not words[at].may_be_option:
-            return words[at:]
-    return None
+    start = RUNNERS.get(words[0].value or "")
+    if start is None:
+        return None
+    at = 1 + len(start)
+    is_meant = tuple(word.value for word in words[1:at]) == start and named > at and not words[at].may_be_option
+    return words[at:] if is_meant else None
 
 
 def names_the_code(words: Sequence[Word], named: int) -> bool:
@@ -117,40 +129,33 @@ def names_the_code(words: Sequence[Word], named: int) -> bool:
     return value is not None and not value.startswith("-") and ("." in value or "/" in value)
 
 
-def concerns_about(words: Sequence[Word], place: Place, named: int) -> Iterator[Concern]:
+def concerns_about(words: Sequence[Word], folder: WorkingFolder, named: int) -> Iterator[Concern]:
     """Everything about a command that its rule may not have meant; `named` says how many words the rule spells out."""
     name = words[0].value or ""
     if name == "git":
-        yield from git_concerns(words, place, named)
+        yield from git_concerns(words, folder, named)
     elif guard := GUARDS.get(name):
-        yield from guard(words, place)
+        yield from guard(words, folder)
     if name in HAS_COMMANDS:
         yield from subcommand_concerns(words, named)
     if is_interpreter(name) and named >= 3 and words[2].value in GUARDS:
-        yield from GUARDS[words[2].value or ""](words[2:], place)
+        yield from GUARDS[words[2].value or ""](words[2:], folder)
     if name in OWN_COMMANDS:
         yield from code_of_others(words[2:])
     if (inner := spelled_out(words, named)) is not None:
-        yield from concerns_about(inner, place, named - len(words) + len(inner))
+        yield from concerns_about(inner, folder, named - len(words) + len(inner))
     if name not in GUARDS and name != "git":
         yield from suspicious_options(words)
     for word in words[1:]:
         is_pattern = word.kind == "glob" and MAY_BE_DEVICE.search(re.sub(r"[\\'\"]", "", word.text))
-        if is_pattern or DEVICE.match(word.value or word.prefix):
+        if is_pattern or DEVICE.match(word.prefix):
             yield Concern(message=f"'{word.text}' is a device, or holds the secrets of a process")
 
 
 def code_of_others(words: Sequence[Word]) -> Iterator[Concern]:
-    """What makes a test or a build take code, settings or rights from elsewhere."""
     for word in words:
         if word.value is None or OTHERS.match(word.value):
             yield Concern(message=f"'{word.text}' may take code or settings from elsewhere")
-
-
-OTHERS = re.compile(
-    r"[\w+]*://|(?:npm|jsr|data|http):|\.\./|/|-[cArsop]|--(?:config|import-map|preload|require|allow|settings|logger|collect"
-    r"|test-adapter|diag|output|results|artifacts|property|source|cwd|env-file|lock|cert|unsafely)"
-)
 
 
 def suspicious_options(words: Sequence[Word]) -> Iterator[Concern]:
@@ -158,31 +163,13 @@ def suspicious_options(words: Sequence[Word]) -> Iterator[Concern]:
     if words[0].value in ONLY_LOOKS:
         return
     for at, word in enumerate(words[1:], 1):
-        text = word.value if word.value is not None else word.prefix
-        if RUNS_SOMETHING.match(text):
+        if RUNS_SOMETHING.match(word.prefix):
             yield Concern(message=f"'{word.text}' looks like it runs another program")
-        elif writes := WRITES_SOMETHING.match(text):
-            target = (
-                literal_word(writes["value"]) if writes["value"] else words[at + 1] if at + 1 < len(words) else None
-            )
-            if target is not None and target.value not in FORMATS:
-                yield Concern(message=f"'{word.text}' looks like it writes a file", writes=target)
-
-
-ONLY_LOOKS = names("""
-    ls cat head wc grep egrep fgrep stat du df pwd cd readlink realpath basename dirname diff cmp comm cut tr nl tac
-    rev fold fmt paste join column od hexdump strings md5sum sha1sum sha256sum sha512sum cksum b2sum base64 base32
-    echo true false : which type seq expr sleep id whoami uname uptime nproc free exit break continue zcat zgrep
-    locate whereis groups who w last tty arch lscpu lsblk lsusb lspci pgrep pidof vmstat iostat cal factor numfmt
-    expand unexpand look tsort pr getconf locale
-""")
-"""Programs of which no option runs or writes anything."""
-
-
-TAKES_WORDS = names(
-    "cp mv ln mkdir touch rm rmdir chmod chown kill command printenv help apropos whatis tldr export set unset"
-)
-"""Further programs whose arguments are no command."""
+        elif writes := WRITES_SOMETHING.match(word.prefix):
+            targets = [literal_word(writes["value"])] if writes["value"] else words[at + 1 : at + 2]
+            for target in targets:
+                if target.value not in FORMATS:
+                    yield Concern(message=f"'{word.text}' looks like it writes a file", writes=target)
 
 
 @lru_cache(maxsize=4096)
@@ -191,16 +178,14 @@ def is_known(name: str) -> bool:
 
     Carriers and interpreters are known, too: what they carry is looked for elsewhere.
     """
-    name = name.rpartition("/")[2]
+    name = program_name(name)
     tables = (GUARDS, ONLY_LOOKS, HAS_COMMANDS, TAKES_WORDS, ("git",))
     return any(name in table for table in tables) or is_carrier(name) or is_interpreter(name)
 
 
-def place_concern(words: Sequence[Word], place: Place) -> Concern | None:
-    """A program that follows its folder's settings must not be started in a folder of others."""
-    name = (words[0].value or "").rpartition("/")[2]
-    if place.leaves and name in SETTINGS_OF_THE_FOLDER:
-        return Concern(
-            message=f"'{name}' does what the settings of its folder say, and that may be outside of the workspace"
-        )
+def why_not_here(words: Sequence[Word], folder: WorkingFolder) -> str | None:
+    """Why a program may not be started where it would: it follows the settings of its folder, which are others'."""
+    name = program_name(words[0].value)
+    if name in SETTINGS_OF_THE_FOLDER and folder.leaves:
+        return f"'{name}' does what the settings of its folder say, and that may be outside of the workspace"
     return None

@@ -6,17 +6,25 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.words import literal_word
-from toolyard.permissions.programs.known import names
-from toolyard.permissions.programs.options import Concern, options
+from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.options import (
+    RUNS,
+    Concern,
+    Options,
+    guard_always_writes,
+    guard_by_pattern,
+    sent_uncertain,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.places import Place
+    from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import Guard
 
 
-CURL = options(
+CURL = Options(
     flags="""
         -01246BGILMNSVZfgijklqsv# anyauth basic cert-status compressed crlf digest disable fail fail-early
         fail-with-body get globoff head http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only
@@ -52,7 +60,8 @@ CURL = options(
 CURL_DATA = names("d H data data-ascii data-binary data-urlencode json header url-query w write-out")
 CURL_NAMED = names("data-urlencode url-query")
 WEB = re.compile(r"https?://[^@\s]*|[A-Za-z0-9.-]+(?::\d+)?(?:[/?#][^@\s]*)?", re.IGNORECASE)
-WGET = options(
+PLAIN_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?/[\w./?=%,+-]*", re.ASCII)
+WGET = Options(
     flags="""
         -qvdSc46E quiet verbose no-verbose debug server-response spider no-check-certificate no-cache no-cookies
         no-proxy inet4-only inet6-only https-only help version no-config no-hsts content-on-error
@@ -64,74 +73,49 @@ WGET = options(
     harms={"-eioaPrmpkKNxnbBFHLIXDARlQ execute": "does more than to fetch a page"},
     complete=True,
 )
-PING = options(
+PING = Options(
     flags="-46ADLOUVabdfhnqrv",
     values="-ciIlmMpQsStTwWF",
     complete=True,
 )
-DIG = options(
+DIG = Options(
     values="-bcpqtxyk",
     flags="-46hivmru",
     harms={"-f": "reads names from a file"},
     complete=True,
 )
+BROWSER_OPTIONS = guard_by_pattern(
+    r"--?(?:cmd_script|cmd_log|cfg|config|editor|exec|o$|eval|post_data|get_data|mime_header|traversal|crawl|lss|source-cache"
+    r"|anonymous|download|remote|touch-files|homepage|session|auth|pauth|M$|X$)",
+    "runs, writes or sends more than a page needs",
+)
+HTTPIE = Options(
+    writes="-o output",
+    values="-saApx style auth print pretty timeout",
+    harms={
+        "-d download": "writes a file",
+        "session session-read-only cert cert-key proxy auth -a config-dir": "sends more",
+    },
+)
+READS_FILES_OF_OTHERS = re.compile(r"(?:-@|.*(?:=|:=)?@)\S")
 
 
-def guard_curl(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
+def guard_curl(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
     """Fetches pages: what it sends is spelled out, and nothing of it comes from a file."""
     words = [as_address(word) for word in words]
-    yield from all_certain(words)
+    yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
     given = CURL.scan(words[1:])
     yield from given.concerns
-    for name, value in given.options:
-        text = value if isinstance(value, str) else value.value if value else None
+    for name, text in given.options:
         if name in CURL_DATA and text and (text.startswith("@") or (name in CURL_NAMED and "@" in text)):
             yield Concern(message=f"'{text}' sends a file")
         if name in ("w", "write-out") and text and "output{" in text:
             yield Concern(message=f"'{text}' writes a file")
         if name.startswith("proto") and text and not re.fullmatch(r"[=,+-]*(?:https?[=,+-]*)+", text):
             yield Concern(message="is not about the web")
-    urls = [*given.operands, *given.values("url")]
-    for url in urls:
-        text = url if isinstance(url, str) else url.value if url else None
-        if text is None or not WEB.fullmatch(text):
-            yield Concern(message=f"'{text}' is no plain address of the web")
-
-
-def guard_wget(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Writes a file, unless it prints or only looks."""
-    yield from all_certain(words)
-    given = WGET.scan(words[1:])
-    yield from given.concerns
-    targets = [
-        value if isinstance(value, str) else value.value if value else None
-        for value in given.values("O", "output-document")
-    ]
-    if not given.has("spider") and (not targets or any(target != "-" for target in targets)):
-        yield Concern(message="wget writes a file")
-    for operand in given.operands:
-        if not WEB.fullmatch(operand.value or " "):
-            yield Concern(message=f"'{operand.text}' is no plain address of the web")
-
-
-def guard_ping(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Without a count it does not end."""
-    yield from all_certain(words)
-    given = PING.scan(words[1:])
-    yield from given.concerns
-    if not given.has("c", "w"):
-        yield Concern(message="ping does not end by itself")
-
-
-def guard_dig(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """Names that are spelled out."""
-    yield from all_certain(words)
-    yield from DIG.scan([word for word in words[1:] if not word.prefix.startswith("+")]).concerns
-
-
-def guard_certain(words: Sequence[Word], place: Place) -> Iterator[Concern]:  # noqa: ARG001 - the form of all guards
-    """What goes out must be certain."""
-    yield from all_certain(words)
+    for address in (*(word.value for word in given.operands), *given.values("url")):
+        if address is None or not WEB.fullmatch(address):
+            yield Concern(message=f"'{address}' is no plain address of the web")
 
 
 def as_address(word: Word) -> Word:
@@ -140,23 +124,73 @@ def as_address(word: Word) -> Word:
     return literal_word(word.text, word.start, word.end) if is_address else word
 
 
-PLAIN_ADDRESS = re.compile(r"https?://[\w.-]+(?::\d+)?/[\w./?=%,+-]*", re.ASCII)
+def guard_wget(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """Writes a file, unless it prints or only looks."""
+    yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
+    given = WGET.scan(words[1:])
+    yield from given.concerns
+    targets = given.values("O", "output-document")
+    if not given.has("spider") and (not targets or any(target != "-" for target in targets)):
+        yield Concern(message="wget writes a file")
+    for operand in given.operands:
+        if not WEB.fullmatch(operand.value or " "):
+            yield Concern(message=f"'{operand.text}' is no plain address of the web")
 
 
-def all_certain(words: Sequence[Word]) -> Iterator[Concern]:
+def guard_ping(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """Without a count it does not end."""
+    yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
+    given = PING.scan(words[1:])
+    yield from given.concerns
+    if not given.has("c", "w"):
+        yield Concern(message="ping does not end by itself")
+
+
+def guard_dig(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """Names that are spelled out."""
+    yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
+    yield from DIG.scan([word for word in words[1:] if not word.prefix.startswith("+")]).concerns
+
+
+def guard_certain(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """What goes out must be certain."""
+    yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
+
+
+def guard_browser(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+    """Printing a page, and nothing that a person would have to do."""
+    yield from BROWSER_OPTIONS(words, folder)
+    if not any((word.value or "").lstrip("-") in ("dump", "source", "dump_source", "listonly") for word in words):
+        yield Concern(message=f"{words[0].text} waits for a person")
+    yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
+
+
+def guard_httpie(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """What is sent is spelled out, and nothing of it comes from a file."""
+    given = HTTPIE.scan(words[1:])
+    yield from given.concerns
     for word in words[1:]:
-        if word.value is None:
-            yield Concern(message=f"what '{word.text}' becomes goes to another machine")
+        if word.value is None or READS_FILES_OF_OTHERS.match(word.value):
+            yield Concern(message=f"'{word.text}' may send a file")
 
 
-NETWORK_GUARDS: dict[str, Callable[[Sequence[Word], Place], Iterator[Concern]]] = {
+NETWORK_GUARDS: dict[str, Guard] = {
     "curl": guard_curl,
     "wget": guard_wget,
-    "ping": guard_ping,
-    "ping6": guard_ping,
-    "dig": guard_dig,
-    "delv": guard_dig,
-    **dict.fromkeys(
-        ("nslookup", "host", "whois", "traceroute", "tracepath", "mtr", "drill", "getent", "resolvectl"), guard_certain
+    "ping ping6": guard_ping,
+    "dig delv": guard_dig,
+    "nslookup host whois traceroute tracepath mtr drill getent resolvectl": guard_certain,
+    "lynx w3m links links2 elinks": guard_browser,
+    "http https xh xhs httpie": guard_httpie,
+    "aria2c axel yt-dlp youtube-dl gallery-dl": guard_always_writes,
+    "tcpdump": Options(
+        values="-cirsBCDFGMTVWyEmjQ", writes="-w", harms={"-zZ postrotate-command relinquish-privileges": RUNS}
+    ).guard,
+    "tshark dumpcap": Options(
+        values="-cirfYTeEoaobdjJs", writes="-w", harms={"-XK": "loads other code", "-F": "writes a file"}
+    ).guard,
+    "nmap": guard_by_pattern(
+        r"--?(?:o[NXSGA]|iL|script|datadir|resume|excludefile|servicedb|versiondb|interactive|stylesheet|proxies)",
+        "runs scripts, or reads and writes files",
     ),
 }

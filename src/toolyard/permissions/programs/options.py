@@ -1,18 +1,27 @@
-"""The options of a program as it reads them itself: clusters, values, abbreviations; and which of them do harm."""
+"""Tables of options, read as the program itself reads them, and guards: what a command does beyond its name."""
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.bash.syntax.words import Word, literal_word
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from toolyard.bash.syntax.words import Word
+    from toolyard.permissions.file_access import WorkingFolder
 
 
+Guard: TypeAlias = "Callable[[Sequence[Word], WorkingFolder], Iterator[Concern]]"
+"""Looks at the words of a command, its name first, and yields what a rule for the program may not have meant."""
+RUNS = "runs another program"
+WRITES = "writes a file"
+LOADS = "loads other code"
+ELSEWHERE = "takes the code or the settings from elsewhere"
 IN_PLACE = "changes files in place"
 """What an option does that a rule may spell out, as in `sed -i **`."""
 RUNS_NOTHING = (IN_PLACE, "writes", "removes", "throws away", "does not end", "sends", "changes the kernel")
@@ -34,7 +43,8 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
 class Given(msgspec.Struct):
     """What a command line gives a program."""
 
-    options: list[tuple[str, Word | str | None]] = msgspec.field(default_factory=list)
+    options: list[tuple[str, str | None]] = msgspec.field(default_factory=list)
+    """Each with its value; None when it has none, or one that is not certain."""
     operands: list[Word] = msgspec.field(default_factory=list)
     concerns: list[Concern] = msgspec.field(default_factory=list)
 
@@ -42,79 +52,69 @@ class Given(msgspec.Struct):
         """Whether one of the options is given."""
         return any(name in names for name, _ in self.options)
 
-    def values(self, *names: str) -> list[Word | str | None]:
+    def values(self, *names: str) -> list[str | None]:
         """The values that one of the options has."""
         return [value for name, value in self.options if name in names]
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a program's manual says. Names are without dashes; those of one letter are short options."""
+class Options:
+    """What a program's manual says of its options.
 
-    flags: frozenset[str]
-    values: frozenset[str]
-    """Options that take a value, the next word if none is glued to them."""
-    optional: frozenset[str]
-    """Options that take a value only if it is glued to them."""
-    harms: dict[str, str]
-    """What an option does that makes the command more than its name says."""
-    writes: frozenset[str]
-    """Options whose value is a file that is written."""
-    is_complete: bool
-    """Whether the lists have every option there is, so that an unknown one is a concern."""
-    single_dash: bool = False
-    """Whether long options begin with one dash or two, as in Go and find."""
-    dash_is_output: bool = False
-    """Whether a file called `-` is no file, but the standard output."""
-    stops: bool = False
-    """Whether there are no options any more behind the first operand."""
+    The lists are words without dashes: `output` is the long option `--output`, and a word with a dash is a row of
+    short ones: `-abc` stands for a, b and c.
+    """
+
+    def __init__(
+        self,
+        *,
+        flags: str = "",
+        values: str = "",
+        optional: str = "",
+        writes: str = "",
+        harms: dict[str, str] | None = None,
+        complete: bool = False,
+        single_dash: bool = False,
+        dash_is_output: bool = False,
+        stops: bool = False,
+    ) -> None:
+        self.flags = spread_names(flags)
+        self.values = spread_names(values)
+        """Options that take a value, the next word if none is glued to them."""
+        self.optional = spread_names(optional)
+        """Options that take a value only if it is glued to them."""
+        self.writes = spread_names(writes)
+        """Options whose value is a file that is written."""
+        self.harms = {name: why for several, why in (harms or {}).items() for name in spread_names(several)}
+        """What an option does that makes the command more than its name says."""
+        self.complete = complete
+        """Whether the lists have every option there is, so that an unknown one is a concern."""
+        self.single_dash = single_dash
+        """Whether long options begin with one dash or two, as in Go and find."""
+        self.dash_is_output = dash_is_output
+        """Whether a file called `-` is no file, but the standard output."""
+        self.stops = stops
+        """Whether there are no options any more behind the first operand."""
 
     def scan(self, words: Sequence[Word]) -> Given:
         """Read the words behind the program's name."""
         return Scanner(self, words).run()
 
+    def guard(self, words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+        """The guard of a program that needs no more than this table."""
+        yield from self.scan(words[1:]).concerns
+
     @cached_property
     def all_names(self) -> frozenset[str]:
-        """All options."""
         return self.flags | self.values | self.optional | self.writes | self.harms.keys()
 
     @cached_property
     def all_long(self) -> frozenset[str]:
-        """All long options."""
         return frozenset(name for name in self.all_names if len(name) > 1)
 
     @property
     def can_harm(self) -> bool:
         """Whether any option matters at all."""
-        return bool(self.harms or self.writes or self.is_complete)
-
-
-def options(
-    *,
-    flags: str = "",
-    values: str = "",
-    optional: str = "",
-    writes: str = "",
-    harms: dict[str, str] | None = None,
-    complete: bool = False,
-    single_dash: bool = False,
-    dash_is_output: bool = False,
-    stops: bool = False,
-) -> Options:
-    """Lists of names; a word with a dash is a row of single letters: `-abc` is a, b and c."""
-    spread: dict[str, str] = {}
-    for names, why in (harms or {}).items():
-        spread.update(dict.fromkeys(spread_names(names), why))
-    return Options(
-        flags=spread_names(flags),
-        values=spread_names(values),
-        optional=spread_names(optional),
-        writes=spread_names(writes),
-        harms=spread,
-        is_complete=complete,
-        single_dash=single_dash,
-        dash_is_output=dash_is_output,
-        stops=stops,
-    )
+        return bool(self.harms or self.writes or self.complete)
 
 
 def spread_names(text: str) -> frozenset[str]:
@@ -147,11 +147,11 @@ class Scanner:
     def _take(self, word: Word) -> None:
         if word.value is None:
             self._take_uncertain(word)
-        elif not word.may_be_option or (self._ended and self._table.is_complete):
+        elif not word.may_be_option or (self._ended and self._table.complete):
             self.given.operands.append(word)
         elif word.value == "--" and not self._ended:
             self._ended = True
-            self._surely = self._table.is_complete or self._follows_no_option()
+            self._surely = self._table.complete or self._follows_no_option()
         elif word.value.startswith("--") or self._table.single_dash:
             self._take_long(word.value.lstrip("-") if self._table.single_dash else word.value[2:], word)
         else:
@@ -166,7 +166,7 @@ class Scanner:
         elif word.prefix.startswith("--") and is_glued and not word.splits:
             self._take_long(f"{name}=", word)
         elif self._table.can_harm:
-            self._concern(f"what '{word.text}' becomes may be an option")
+            self.given.concerns.append(uncertain_option(word))
         else:
             self.given.operands.append(word)
 
@@ -180,11 +180,11 @@ class Scanner:
         meant = self._meant(name)
         if len(meant) > 1:
             harmful = [full for full in meant if full in self._table.harms or full in self._table.writes]
-            if harmful or self._table.is_complete:
+            if harmful or self._table.complete:
                 self._concern(f"'{word.text}' may mean --{(harmful or meant)[0]}")
             return
         if not meant:
-            if self._table.is_complete:
+            if self._table.complete:
                 self._concern(f"the option '{word.text}' is not known")
             return
         self._note(meant[0], word, (word if word.value is None else value) if glued else None, glued=bool(glued))
@@ -204,13 +204,10 @@ class Scanner:
             if letter in self._table.values or letter in self._table.writes:
                 self._note(letter, word, rest or None, glued=bool(rest))
                 return
-            if letter in self._table.harms:
+            if letter in self._table.harms or letter in self._table.optional:
                 self._note(letter, word, rest or None, glued=True)
                 return
-            if letter in self._table.optional:
-                self._note(letter, word, rest or None, glued=True)
-                return
-            if letter not in self._table.flags and self._table.is_complete:
+            if letter not in self._table.flags and self._table.complete:
                 self._concern(f"the option '-{letter}' is not known")
                 return
             self._note(letter, word, None, glued=False)
@@ -232,14 +229,41 @@ class Scanner:
                 self._concern(f"what '{value.text}' becomes may be several words")
         if name in table.writes:
             self._note_written(word, value)
-        self.given.options.append((name, value))
+        self.given.options.append((name, value.value if isinstance(value, Word) else value))
 
     def _note_written(self, word: Word, value: Word | str | None) -> None:
-        from toolyard.bash.syntax.words import literal_word
-
         target = literal_word(value) if isinstance(value, str) else value
         if target is None or target.value != "-" or not self._table.dash_is_output:
-            self.given.concerns.append(Concern(message=f"'{word.text}' writes a file", writes=target))
+            self.given.concerns.append(Concern(message=f"'{word.text}' {WRITES}", writes=target))
 
     def _concern(self, message: str) -> None:
         self.given.concerns.append(Concern(message=message))
+
+
+def guard_by_pattern(pattern: str, why: str) -> Guard:
+    """The guard of a program whose options have a form of their own: words that begin like the pattern do more."""
+    does_more = re.compile(pattern)
+
+    def guard(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+        for word in words[1:]:
+            if does_more.match(word.prefix):
+                yield Concern(message=f"'{word.text}' {why}")
+            elif word.value is None and word.may_be_option:
+                yield uncertain_option(word)
+
+    return guard
+
+
+def guard_always_writes(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    """The guard of a program that writes files whose names are not in its arguments."""
+    if [word.value for word in words[1:]] not in (["--help"], ["--version"]):
+        yield Concern(message=f"{words[0].text} writes files")
+
+
+def uncertain_option(word: Word) -> Concern:
+    return Concern(message=f"what '{word.text}' becomes may be an option")
+
+
+def sent_uncertain(word: Word) -> Concern:
+    """A word that only bash knows may hold a secret, and a program that talks to others sends it."""
+    return Concern(message=f"what '{word.text}' becomes goes to another machine")

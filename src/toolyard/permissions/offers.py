@@ -6,13 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.reading import Redirection, SimpleCommand
+from toolyard.files.inside import is_inside
+from toolyard.permissions.file_access import WorkingFolder
 from toolyard.permissions.judge import OBEYS_INPUT, Judge
-from toolyard.permissions.paths import is_inside
 from toolyard.permissions.patterns import quoted_token
 from toolyard.permissions.programs.carriers import carried_by
-from toolyard.permissions.programs.guards import is_never_covered
-from toolyard.permissions.programs.known import DESTRUCTIVE, names
-from toolyard.permissions.rules import Origin, Rule, parse_rule
+from toolyard.permissions.programs.categories import DESTRUCTIVE, name_lists, names, program_name
+from toolyard.permissions.programs.guards import why_never_covered
+from toolyard.permissions.rules import Origin, valid_rules
 from toolyard.permissions.verdict import Offer
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.reading import Part
     from toolyard.bash.syntax.words import Word
     from toolyard.core.tool import Json
-    from toolyard.permissions.line_verdict import LineVerdict
-    from toolyard.permissions.places import Place
-    from toolyard.permissions.rule_index import RuleBook
+    from toolyard.permissions.file_access import CallSite
+    from toolyard.permissions.judge import LineVerdict
+    from toolyard.permissions.rules import Rule, RuleBook
 
 
 WORDS_KEPT = {
+    **dict.fromkeys(names("gh aws gcloud az doctl fly heroku"), 3),
     **dict.fromkeys(
         names("""
             git npm pnpm yarn cargo go docker podman kubectl uv pip pip3 poetry pdm hatch pipenv bundle gem composer
@@ -36,37 +38,39 @@ WORDS_KEPT = {
         """),
         2,
     ),
-    **dict.fromkeys(names("gh aws gcloud az doctl fly heroku"), 3),
 }
 """Programs whose command is in their first words."""
-KEEPS_ONE_MORE = {
-    "npm": names("run run-script exec config"),
-    "pnpm": names("run exec dlx"),
-    "yarn": names("run exec dlx"),
-    "docker": names("compose container image network volume system buildx"),
-    "uv": names("pip run tool python cache"),
-    "git": names("remote stash worktree submodule bisect notes config"),
-    "kubectl": names("config rollout auth"),
-    "go": names("mod work tool"),
-    "bun": names("run x pm"),
-    **dict.fromkeys(names("poetry cargo"), names("run")),
-    "bundle": names("exec"),
-    "deno": names("task"),
-    "terraform": names("state"),
-}
+KEEPS_ONE_MORE = name_lists(
+    {
+        "npm": "run run-script exec config",
+        "pnpm yarn": "run exec dlx",
+        "docker": "compose container image network volume system buildx",
+        "uv": "pip run tool python cache",
+        "git": "remote stash worktree submodule bisect notes config",
+        "kubectl": "config rollout auth",
+        "go": "mod work tool",
+        "bun": "run x pm",
+        "poetry cargo": "run",
+        "bundle": "exec",
+        "deno": "task",
+        "terraform": "state",
+    }
+)
 """Commands that are again several."""
-DESTRUCTIVE_COMMANDS = {
-    "git": names("""
-        push reset clean rebase restore checkout switch rm gc prune branch tag stash filter-branch update-ref reflog
-        config merge
-    """),
-    "npm": names("publish unpublish exec deprecate config token login"),
-    "kubectl": names("delete exec apply drain replace scale cp"),
-    "cargo": names("publish yank install owner"),
-    "gh": names("api repo release secret auth"),
-    **dict.fromkeys(names("pip pip3 brew helm"), names("uninstall")),
-    "uv": names("publish"),
-}
+DESTRUCTIVE_COMMANDS = name_lists(
+    {
+        "git": """
+            push reset clean rebase restore checkout switch rm gc prune branch tag stash filter-branch update-ref
+            reflog config merge
+        """,
+        "npm": "publish unpublish exec deprecate config token login",
+        "kubectl": "delete exec apply drain replace scale cp",
+        "cargo": "publish yank install owner",
+        "gh": "api repo release secret auth",
+        "pip pip3 brew helm": "uninstall",
+        "uv": "publish",
+    }
+)
 NONE: frozenset[str] = frozenset()
 
 
@@ -85,10 +89,10 @@ def derive_pattern(command: SimpleCommand) -> str | None:
 
 def is_special(words: Sequence[Word]) -> bool:
     """Whether a command is a carrier, an interpreter or destructive, so that other arguments are another matter."""
-    name = (words[0].value or "").rpartition("/")[2]
+    name = program_name(words[0].value)
     first = words[1].value if len(words) > 1 else None
     return (
-        is_never_covered(words, 1) is not None
+        why_never_covered(words, 1) is not None
         or carried_by(words) is not None
         or name in DESTRUCTIVE
         or first in DESTRUCTIVE_COMMANDS.get(name, NONE)
@@ -115,38 +119,39 @@ def exact(words: Sequence[Word]) -> str | None:
     return " ".join(quoted_token(value) for value in values if value is not None)
 
 
-def derive_offers(verdict: LineVerdict, book: RuleBook, place: Place, tool: str) -> tuple[Offer, ...]:
+def derive_offers(verdict: LineVerdict, book: RuleBook, site: CallSite) -> tuple[Offer, ...]:
     """Rules for all parts of a line that are asked about; none when one of them would be asked about even so."""
     if verdict.reading.doubts or any(part.doubt == OBEYS_INPUT for part in verdict.parts):
         return ()
+    folder = WorkingFolder(verdict.reading, site)
     offers: dict[str, Offer] = {}
     for part in verdict.reading.parts:
-        found = offers_for(part, book, place, tool)
+        found = offers_for(part, book, folder, site.tool)
         if found is None:
             return ()
         offers.update({offer.text: offer for offer in found})
     return tuple(offers.values())
 
 
-def offers_for(part: Part, book: RuleBook, place: Place, tool: str) -> list[Offer] | None:
+def offers_for(part: Part, book: RuleBook, folder: WorkingFolder, tool: str) -> list[Offer] | None:
     """The rules that would allow a part, tried out: the usual ones, else those for nothing but its own text."""
-    if is_allowed(part, book, place, tool):
+    if is_allowed(part, book, folder, tool):
         return []
     patterns = [derive_pattern(part), exact(part.written)] if isinstance(part, SimpleCommand) else [None]
     for pattern in patterns:
-        values: list[Json] = [*([pattern] if pattern else []), *file_rules(part, place)]
-        rules = [rule for value in values if (rule := made(value)) is not None]
+        values: list[Json] = [*([pattern] if pattern else []), *file_rules(part, folder)]
+        rules = valid_rules(values, "allow", Origin(label="derived"))
         needed = [
             rule
             for rule in rules
-            if not is_allowed(part, book.extended(each for each in rules if each is not rule), place, tool)
+            if not is_allowed(part, book.extended(each for each in rules if each is not rule), folder, tool)
         ]
-        if needed and is_allowed(part, book.extended(needed), place, tool):
+        if needed and is_allowed(part, book.extended(needed), folder, tool):
             return [Offer(rule=rule_value(rule), text=rule.text, source=part.text) for rule in needed]
     return None
 
 
-def file_rules(part: Part, place: Place) -> Iterator[dict[str, str]]:
+def file_rules(part: Part, folder: WorkingFolder) -> Iterator[dict[str, str]]:
     """Rules for the very files that a part's redirections name."""
     redirections = (
         part.redirections if isinstance(part, SimpleCommand) else [part] if isinstance(part, Redirection) else []
@@ -155,18 +160,13 @@ def file_rules(part: Part, place: Place) -> Iterator[dict[str, str]]:
         path = redirection.target.value if redirection.target and redirection.body is None else None
         if path is None or "*" in path or redirection.operator == "<<<":
             continue
-        absolute = os.path.normpath(os.path.join(place.cwd, path))
-        shown = os.path.relpath(absolute, place.workspace) if is_inside(absolute, place.workspace) else absolute
+        absolute = os.path.normpath(os.path.join(folder.cwd, path))
+        shown = os.path.relpath(absolute, folder.workspace) if is_inside(absolute, folder.workspace) else absolute
         yield {"read" if redirection.operator == "<" else "write": shown}
 
 
-def is_allowed(part: Part, book: RuleBook, place: Place, tool: str) -> bool:
-    return all(judged.decision == "allow" for judged in Judge(book, tool, place).part(part))
-
-
-def made(value: Json) -> Rule | None:
-    rule = parse_rule(value, "allow", Origin(label="derived"))
-    return rule if isinstance(rule, Rule) else None
+def is_allowed(part: Part, book: RuleBook, folder: WorkingFolder, tool: str) -> bool:
+    return all(judged.decision == "allow" for judged in Judge(book, tool, folder).part(part))
 
 
 def rule_value(rule: Rule) -> Json:

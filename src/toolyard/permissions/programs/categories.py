@@ -1,18 +1,31 @@
-"""Programs by what they do with their arguments: run others, read code, need privileges, follow a folder's settings."""
+"""Lists of programs by what they do: run others, read code, need privileges, follow a folder's settings."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+Value = TypeVar("Value")
+
+
 def names(text: str) -> frozenset[str]:
-    """The words of a text, for tables that are to be read by people."""
+    """The words of a text, for lists that people can read."""
     return frozenset(text.split())
+
+
+def each_name(table: dict[str, Value]) -> dict[str, Value]:
+    """A table with a row for each name, of one whose rows are for several: `{"pip pip3": …}`."""
+    return {name: value for several, value in table.items() for name in several.split()}
+
+
+def name_lists(table: dict[str, str]) -> dict[str, frozenset[str]]:
+    """The same for a table of lists of words."""
+    return {name: names(text) for name, text in each_name(table).items()}
 
 
 PRIVILEGED = names("""
@@ -90,6 +103,25 @@ DESTRUCTIVE = names("""
 """What they do cannot be taken back, or reaches beyond this machine."""
 
 
+ONLY_LOOKS = names("""
+    ls cat head wc grep egrep fgrep stat du df pwd cd readlink realpath basename dirname diff cmp comm cut tr nl tac
+    rev fold fmt paste join column od hexdump strings md5sum sha1sum sha256sum sha512sum cksum b2sum base64 base32
+    echo true false : which type seq expr sleep id whoami uname uptime nproc free exit break continue zcat zgrep
+    locate whereis groups who w last tty arch lscpu lsblk lsusb lspci pgrep pidof vmstat iostat cal factor numfmt
+    expand unexpand look tsort pr getconf locale
+""")
+"""Programs of which no option runs or writes anything."""
+TAKES_WORDS = names(
+    "cp mv ln mkdir touch rm rmdir chmod chown kill command printenv help apropos whatis tldr export set unset"
+)
+"""Further programs whose arguments are no command."""
+
+
+def program_name(written: str | None) -> str:
+    """A program's name without its folder."""
+    return (written or "").rpartition("/")[2]
+
+
 @lru_cache(maxsize=4096)
 def is_carrier(name: str) -> bool:
     """Whether a program runs what its arguments say."""
@@ -99,20 +131,20 @@ def is_carrier(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_shell(name: str) -> bool:
     """Whether a program is a shell."""
-    return name in SHELLS or base_name(name) in SHELLS
+    return name in SHELLS or unversioned(name) in SHELLS
 
 
 @lru_cache(maxsize=4096)
 def is_interpreter(name: str) -> bool:
     """Whether a program reads code."""
-    return name in INTERPRETERS or base_name(name) in INTERPRETERS
+    return name in INTERPRETERS or unversioned(name) in INTERPRETERS
 
 
 def obeys_its_input(words: Sequence[str | None]) -> bool:
     """Whether a command would run what it reads from its standard input; a word that is not certain may be anything."""
     first, *rest = words
-    written = (first or "").rpartition("/")[2]
-    name = base_name(written)
+    written = program_name(first)
+    name = unversioned(written)
     if any(word in ("--version", "-V", "-v", "--help", "-h") for word in rest):
         return False
     if written in OBEYS_ITS_INPUT or name in OBEYS_ITS_INPUT:
@@ -123,26 +155,7 @@ def obeys_its_input(words: Sequence[str | None]) -> bool:
     return not any(gives_program.match(word or "") for word in rest)
 
 
-def base_name(name: str) -> str:
+def unversioned(name: str) -> str:
     """A program's name without its version, as in python3.11."""
     match = VERSIONED.fullmatch(name.lower())
     return match["name"] if match else name.lower()
-
-
-LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
-SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
-NUMBER = re.compile(r"\d{0,6}")
-ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
-HARMLESS = {
-    **dict.fromkeys(names("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME"), LOCALE),
-    **dict.fromkeys(names("COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH"), NUMBER),
-    **dict.fromkeys(names("CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM"), SWITCH),
-    **dict.fromkeys(names("NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE"), SWITCH),
-    "TZ": ZONE,
-}
-
-
-def is_harmless_assignment(name: str | None, value: str | None) -> bool:
-    """Whether a program does nothing else for a variable than it would without."""
-    pattern = HARMLESS.get(name or "")
-    return pattern is not None and value is not None and bool(pattern.fullmatch(value))

@@ -1,0 +1,92 @@
+"""Presets: ready-made sets of rules, and what holds where no rule fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolyard.permissions.rules import Origin, Rule, RuleBook, valid_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.config.settings import Preset
+    from toolyard.core.events import Decision
+    from toolyard.permissions.section import Section
+
+
+LOOKING = """
+    ls **; cat **; head **; tail **; wc **; grep **; egrep **; fgrep **; rg **; find **; fd **; stat **; file **;
+    du **; df **; pwd **; cd **; tree **; readlink **; realpath **; basename **; dirname **; diff **; cmp **; comm **;
+    cut **; tr **; sort **; uniq **; nl **; tac **; rev **; fold **; fmt **; paste **; join **; column **; od **;
+    hexdump **; xxd **; strings **; md5sum **; sha1sum **; sha256sum **; sha512sum **; cksum **; base64 **; jq **;
+    sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
+    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname; uptime; nproc; free **; ps; ps aux; ps -ef;
+    wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;
+    git grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
+    git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
+    git branch --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote;
+    git remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version;
+    python --version; python3 --version; node --version; npm --version; go version; cargo --version; rustc --version;
+    ruby --version; java -version; gcc --version; make --version; bash --version; docker --version; uv --version;
+    set -e; set -eu; set -euo pipefail; set -o pipefail; set +e
+"""
+"""Commands that look, of the presets `read-only` and `workspace`."""
+WORKING = "mkdir **; touch **; cp **; tee **; git add **"
+"""What `workspace` allows besides."""
+TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
+"""What is typed into a running program may be a command of its."""
+ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
+
+
+class PresetRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of a preset, and what holds where none of them fits."""
+
+    rules: list[Rule] = msgspec.field(default_factory=list)
+    trusts: bool = False
+    otherwise: Decision = "ask"
+    tools_otherwise: Decision = "ask"
+
+
+TRUSTED = PresetRules(trusts=True, tools_otherwise="allow")
+
+
+def make_book(section: Section, more: Sequence[Rule] = ()) -> RuleBook:
+    """The rules of a section with those of its preset, and further ones."""
+    preset = TRUSTED
+    if section.is_configured:
+        preset = preset_rules(section.preset, section.allowed_commands)
+    return RuleBook(
+        [*preset.rules, *section.rules, *more],
+        trusts=preset.trusts,
+        otherwise=preset.otherwise,
+        tools_otherwise=preset.tools_otherwise,
+        broken=section.broken,
+    )
+
+
+def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) -> PresetRules:
+    """The rules of a preset; those of `read-only` and `workspace` hold only for paths inside the workspace."""
+    origin = Origin(label=f"preset {preset}")
+    match preset:
+        case "ask-everything":
+            return PresetRules()
+        case "trusted":
+            return TRUSTED
+        case "allowlist":
+            names = ALLOWLIST if allowed_commands is None else allowed_commands
+            rules = valid_rules([f"{name} **" for name in names], "allow", origin)
+            rules += valid_rules([TYPING], "deny", origin)
+            return PresetRules(rules=rules, otherwise="deny", tools_otherwise="allow")
+        case "read-only":
+            rules = valid_rules(split(LOOKING), "allow", origin, confined=True)
+            return PresetRules(rules=[*rules, *valid_rules([TYPING], "ask", origin)])
+        case "workspace":
+            patterns = [*split(LOOKING), *split(WORKING), {"write": "**"}]
+            rules = valid_rules(patterns, "allow", origin, confined=True)
+            return PresetRules(rules=[*rules, *valid_rules([TYPING], "ask", origin)], tools_otherwise="allow")
+
+
+def split(text: str) -> list[str]:
+    return [pattern.strip() for pattern in text.replace("\n", " ").split(";")]
