@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from toolyard.bash.session.protocol import why_not
+from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.session import MOST_JOBS, TIMEOUT, BashSession
 from toolyard.core.screen_text import as_seen
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
@@ -145,7 +145,7 @@ class BashTool:
         command = arguments.get("command")
         if not arguments.get("restart") and command is None:
             return ToolResult(text="Error: command is required", failure="invalid_arguments")
-        if command is not None and (reason := why_not(command)):
+        if command is not None and (reason := why_not_runnable(command)):
             return ToolResult(text=f"Error: {reason}", failure="invalid_arguments")
         return Plan(
             arguments=arguments,
