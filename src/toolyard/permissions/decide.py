@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.bash.syntax.cross_check import agrees
+from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.derive import derive_offers
 from toolyard.permissions.judge import judge_line
@@ -85,7 +85,7 @@ async def decide_line(text: str, book: RuleBook, where: Circumstances) -> Verdic
         return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=escaped(text))
     found = judge_line(text, book, tool=where.tool, cwd=where.cwd, workspace=where.workspace, protected=where.protected)
     shown = escaped(text)
-    if found.needs_second_reading and not await agrees(text):
+    if found.needs_second_reading and not await shfmt_agrees(text):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)
