@@ -50,11 +50,11 @@ class OutputChannel:
         self._stop()
         return self._pipe.drain(sink.add)
 
-    def catch_up(self, sink: Transcript) -> bool:
-        """Take what was printed by now, and no more; tell whether somebody still holds the pipe."""
-        return self._pipe.drain(sink.add)
+    def catch_up(self, sink: Transcript) -> None:
+        """Take what was printed by now, and go on listening."""
+        self._pipe.drain(sink.add)
 
-    async def at_end(self, sink: Transcript, *, within: float) -> bool:
+    async def wait_for_end(self, sink: Transcript, *, within: float) -> bool:
         """Wait a little until nobody holds the pipe any more; tell whether that happened."""
         give_up_at = self._loop.time() + within
         while self.drain(sink):

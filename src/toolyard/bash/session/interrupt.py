@@ -26,7 +26,7 @@ async def interrupt_command(shell: Shell, command: Command) -> bool:
     for number, patience in (*STEPS, *((signal.SIGKILL, TRY_EVERY),) * TRIES):
         shell.interrupt()  # first, so that it gives up the rest of its list when the child is gone
         signal_all(processes_of(shell, command), number)
-        if await is_over(shell, command, patience) or shell.process.exit_status is not None:
+        if await wait_until_over(shell, command, patience) or shell.process.exit_status is not None:
             break
     await end_processes(shell, command)
     return command.record is not None
@@ -50,7 +50,7 @@ def processes_of(shell: Shell, command: Command) -> dict[int, int]:
     return found
 
 
-async def is_over(shell: Shell, command: Command, patience: float) -> bool:
+async def wait_until_over(shell: Shell, command: Command, patience: float) -> bool:
     """Wait for a command's record or its shell's end, and ask for the record again meanwhile."""
     loop = asyncio.get_running_loop()
     until = loop.time() + patience

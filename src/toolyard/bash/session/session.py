@@ -122,7 +122,7 @@ class BashSession:
         if reason := why_not_runnable(command):
             raise ShellError(reason)
         async with self._lock:
-            await self._supervisor.recovered()
+            await self._supervisor.wait_recovered()
             if (shell := self._supervisor.current) and shell.waiting:
                 raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
             if background:
@@ -263,7 +263,7 @@ class BashSession:
             shell.terminal.drain()
         is_held = channel is not None and channel.drain(transcript)
         if is_held and ">(" in command.text and isinstance(channel, OutputChannel):
-            is_held = not await channel.at_end(transcript, within=LAST_OUTPUT)
+            is_held = not await channel.wait_for_end(transcript, within=LAST_OUTPUT)
         reply = self._reply(command, shell, timed_out=timed_out, note=note)
         if is_held:
             self._jobs.keep_rest(shell, command)

@@ -299,9 +299,9 @@ class Shell:
         self.cwd, self.flags = record.cwd, record.flags
         version = record.status
         if version < OLDEST_VERSION:
-            self.process.refuse(f"is version {version // 100}.{version % 100}; a session needs bash 4.4 or later")
+            self.process.fail_start(f"is version {version // 100}.{version % 100}; a session needs bash 4.4 or later")
         else:
-            self.process.has_spoken()
+            self.process.on_answer()
         self.terminal.let_go()
 
     def _on_terminal(self, data: bytes) -> None:

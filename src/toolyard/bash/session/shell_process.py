@@ -60,7 +60,7 @@ class ShellProcess:
         self._setup = setup
         self._on_exit = on_exit
         self._has_own_pids = False
-        self._has_spoken = False
+        self._has_answered = False
         self._spawned: Spawned | None = None
         self._watching: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -102,12 +102,12 @@ class ShellProcess:
         """Whether it has neither become ready nor failed."""
         return not self._started.done()
 
-    def has_spoken(self) -> None:
+    def on_answer(self) -> None:
         """bash has answered for the first time."""
-        self._has_spoken = True
+        self._has_answered = True
         self._begin()
 
-    def refuse(self, reason: str) -> None:
+    def fail_start(self, reason: str) -> None:
         """Let its start fail."""
         if self.is_starting:
             self._started.set_exception(ShellError(f"{self._setup.program} {reason}"))
@@ -124,7 +124,7 @@ class ShellProcess:
         if self._spawned:
             self._spawned.kill(grace=grace)
 
-    async def has_exited(self) -> None:
+    async def wait_exited(self) -> None:
         """Wait for the report of its end, which may come after a pipe of it has broken."""
         await self._exited.wait()
 
@@ -133,7 +133,7 @@ class ShellProcess:
         """Whether nothing of it is left."""
         return self._watching is None or self._watching.done()
 
-    async def gone(self) -> None:
+    async def wait_gone(self) -> None:
         """Wait until nothing of it is left."""
         if self._watching:
             await asyncio.wait([self._watching])
@@ -152,7 +152,7 @@ class ShellProcess:
             self._on_exited(ended.wait_status if ended else signal.SIGKILL)
             self.limits.remove_group()  # a keeper in a sandbox cannot
         except ProcessError as error:
-            self.refuse(f"cannot be started: {error}")
+            self.fail_start(f"cannot be started: {error}")
             self._on_exited(signal.SIGKILL)
 
     def _on_started(self, pid: int, mark: int) -> None:
@@ -163,7 +163,7 @@ class ShellProcess:
 
     def _begin(self) -> None:
         """Become ready once both have reported: the keeper and bash itself may come in any order."""
-        if self.pid and self._has_spoken and self.is_starting:
+        if self.pid and self._has_answered and self.is_starting:
             self._started.set_result(None)
 
     def _on_exited(self, wait_status: int) -> None:
@@ -172,7 +172,7 @@ class ShellProcess:
         self.exit_status = wait_status
         self._exited.set()
         code, _ = read_wait_status(wait_status)
-        self.refuse(f"ended at once with status {code}")
+        self.fail_start(f"ended at once with status {code}")
         self._on_exit(code)
 
 

@@ -76,7 +76,7 @@ class ShellSupervisor:
         if self.is_closed:
             raise ShellError("the session is closed")
         if gone:
-            await gone.process.has_exited()
+            await gone.process.wait_exited()
         elif self.current:
             await asyncio.sleep(0)  # so that the loop can report its end, if it ended while nobody called us
         if self.current and self.current.process.exit_status is None:
@@ -98,7 +98,7 @@ class ShellSupervisor:
         if not await interrupt_command(shell, command) and shell.process.exit_status is None:
             self._notice = "The shell could not be brought back from its last command; this is a fresh one."
             shell.process.kill(grace=0)
-            await shell.process.gone()
+            await shell.process.wait_gone()
 
     def recover_by(self, work: Coroutine[None, None, None]) -> None:
         """Do in the background what must be done before the next command: nobody waits for it who was cancelled."""
@@ -107,7 +107,7 @@ class ShellSupervisor:
         else:
             self._recovery = asyncio.ensure_future(work)
 
-    async def recovered(self) -> None:
+    async def wait_recovered(self) -> None:
         """Wait for that work; whoever is cancelled while waiting does not stop it."""
         if self._recovery:
             await asyncio.shield(self._recovery)
@@ -126,7 +126,7 @@ class ShellSupervisor:
     async def discard(self, shell: Shell) -> None:
         """End a shell that lives but can run nothing more."""
         shell.process.kill(grace=0)
-        await shell.process.gone()
+        await shell.process.wait_gone()
         self._notice = "The last shell could run no more commands; this is a fresh one."
 
     def leave_behind(self, shell: Shell) -> None:
@@ -145,7 +145,7 @@ class ShellSupervisor:
         for shell in shells:
             shell.process.kill(grace=CLOSE_GRACE)
         for shell in shells:
-            await shell.process.gone()
+            await shell.process.wait_gone()
             shell.close()
 
     def forget(self) -> None:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from toolyard.bash.syntax.reading import Doubt, Reading, SimpleCommand
-from toolyard.bash.syntax.words import Word
+from toolyard.bash.syntax.words import Word, literal_word
 from toolyard.bash.syntax.wrappers import unwrapped
 from toolyard.core.visible_text import hidden_characters
 
@@ -40,10 +40,7 @@ def read_line(text: str) -> Reading:
 
 
 def plain_words(text: str) -> tuple[Word, ...]:
-    return tuple(
-        Word(text=match[0], start=match.start(), end=match.end(), value=match[0], prefix=match[0])
-        for match in WORD.finditer(text)
-    )
+    return tuple(literal_word(match[0], *match.span()) for match in WORD.finditer(text))
 
 
 def read_by_grammar(text: str, *doubts: Doubt) -> Reading:

@@ -91,27 +91,19 @@ class WordBuilder:
             elif char in METACHARACTERS:
                 raise Misread(f"an unquoted {char!r} inside a word")
             elif char in "*?[":
-                self._uncertain()
+                self._certain = False
                 self._glob = self._splits = True
                 self._shape.append(char)
             elif char == "~" and self._is_tilde_place():
-                self.tilde()
+                self._tilde()
             else:
                 self._add(char)
                 self._shape.append(char)
             at += 1
 
-    def tilde(self) -> None:
-        """A home folder, which is an absolute path."""
-        if self._certain and not self._value:
-            self._prefix.append("/")
-        self._uncertain()
-        self._dynamic = True
-        self._shape.append("~")
-
     def dynamic(self, *, quoted: bool, substitutes: bool = False) -> None:
         """A piece that only bash knows."""
-        self._uncertain()
+        self._certain = False
         self._dynamic = True
         self._splits = self._splits or not quoted
         self._substitutes = self._substitutes or substitutes
@@ -136,8 +128,13 @@ class WordBuilder:
             self._value.append(text)
             self._prefix.append(text)
 
-    def _uncertain(self) -> None:
+    def _tilde(self) -> None:
+        """A home folder, which is an absolute path."""
+        if self._certain and not self._value:
+            self._prefix.append("/")
         self._certain = False
+        self._dynamic = True
+        self._shape.append("~")
 
     def _is_tilde_place(self) -> bool:
         shape = "".join(self._shape)
