@@ -74,12 +74,11 @@ def outline_of(reading: Reading) -> tuple[list[Item], dict[Span, str]]:
         return tuple((word.start, word.end) for word in of)
 
     def redirection(part: Redirection) -> Item:
-        span = words([part.target]) if part.target and part.body is None else ()
-        operator, target = part.operator, span
-        if operator.endswith("&-"):
-            operator, target = operator[:-1], ("-",)  # type: ignore[assignment]
-        span_of_body = part.body_span if part.body else NO_BODY
-        return ("redirection", operator, part.descriptor, target, span_of_body)
+        operator = part.operator
+        target: Item = words([part.target]) if part.target and part.body is None else ()
+        if operator.endswith("&-"):  # which shfmt reads as `>&` and the word `-`
+            operator, target = operator[:-1], ("-",)
+        return ("redirection", operator, part.descriptor, target, part.body_span if part.body else NO_BODY)
 
     def assignment(part: Assignment) -> Item:
         return ("assignment", part.start, words([part.value]) if part.value and part.value.text else ())
