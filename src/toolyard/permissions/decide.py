@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.bash.syntax.cross_check import agrees
+from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
 from toolyard.permissions.file_access import AGAINST, CallSite
@@ -52,7 +52,7 @@ async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
         part = judged_tool(site.tool, rule.decision, rule.why(), rule)
         return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=shown)
     found = judge_line(text, book, site)
-    if found.needs_cross_check and not await agrees(text):
+    if found.needs_cross_check and not await shfmt_agrees(text):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)

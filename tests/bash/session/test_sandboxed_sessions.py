@@ -124,7 +124,7 @@ async def test_two_sessions_share_a_sandbox_and_its_temporary_files(children, pl
 
 def shared(session: BashSession) -> str:
     """The folder of a session's channels."""
-    return session._shells.current._folder.path
+    return session._supervisor.current._folder.path
 
 
 async def test_a_link_in_the_place_of_the_state_gives_away_nothing(session, place):

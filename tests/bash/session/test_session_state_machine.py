@@ -160,7 +160,7 @@ class Ways(RuleBasedStateMachine):
         read = self.do(read_to_its_end(job, token))
         assert (read, job.running) == (f"{token}\n", False)
         # A shell that has ended since tells nobody how its jobs did.
-        assert job.exit_code == status or (job.exit_code is None and job.bash.process.pid != self.session.pid)
+        assert job.exit_code == status or (job.exit_code is None and job.shell.process.pid != self.session.pid)
 
     @rule()
     def leave_a_child_that_prints(self) -> None:

@@ -1,11 +1,11 @@
-"""Before anything beyond plain words is allowed, a second parser has to see the same commands."""
+"""Before anything beyond plain words is allowed, shfmt has to see the same commands."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
-from toolyard.bash.syntax import cross_check as second_reading
+from toolyard.bash.syntax import cross_check
 from toolyard.bash.syntax.cross_check import same_reading
 from toolyard.bash.syntax.parse import read_line
 from toolyard.permissions.decide import decide_line
@@ -73,9 +73,9 @@ async def decide(line):
     return await decide_line(line, RuleBook(rules), CallSite(tool="bash", cwd="/", workspace="/"))
 
 
-async def test_without_the_second_reader_only_plain_words_are_allowed(monkeypatch):
-    monkeypatch.setattr(second_reading, "SAID", {})
-    monkeypatch.setattr(second_reading, "parse_with_shfmt", lambda text: None)
+async def test_without_shfmt_only_plain_words_are_allowed(monkeypatch):
+    monkeypatch.setattr(cross_check, "REMEMBERED", {})
+    monkeypatch.setattr(cross_check, "parse_with_shfmt", lambda text: None)
     assert (await decide("ls -la")).decision == "allow"
     asked = await decide("ls | cat")
     assert asked.decision == "ask"
@@ -83,9 +83,9 @@ async def test_without_the_second_reader_only_plain_words_are_allowed(monkeypatc
 
 
 async def test_what_it_said_is_remembered(monkeypatch):
-    monkeypatch.setattr(second_reading, "SAID", {})
+    monkeypatch.setattr(cross_check, "REMEMBERED", {})
     assert (await decide("ls | cat -n")).decision == "allow"
-    monkeypatch.setattr(second_reading, "parse_with_shfmt", lambda text: None)
+    monkeypatch.setattr(cross_check, "parse_with_shfmt", lambda text: None)
     assert (await decide("ls | cat -n")).decision == "allow"
 
 

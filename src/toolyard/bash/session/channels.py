@@ -1,14 +1,15 @@
-"""Where the commands of a shell print to."""
+"""Where the commands of a shell print to: a named pipe, the shell's own output, or a terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import select
 import termios
 from typing import TYPE_CHECKING
 
-from toolyard.bash.session.protocol import quoted
+from toolyard.bash.session.command_text import quoted
 from toolyard.errors import ShellError
 from toolyard.process.pipe_end import PipeEnd, read_some
 
@@ -25,7 +26,7 @@ LOOK_AGAIN_AFTER = 0.02
 
 
 class OutputChannel:
-    """A named pipe that commands print to: its end tells that none of them has it any more."""
+    """A named pipe that commands print to; at its end no process of theirs holds it any more."""
 
     def __init__(self, folder: PrivateFolder, name: str) -> None:
         self.word = quoted(folder.place(name))
@@ -49,12 +50,12 @@ class OutputChannel:
         self._stop()
         return self._pipe.drain(sink.add)
 
-    def catch_up(self, sink: Transcript) -> bool:
-        """Take what was printed by now, and no more; tell whether somebody still holds the pipe."""
-        return self._pipe.drain(sink.add)
+    def catch_up(self, sink: Transcript) -> None:
+        """Take what was printed by now, and go on listening."""
+        self._pipe.drain(sink.add)
 
-    async def at_end(self, sink: Transcript, *, within: float) -> bool:
-        """Wait a little for whoever holds the pipe to let go of it; tell whether that happened."""
+    async def wait_for_end(self, sink: Transcript, *, within: float) -> bool:
+        """Wait a little until nobody holds the pipe any more; tell whether that happened."""
         give_up_at = self._loop.time() + within
         while self.drain(sink):
             if self._loop.time() > give_up_at:
@@ -63,7 +64,7 @@ class OutputChannel:
         return True
 
     def close(self) -> None:
-        """Hang up; a process that still prints gets told that nobody listens."""
+        """Stop reading; a process that still prints gets SIGPIPE."""
         if self._pipe.fd >= 0:
             self._stop()
             self._pipe.close()
@@ -87,36 +88,31 @@ class OutputChannel:
             self._timer = self._loop.call_later(LOOK_AGAIN_AFTER, self._listen)
 
 
-class OwnOutput:
-    """The shell's own standard output, to which builtin commands print that start nothing and read nothing."""
+class ShellOutput:
+    """The shell's own standard output, where builtins print that start no process (see `QUIET_BUILTINS`)."""
 
     def __init__(self) -> None:
-        self.fd, self._theirs = os.pipe()
-        os.set_blocking(self.fd, False)
+        self._fd, self._theirs = os.pipe()
+        os.set_blocking(self._fd, False)
 
     def hand_over(self) -> int:
         """The shell's end of it."""
         theirs, self._theirs = self._theirs, -1
         return theirs
 
-    def take(self) -> bytes:
-        """What was printed."""
-        return read_some(self.fd) or b""
-
     def follow(self, sink: Transcript) -> None:
-        """It is over too soon for that."""
+        """Such a command is over too soon to be followed."""
 
     def drain(self, sink: Transcript) -> bool:
-        """Take what was printed; nobody but the shell holds this."""
-        if data := self.take():
+        """Take what was printed; nobody but the shell holds the pipe."""
+        if data := read_some(self._fd):
             sink.add(data)
         return False
 
     def close(self) -> None:
-        """Let go of it."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
         if (theirs := self.hand_over()) >= 0:
             os.close(theirs)
 
@@ -133,17 +129,17 @@ class Terminal:
             self.name = os.ttyname(slave)
             make_quiet(slave)
         finally:
-            self._spare = slave
+            self._slave = slave
         os.set_blocking(self._fd, False)
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fd, self._read)
 
-    def taken(self) -> None:
-        """The shell has it: from now on its end is the shell's."""
-        if self._spare >= 0:
-            os.close(self._spare)
-            self._spare = -1
+    def let_go(self) -> None:
+        """Close our copy of the shell's end, once the shell has opened it."""
+        if self._slave >= 0:
+            os.close(self._slave)
+            self._slave = -1
 
     def write(self, data: bytes) -> None:
         """Type something. What does not fit into the terminal's own memory is lost, as with a real one."""
@@ -151,14 +147,12 @@ class Terminal:
             os.write(self._fd, data)
 
     def catch_up(self) -> None:
-        """Take what there is, before it is taken for something else's."""
+        """Take what was printed by now, so that it does not count as the next command's."""
         while self._fd >= 0 and self._read():
             pass
 
     def drain(self) -> None:
         """Take what was printed; the kernel hands it on a moment after it was written."""
-        import select
-
         poll = select.poll()
         poll.register(self._fd, select.POLLIN)
         while self._fd >= 0 and poll.poll(2):
@@ -166,8 +160,7 @@ class Terminal:
                 return
 
     def close(self) -> None:
-        """Hang up."""
-        self.taken()
+        self.let_go()
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)
@@ -185,7 +178,7 @@ class Terminal:
 
 
 def make_quiet(terminal: int) -> None:
-    """No echo of what is typed, and what is printed comes out as it is."""
+    """Turn off the echo of what is typed, and every change to what is printed."""
     attributes = termios.tcgetattr(terminal)
     attributes[1] &= ~termios.OPOST
     attributes[3] &= ~(termios.ECHO | termios.ECHOE | termios.ECHOK | termios.ECHOCTL | termios.ECHOKE)

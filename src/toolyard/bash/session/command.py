@@ -1,4 +1,4 @@
-"""A command from the moment it is sent: what it is, and what happens to it."""
+"""A command of a shell from the moment it is sent: what it is, and what happens to it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import time
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from toolyard.bash.session.channels import OutputChannel, OwnOutput
-    from toolyard.bash.session.protocol import Record
+    from toolyard.bash.session.channels import OutputChannel, ShellOutput
+    from toolyard.bash.session.control_channel import Record
     from toolyard.process.output import Transcript
 
 
 NO_MARK = -1
-"""Of a command that starts nothing, and so has nothing that would carry one."""
+"""Of a command that starts no process, so that none carries its mark."""
 
 Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
+"""It is over, its shell has ended, its time is over, it waits for input, it printed more than it may."""
 
 
 class Command:
     """One command of one shell."""
 
     __slots__ = (
-        *("_waiter", "changes", "channel", "end_number", "ended", "input", "mark", "news", "number", "record"),
+        *("_changes", "_waiter", "channel", "end_number", "ended", "input", "mark", "notice", "number", "record"),
         *("started", "text", "transcript"),
     )
 
@@ -34,31 +35,31 @@ class Command:
         """What all its processes carry."""
         self.started = self.ended = time.monotonic()
         self.record: Record | None = None
-        self.channel: OutputChannel | OwnOutput | None = None
+        self.channel: OutputChannel | ShellOutput | None = None
         self.input: int | None = None
-        """Where to write what it shall read, if it reads."""
+        """The descriptor to write to what it shall read, if it reads."""
         self.end_number: int | None = None
-        """Of a job, whose record tells that it has begun: the number of the record that tells its end."""
-        self.news: str | None = None
+        """Of a job, whose own record tells that it has begun: the number of the record that tells its end."""
+        self.notice: str | None = None
         """What the caller has to know of the shell that it runs in."""
-        self.changes: list[Change] = []
+        self._changes: list[Change] = []
         self._waiter: asyncio.Future[None] | None = None
 
-    def tell(self, change: Change) -> None:
-        """Something happened to it."""
-        self.changes.append(change)
+    def notify(self, change: Change) -> None:
+        """Tell whoever waits for the next change."""
+        self._changes.append(change)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def next_change(self, *, within: float | None = None) -> Change:
-        """The next thing that happens, `timeout` when nothing does in time."""
+        """The next thing that happens; `timeout` when nothing does in time."""
         loop = asyncio.get_running_loop()
-        if not self.changes:
+        if not self._changes:
             self._waiter = loop.create_future()
-            alarm = None if within is None else loop.call_later(max(within, 0.0), self.tell, "timeout")
+            alarm = None if within is None else loop.call_later(max(within, 0.0), self.notify, "timeout")
             try:
                 await self._waiter
             finally:
                 if alarm:
                     alarm.cancel()
-        return self.changes.pop(0)
+        return self._changes.pop(0)

@@ -1,4 +1,4 @@
-"""Ending a command: ask, insist, kill, and see the shell come back."""
+"""Ends a command with SIGINT, then SIGTERM, then SIGKILL, until the shell is free again."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from toolyard.process.process_tree import descendants, marked, signal_all
 
 if TYPE_CHECKING:
     from toolyard.bash.session.command import Command
-    from toolyard.bash.session.shell import Bash
+    from toolyard.bash.session.shell import Shell
 
 
 STEPS = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.7), (signal.SIGKILL, 0.3))
-"""What its processes get, and how long they may take to heed it."""
+"""The signals for its processes, and how long they have to react."""
 TRIES = 8
 TRY_EVERY = 0.25
 LAST_LOOKS = 20
 ASK_EVERY = 0.1
 
 
-async def bring_back(bash: Bash, command: Command) -> bool:
+async def interrupt_command(shell: Shell, command: Command) -> bool:
     """End a command with all its children; tell whether the shell lives on."""
     for number, patience in (*STEPS, *((signal.SIGKILL, TRY_EVERY),) * TRIES):
-        bash.interrupt()  # first, so that it gives up the rest of its list when the child is gone
-        signal_all(processes_of(bash, command), number)
-        if await is_over(bash, command, patience) or bash.process.exit_status is not None:
+        shell.interrupt()  # first, so that it gives up the rest of its list when the child is gone
+        signal_all(processes_of(shell, command), number)
+        if await wait_until_over(shell, command, patience) or shell.process.exit_status is not None:
             break
-    await end_processes(bash, command)
+    await end_processes(shell, command)
     return command.record is not None
 
 
-async def end_processes(bash: Bash, command: Command) -> None:
+async def end_processes(shell: Shell, command: Command) -> None:
     """Kill what is left of a command, and look until there is nothing."""
     for _ in range(LAST_LOOKS):
-        left = processes_of(bash, command)
+        left = processes_of(shell, command)
         if not left:
             return
         signal_all(left, signal.SIGKILL)
         await asyncio.sleep(0.005)
 
 
-def processes_of(bash: Bash, command: Command) -> dict[int, int]:
+def processes_of(shell: Shell, command: Command) -> dict[int, int]:
     """The processes of a command; where there are no marks, all that the shell started."""
-    shell = bash.process.pid
-    found = marked(range(command.mark, command.mark + 1)) if command.mark else descendants([shell])
-    found.pop(shell, None)
+    pid = shell.process.pid
+    found = marked(range(command.mark, command.mark + 1)) if command.mark else descendants([pid])
+    found.pop(pid, None)
     return found
 
 
-async def is_over(bash: Bash, command: Command, patience: float) -> bool:
-    """Wait for a command's record or its shell's end."""
+async def wait_until_over(shell: Shell, command: Command, patience: float) -> bool:
+    """Wait for a command's record or its shell's end, and ask for the record again meanwhile."""
     loop = asyncio.get_running_loop()
     until = loop.time() + patience
     while (left := until - loop.time()) > 0:
         if await command.next_change(within=min(left, ASK_EVERY)) in ("done", "ended"):
             return True
-        bash.ask_again(command)
+        shell.ask_again(command)
     return command.record is not None

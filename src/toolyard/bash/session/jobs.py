@@ -1,4 +1,4 @@
-"""Commands left running: what they print, how they end."""
+"""Commands left running beside the session's foreground: what they print, and how they end."""
 
 from __future__ import annotations
 
@@ -21,24 +21,28 @@ if TYPE_CHECKING:
 
     from toolyard.bash.session.command import Command
     from toolyard.bash.session.reply import Reply
-    from toolyard.bash.session.restarts import Succession
-    from toolyard.bash.session.session import Turns
-    from toolyard.bash.session.shell import Bash
+    from toolyard.bash.session.shell import Shell
+    from toolyard.bash.session.supervisor import ShellSupervisor
     from toolyard.process.output import Transcript
 
 
+START_PATIENCE = 5.0
 STOP_PATIENCE = 1.0
 WRITE_AGAIN_AFTER = 0.01
+ANSWER_PATIENCE = 5.0
+"""How long to wait for a busy shell to tell how a job ended."""
+LAST_RECORD = 0.02
+"""How long a job's own record of its end may take after its process is gone."""
 
 
 class Job:
     """One command that runs beside the session's foreground."""
 
-    def __init__(self, command: Command, bash: Bash) -> None:
+    def __init__(self, command: Command, shell: Shell) -> None:
         self.id = ""
-        """By which the session knows it, once it is in its list."""
+        """Empty until the session has it in its list."""
         self.command = command.text
-        self.bash = bash
+        self.shell = shell
         self.pid = 0
         """Its process id; zero for what a foreground command left behind."""
         self.exit_code: int | None = None
@@ -48,7 +52,7 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it still runs; of what a foreground command left, whether it still holds that command's output."""
+        """Whether it still runs; for what a foreground command left, whether that still holds the command's output."""
         return not self._ended.is_set()
 
     @property
@@ -81,13 +85,13 @@ class Job:
 
     async def stop(self) -> None:
         """End it with all its processes."""
-        signal_all(processes_of(self.bash, self._command), signal.SIGTERM)
+        signal_all(processes_of(self.shell, self._command), signal.SIGTERM)
         await self.wait(STOP_PATIENCE)
-        await end_processes(self.bash, self._command)
+        await end_processes(self.shell, self._command)
         await self.wait(STOP_PATIENCE)
 
     def close(self) -> None:
-        """Let go of its channels."""
+        """Close its channels."""
         self.finish(None)
         if self._command.channel:
             self._command.channel.close()
@@ -96,83 +100,61 @@ class Job:
             self._command.input = None
 
     def _catch_up(self) -> None:
-        """What was printed before we are asked has been printed, whether we have heard of it or not."""
+        """Take what was printed by now, without waiting for the event loop to report it."""
         channel = self._command.channel
         if isinstance(channel, OutputChannel):
             channel.catch_up(self._command.transcript)
 
     def finish(self, exit_code: int | None) -> None:
-        """It has ended."""
+        """Note its end, and its exit code unless another is known already."""
         self._catch_up()
         if self.exit_code is None:
             self.exit_code = exit_code
         self._ended.set()
 
 
-def watch_process(pid: int, on_end: Callable[[], None]) -> None:
-    """Hear of the end of a process that is not our child."""
-    loop = asyncio.get_running_loop()
-    try:
-        handle = os.pidfd_open(pid)
-    except (OSError, AttributeError):
-        loop.call_soon(on_end)
-        return
-
-    def ended() -> None:
-        loop.remove_reader(handle)
-        os.close(handle)
-        on_end()
-
-    loop.add_reader(handle, ended)
-
-
-START_PATIENCE = 5.0
-ANSWER_PATIENCE = 5.0
-"""How long a busy shell is waited for to tell how a job ended."""
-LAST_WORD = 0.02
-"""How long a job's own word of its end may take after its process is gone."""
-
-
 class JobList:
-    """What was left running, by id, until it has ended and been read."""
+    """The jobs of a session by id, until they have ended and been read."""
 
-    def __init__(self, shells: Succession, turns: Turns, most: int) -> None:
+    def __init__(self, supervisor: ShellSupervisor, lock: asyncio.Lock, most: int) -> None:
         self.by_id: dict[str, Job] = {}
-        self._shells = shells
-        self._turns = turns
+        self._supervisor = supervisor
+        self._lock = lock
         self._most = most
         self._last_id = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def start(self, bash: Bash, text: str, transcript: Transcript, *, interactive: bool, within: float) -> Reply:
+    async def start(
+        self, shell: Shell, text: str, transcript: Transcript, *, interactive: bool, within: float
+    ) -> Reply:
         """Start a command beside the shell."""
-        # Records are heard between two turns of the loop, so that none can come before there is a job.
-        command = bash.start_job(
+        # Records are read by the event loop, so that none can come before `job` is assigned.
+        command = shell.start_job(
             text, transcript, interactive=interactive, on_end=lambda record: job.finish(record.status)
         )
-        job = Job(command, bash)
+        job = Job(command, shell)
         try:
             await self._begin(job, command, within)
         except BaseException:
-            bash.forget_job(command)
+            shell.forget_job(command)
             job.close()
-            self._shells.recover_by(end_dropped(bash, command))
+            self._supervisor.recover_by(end_dropped(shell, command))
             raise
-        command.news = self._shells.take_news()
-        return reply_before_end(command, bash, NOTHING, job=job.id)
+        command.notice = self._supervisor.take_notice()
+        return reply_before_end(command, shell, NOTHING, job=job.id)
 
     def check_room(self) -> None:
-        """Refuse one more than there may be."""
+        """Raise when no more jobs may run."""
         if sum(job.running for job in self.by_id.values()) >= self._most:
             raise ShellError(f"{self._most} jobs run already, and that is the most: stop one, or wait for one")
 
-    def keep_rest(self, bash: Bash, command: Command) -> None:
-        """Something of a command that is over still holds its output: what it prints from now on is its own."""
-        channel = bash.keep_channel(command)
+    def keep_rest(self, shell: Shell, command: Command) -> None:
+        """Make a job of the processes that still hold the output of a command that is over."""
+        channel = shell.keep_channel(command)
         if channel is None:
             return
         command.transcript.forget()
-        job = self._add(Job(command, bash))
+        job = self._add(Job(command, shell))
 
         def ended() -> bool:
             job.finish(None)
@@ -183,13 +165,13 @@ class JobList:
         channel.follow(command.transcript, ended)
         self._forget_old()
 
-    def keep_running(self, bash: Bash, command: Command) -> Reply:
-        """Past its time a command goes on as a job, shell and all; a fresh shell takes over the state before it."""
-        job = self._add(Job(command, bash), pid=bash.process.pid)
+    def keep_running(self, shell: Shell, command: Command) -> Reply:
+        """Make a job of a command past its time, together with its shell; the session gets a fresh one."""
+        job = self._add(Job(command, shell), pid=shell.process.pid)
         printed = command.transcript.take()
-        self._shells.leave_behind(bash)
+        self._supervisor.leave_behind(shell)
         self._in_background(self._attend(job, command))
-        return reply_before_end(command, bash, printed, timed_out=True, job=job.id)
+        return reply_before_end(command, shell, printed, timed_out=True, job=job.id)
 
     async def wait_any(self, timeout: float | None = None) -> Job | None:
         """Wait until one of the running jobs has ended."""
@@ -205,7 +187,7 @@ class JobList:
         return waits[done.pop()] if done else None
 
     async def aclose(self) -> None:
-        """Let go of all; whoever ends the shells ends them."""
+        """Close all jobs; their processes end with the shells."""
         for job in self.by_id.values():
             job.close()
         self.by_id.clear()
@@ -215,14 +197,14 @@ class JobList:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _begin(self, job: Job, command: Command, within: float) -> None:
-        """See a job that a shell was told to start become one."""
+        """Wait until the shell has started a job, and add it."""
         if command.record is None and await command.next_change(within=within) != "done":
-            await self._shells.end_command(job.bash, command)
+            await self._supervisor.end_command(job.shell, command)
             raise ShellError("the shell did not start the job")
         self._add(job, pid=command.record.status if command.record else 0)
         if isinstance(command.channel, OutputChannel):
             command.channel.follow(command.transcript, lambda: not job.running)
-        watch_process(job.bash.process.pid_here(job.pid), lambda: self._on_process_end(job))
+        watch_process(job.shell.process.pid_here(job.pid), lambda: self._on_process_end(job))
         self._forget_old()
 
     def _add(self, job: Job, *, pid: int = 0) -> Job:
@@ -233,7 +215,7 @@ class JobList:
         return job
 
     def _forget_old(self) -> None:
-        """Drop what has ended with nothing left to read, and of the others that have ended the oldest."""
+        """Drop ended jobs with nothing left to read, and the oldest of too many other ended ones."""
         for id, job in list(self.by_id.items()):
             if not job.running and job.pid == 0 and not job.unread:
                 del self.by_id[id]
@@ -247,21 +229,21 @@ class JobList:
         task.add_done_callback(self._tasks.discard)
 
     def _on_process_end(self, job: Job) -> None:
-        """Its own word of its end comes a moment before; without it, the shell is asked how it ended."""
-        if job.running and not self._shells.is_closed:
+        """Ask the shell how a job ended, unless its own record has told."""
+        if job.running and not self._supervisor.is_closed:
             self._in_background(self._ask_how_it_ended(job))
 
     async def _ask_how_it_ended(self, job: Job) -> None:
-        """A job that left its shell by `exit` or a signal says nothing itself; the shell knows, once it is free."""
-        await asyncio.sleep(LAST_WORD)
+        """A job that ended by `exit` or a signal sends no record; the shell knows its status, once it is free."""
+        await asyncio.sleep(LAST_RECORD)
         if not job.running:
             return
         status = None
         try:
             with contextlib.suppress(TimeoutError, ShellError, ShellGone):
-                async with asyncio.timeout(ANSWER_PATIENCE), self._turns:
-                    if self._shells.current is job.bash and not job.bash.waiting:
-                        status = await job.bash.ask_status(job.pid)
+                async with asyncio.timeout(ANSWER_PATIENCE), self._lock:
+                    if self._supervisor.current is job.shell and not job.shell.waiting:
+                        status = await job.shell.ask_status(job.pid)
         finally:
             job.finish(status)
 
@@ -270,12 +252,29 @@ class JobList:
             pass
         if command.channel:
             command.channel.drain(command.transcript)
-        job.finish(job.bash.status)
+        job.finish(job.shell.status)
 
 
-async def end_dropped(bash: Bash, command: Command) -> None:
-    """End what may have begun already of a job that nobody wants any more."""
+async def end_dropped(shell: Shell, command: Command) -> None:
+    """End what may have begun already of a job whose start failed or was cancelled."""
     with contextlib.suppress(ShellError):
         if command.record is None:
             await command.next_change(within=START_PATIENCE)
-    await end_processes(bash, command)
+    await end_processes(shell, command)
+
+
+def watch_process(pid: int, on_end: Callable[[], None]) -> None:
+    """Call `on_end` at the end of a process that is not our child."""
+    loop = asyncio.get_running_loop()
+    try:
+        handle = os.pidfd_open(pid)
+    except (OSError, AttributeError):
+        loop.call_soon(on_end)
+        return
+
+    def ended() -> None:
+        loop.remove_reader(handle)
+        os.close(handle)
+        on_end()
+
+    loop.add_reader(handle, ended)

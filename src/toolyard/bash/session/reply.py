@@ -1,4 +1,4 @@
-"""What became of one command, as the caller hears it."""
+"""What the caller of a command gets back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolyard.core.tool import Truncation  # noqa: TC001 - the struct's fields a
 
 if TYPE_CHECKING:
     from toolyard.bash.session.command import Command
-    from toolyard.bash.session.shell import Bash
+    from toolyard.bash.session.shell import Shell
     from toolyard.process.output import Captured
 
 
@@ -34,51 +34,51 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     job: str | None = None
 
 
-def reply_at_end(command: Command, bash: Bash, *, timed_out: bool = False, note: str | None = None) -> Reply:
-    """Of a command that is over, or whose shell is."""
+def reply_at_end(command: Command, shell: Shell, *, timed_out: bool = False, note: str | None = None) -> Reply:
+    """The reply of a command that is over, or whose shell has ended."""
     captured = command.transcript.finish()
-    record, news = command.record, command.news
+    record, notice = command.record, command.notice
     if record is None:
         command.ended = time.monotonic()
         if note is None and not timed_out:
-            note = f"This ended the shell with status {bash.status}; the next command gets a fresh one."
-    status = bash.status if record is None else record.status
-    limits = bash.process.limits
+            note = f"This ended the shell with status {shell.status}; the next command gets a fresh one."
+    status = shell.status if record is None else record.status
+    limits = shell.process.limits
     if limits.any and (hit := limits.hit(status, captured.text)):
         note = f"{hit} {note}" if note else hit
     return Reply(
         output=captured.text,
         exit_code=status,
-        cwd=bash.cwd,
+        cwd=shell.cwd,
         duration=command.ended - command.started,
         timed_out=timed_out,
-        restarted=news is not None,
+        restarted=notice is not None,
         truncated=captured.truncated,
         ended=record is None,
-        note=f"{news} {note}" if news and note else news or note,
+        note=f"{notice} {note}" if notice and note else notice or note,
     )
 
 
 def reply_before_end(
     command: Command,
-    bash: Bash,
+    shell: Shell,
     printed: Captured,
     *,
     timed_out: bool = False,
     waiting_for_input: bool = False,
     job: str | None = None,
 ) -> Reply:
-    """Of a command that goes on: it waits for input, or is a job now."""
-    news, command.news = command.news, None
+    """The reply of a command that goes on: it waits for input, or is a job now."""
+    notice, command.notice = command.notice, None
     return Reply(
         output=printed.text,
         exit_code=None,
-        cwd=bash.cwd,
+        cwd=shell.cwd,
         duration=time.monotonic() - command.started,
         timed_out=timed_out,
-        restarted=news is not None,
+        restarted=notice is not None,
         truncated=printed.truncated,
         waiting_for_input=waiting_for_input,
-        note=news,
+        note=notice,
         job=job,
     )

@@ -1,7 +1,8 @@
 """One bash that waits for commands, and its private channels: commands go in, records and output come out.
 
-It owns the parts, none of which knows of this: the process (`bash_process`), the line that we talk on (`control_line`),
-what we need inside (`foothold`), what is said for a command (`command_lines`), where it prints (`channels`).
+It owns its parts, none of which knows of it: the process (`shell_process`), the pipes for commands and records
+(`control_channel`), what we install inside (`shell_integration`), the lines for a command (`command_writer`), and where
+it prints (`channels`).
 """
 
 from __future__ import annotations
@@ -14,49 +15,47 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from toolyard.bash.session.bootstrap import ABORT, Foothold
-from toolyard.bash.session.channels import OutputChannel, OwnOutput, Terminal
+from toolyard.bash.session.channels import OutputChannel, ShellOutput, Terminal
 from toolyard.bash.session.command import NO_MARK, Command
-from toolyard.bash.session.control_channel import GREETING, PROBE, ControlLine, ShellGone
-from toolyard.bash.session.fast_builtins import SwiftBuiltins
-from toolyard.bash.session.handover import takes_over
-from toolyard.bash.session.protocol import BUILTIN, plain_word, quoted, sets_exit_trap
-from toolyard.bash.session.script_lines import CommandLines
-from toolyard.bash.session.shell_process import BashProcess, BashSetup
+from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, quoted, sets_exit_trap
+from toolyard.bash.session.command_writer import CommandWriter
+from toolyard.bash.session.control_channel import GREETING, PROBE, ControlChannel, ShellGone
+from toolyard.bash.session.shell_integration import ABORT, ShellIntegration
+from toolyard.bash.session.shell_process import ShellProcess, ShellSetup
 from toolyard.errors import ShellError
 from toolyard.process.private_folders import PrivateFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolyard.bash.session.protocol import Record
+    from toolyard.bash.session.control_channel import Record
     from toolyard.process.keeper.link import KeeperLink
     from toolyard.process.limits import Limits
     from toolyard.process.output import Transcript
 
 
-OLDEST = 404
+OLDEST_VERSION = 404
 """Bash 4.4, as a number with two digits for the minor version."""
 VERSION = b"$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"
 QUICK = 0.0005
-"""After a command that took longer, the next is not waited for in the loop's own time."""
+"""After a command that took longer, the event loop does not block for the next."""
 NOTHING_TO_READ = b"/dev/null"
 TERMINAL = b"/dev/tty"
 MARKS = (1 << 20) - 1
 
 
-class Bash:
+class Shell:
     """A bash that waits for commands."""
 
-    def __init__(self, setup: BashSetup, folder: PrivateFolder) -> None:
-        self.process = BashProcess(setup, self._on_exit)
+    def __init__(self, setup: ShellSetup, folder: PrivateFolder) -> None:
+        self.process = ShellProcess(setup, self._on_exit)
         self.cwd = setup.cwd
         self.flags = ""
         self.status = 0
         """The exit status of the last command, as `$?` has it."""
         self.current: Command | None = None
         self.waiting: Command | None = None
-        """The current one while it waits for somebody to type, and nobody for it."""
+        """The current command while it waits for input, and no call waits for it."""
         self.trouble: str | None = None
         """Why this shell can run no more commands, though it lives."""
         self._setup = setup
@@ -64,103 +63,78 @@ class Bash:
         with contextlib.ExitStack() as opened:  # all of it or nothing
             opened.callback(folder.close)
             self.terminal = opened.enter_context(contextlib.closing(Terminal(self._on_terminal)))
-            self._control = opened.enter_context(contextlib.closing(ControlLine(folder.path, self._take)))
-            self._own_output = opened.enter_context(contextlib.closing(OwnOutput()))
-            self._foothold = Foothold(self._control, folder, self._on_looked)
-            self._lines = opened.enter_context(contextlib.closing(CommandLines(self._control, self._foothold, folder)))
+            self._control = opened.enter_context(contextlib.closing(ControlChannel(folder.path, self._on_record)))
+            self._own_output = opened.enter_context(contextlib.closing(ShellOutput()))
+            self._integration = ShellIntegration(self._control, folder, self._on_checked)
+            writer = CommandWriter(self._control, self._integration, folder)
+            self._writer = opened.enter_context(contextlib.closing(writer))
             self._opened = opened.pop_all()
         self._channel: OutputChannel | None = None
-        self._swift: SwiftBuiltins | None = None
         self._is_quick = True
         """Whether the last command took next to nothing."""
         self._aborted: Command | None = None
         self._has_snapshot = False
         self._on_screen: Transcript | None = None
-        """Who hears what is printed on the terminal: the last command, also a moment after its end."""
-        self._over: Record | None = None
-        """The record of a command that is over, while we look at what it did."""
+        """What is printed on the terminal goes here: to the last command, also a moment after its end."""
+        self._unconfirmed: Record | None = None
+        """The record of a command that is over, while we check what it did to our integration."""
 
     @classmethod
-    async def start(cls, keeper: KeeperLink, setup: BashSetup, *, state: bytes | None = None) -> Bash:
-        """A shell that is ready, with the state of another if that is given."""
+    async def start(cls, keeper: KeeperLink, setup: ShellSetup, *, state: bytes | None = None) -> Shell:
+        """A shell that is ready, with the saved state of another if that is given."""
         with contextlib.ExitStack() as undo:
             folder = new_folder(keeper)
             undo.callback(folder.remove)
-            bash = cls(setup, folder)
-            undo.callback(bash.close)
-            undo.callback(bash.process.kill)
-            bash._spawn(keeper, state)
-            await bash.process.ready()
+            shell = cls(setup, folder)
+            undo.callback(shell.close)
+            undo.callback(shell.process.kill)
+            shell._spawn(keeper, state)
+            await shell.process.ready()
             undo.pop_all()
-        return bash
+        return shell
 
     # --- commands
 
-    @property
-    def is_swift(self) -> bool:
-        """Whether a builtin can be run by itself now, with nothing before or after it."""
-        foothold = self._foothold
-        free = foothold.plain_words and foothold.leaves_state and self._control.is_quiet and "x" not in self.flags
-        return free and self._is_quick and self._swift is not None
-
-    def run_swiftly(self, text: str) -> tuple[int | None, bytes]:
-        """Run a builtin when the shell `is_swift`: status and output; no status when one has to `adopt` it."""
-        if self._swift is None:
-            return None, b""
-        status, heard = self._swift.run(text, self._control.next_number())
-        if status is not None:
-            self.status = status
-        return status, heard
-
-    def adopt(self, text: str, transcript: Transcript, heard: bytes) -> Command:
-        """Go on with a builtin that was not over at once, or changed something."""
-        command = self.current = Command(self._control.last_number, text, transcript, NO_MARK)
-        command.channel = self._own_output
-        self._control.take(heard)
-        if command.record and self._swift:
-            self._swift.learn(heard)
-        return command
-
     def limit(self, limits: Limits) -> None:
-        """Let the next command have these limits."""
+        """Set the limits of the next command."""
         self.process.limits.change(self.process.pid, limits)
 
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
         """Send a command; the shell must be free."""
-        word = plain_word(text) if self._foothold.plain_words and "x" not in self.flags else None
-        if word in BUILTIN and not self._setup.tty:
+        word = plain_word(text) if self._integration.has_standard_words and "x" not in self.flags else None
+        if word in QUIET_BUILTINS and not self._setup.tty:
             command = Command(self._control.next_number(), text, transcript, NO_MARK)
             command.channel = self._own_output
-            lines = self._lines.for_builtin(text, command.number)
+            lines = self._writer.for_builtin(text, command.number)
         else:
             command = self._new_command(text, transcript)
-            lines = self._with_streams(command, stdin, is_plain=word is not None)
-        self._has_snapshot = snapshot or not self._foothold.leaves_state or (word is None and sets_exit_trap(text))
-        self._control.send(self._lines.after_snapshot(lines) if self._has_snapshot else lines)
+            lines = self._lines_with_streams(command, stdin, is_plain=word is not None)
+        self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and sets_exit_trap(text))
+        self._control.send(self._writer.after_snapshot(lines) if self._has_snapshot else lines)
         self.current = command
         self._on_screen = transcript
         return command
 
-    def _with_streams(self, command: Command, stdin: bytes, *, is_plain: bool) -> bytes:
-        """A command that may start and read anything: it prints to a channel that it may go on to hold."""
+    def _lines_with_streams(self, command: Command, stdin: bytes, *, is_plain: bool) -> bytes:
+        """For a command that may start and read anything: its processes may hold its channel after its end."""
         output = TERMINAL
         if not self._setup.tty:
             command.channel = self._channel = self._channel or self._new_channel()
             output = self._channel.word
         if is_plain:
-            return self._lines.for_words(command.text, command.number, stdin=stdin, output=output)
+            return self._writer.for_plain_words(command.text, command.number, stdin=stdin, output=output)
         self.terminal.catch_up()
         last = 0 if "e" in self.flags else self.status
-        return self._lines.for_text(command.text, command.number, stdin=stdin, output=output, last_status=last)
+        return self._writer.for_text(command.text, command.number, stdin=stdin, output=output, last_status=last)
 
     def wait_briefly(self, command: Command) -> bool:
-        """Whether a command is over at once, as most are that bash runs by itself.
+        """Whether a command is over at once, as most builtins are.
 
-        Going through the event loop would double what such a command costs. So after one that took next to nothing the
-        next is waited for in the loop's own time, for a millisecond at most.
+        Going through the event loop would double what such a command costs. So after one that took next to nothing,
+        this blocks for the next, for a millisecond at most.
         """
         if self._is_quick and self._control.has_answer(within_ms=1):
-            self._control.hear()
+            self._control.read()
         return command.record is not None
 
     def follow(self, command: Command) -> None:
@@ -169,7 +143,7 @@ class Bash:
             command.channel.follow(command.transcript)
 
     def keep_channel(self, command: Command) -> OutputChannel | None:
-        """Leave a command's output to whoever still prints to it; the next command gets another."""
+        """Leave a command's channel to the processes that still hold it; the next command gets another."""
         channel = command.channel
         if channel is self._channel:
             self._channel = None
@@ -180,12 +154,12 @@ class Bash:
     def start_job(
         self, text: str, transcript: Transcript, *, interactive: bool, on_end: Callable[[Record], None]
     ) -> Command:
-        """Send a command that goes on beside the shell; its status is the process id of the job."""
+        """Send a command that runs beside the shell; the status in its record is the process id of the job."""
         command = self._new_command(text, transcript)
         channel = command.channel = self._new_channel()
         end_number = command.end_number = self._control.expect(on_end)
         stdin = self._open_input(command) if interactive else NOTHING_TO_READ
-        lines = self._lines.for_job(
+        lines = self._writer.for_job(
             text,
             command.number,
             stdin=stdin,
@@ -218,54 +192,51 @@ class Bash:
     # --- signals and the end
 
     def interrupt(self) -> None:
-        """Let the shell give up what it is doing, and come back if it was stopped.
+        """Make the shell give up what it does, and continue if it was stopped.
 
-        Both signals must find it at once: one that came alone to a shell that reads its next line would let the trap
-        jump out of bash's own reading, which it does not survive.
+        It is stopped first so that it gets both signals at once: our own alone would find a shell that just reads its
+        next line, and the trap would jump out of bash's own reading, which it does not survive.
         """
-        self._control.hear()
+        self._control.read()
         if self.process.exit_status is not None or self.current is None:
             return
         pid = self.process.pid
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGSTOP)
-            if self._foothold.can_abort:
+            if self._integration.can_abort:
                 self._aborted = self.current
                 os.kill(pid, ABORT)
             os.kill(pid, signal.SIGINT)
             os.kill(pid, signal.SIGCONT)
 
     def ask_again(self, command: Command) -> None:
-        """Repeat the request for a record, which an interrupt may have swept away, and with it what else we asked."""
-        self._foothold.is_looking = False
-        if self._over:
-            self._conclude(command, self._over)
+        """Repeat the request for a record: an interrupt may have dropped it, and a check with it."""
+        self._integration.is_checking = False
+        if self._unconfirmed:
+            self._conclude(command, self._unconfirmed)
             return
         if self.process.exit_status is None:
             with contextlib.suppress(ShellGone):
                 self._control.send(self._control.ask(command.number))
 
-    def state(self) -> bytes | None:
-        """What the shell left behind for the next one; one that was killed could leave only what it wrote before."""
+    def saved_state(self) -> bytes | None:
+        """What the next shell can take over; one that was killed has saved only what it wrote before its command."""
         if self.process.exit_status == signal.SIGKILL and not self._has_snapshot:
             return None
-        try:
-            return takes_over(self._folder.read("state"))
-        except OSError:
-            return None
+        return self._integration.saved_state()
 
     def close(self) -> None:
-        """Let go of the channels; what the shell started may go on."""
+        """Close the channels; what the shell started may go on."""
         self.process.close()
         if self._channel:
             self._channel.close()
         self._opened.close()
 
-    # --- what is said to it
+    # --- what is sent to it
 
     def _spawn(self, keeper: KeeperLink, state: bytes | None) -> None:
         may_have_functions = any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
-        first = self._foothold.first_lines(state, may_have_functions=may_have_functions)
+        first = self._integration.startup_lines(state, may_have_functions=may_have_functions)
         self._control.send(first + self._control.ask(GREETING, VERSION))
         commands, records = self._control.hand_over()
         self.process.spawn(
@@ -291,22 +262,22 @@ class Bash:
         except OSError as error:
             raise ShellError(f"a bash session's output cannot be read: {error.strerror}") from error
 
-    # --- what it says
+    # --- what comes from it
 
-    def _take(self, record: Record) -> None:
+    def _on_record(self, record: Record) -> None:
         command = self.current
         if command is not None and record.number == command.number:
-            if self._foothold.is_looking:
-                self._over = record
+            if self._integration.is_checking:
+                self._unconfirmed = record
             else:
                 self._conclude(command, record)
         elif record.number == PROBE:
-            self._foothold.on_probe()
+            self._integration.on_probe()
         elif record.number == GREETING and self.process.is_starting:
-            self._greet(record)
+            self._on_greeting(record)
 
     def _conclude(self, command: Command, record: Record) -> None:
-        self._over = None
+        self._unconfirmed = None
         self.current = None
         if self._aborted is command and record.status == 128 + ABORT:  # our own signal is nobody else's business
             record = record._replace(status=128 + signal.SIGINT)
@@ -316,24 +287,22 @@ class Bash:
         command.record = record
         command.ended = time.monotonic()
         self._is_quick = command.ended - command.started < QUICK
-        command.tell("done")
+        command.notify("done")
 
-    def _on_looked(self, trouble: str | None) -> None:
-        """A command that was over waits for this."""
+    def _on_checked(self, trouble: str | None) -> None:
+        """Conclude a command whose record came before the end of the check."""
         self.trouble = trouble or self.trouble
-        if self._over and self.current:
-            self._conclude(self.current, self._over)
+        if self._unconfirmed and self.current:
+            self._conclude(self.current, self._unconfirmed)
 
-    def _greet(self, record: Record) -> None:
+    def _on_greeting(self, record: Record) -> None:
         self.cwd, self.flags = record.cwd, record.flags
         version = record.status
-        if version < OLDEST:
-            self.process.refuse(f"is version {version // 100}.{version % 100}; a session needs bash 4.4 or later")
+        if version < OLDEST_VERSION:
+            self.process.fail_start(f"is version {version // 100}.{version % 100}; a session needs bash 4.4 or later")
         else:
-            if not self._setup.tty:
-                self._swift = SwiftBuiltins(self._control, self._own_output)
-            self.process.has_spoken()
-        self.terminal.taken()
+            self.process.on_answer()
+        self.terminal.let_go()
 
     def _on_terminal(self, data: bytes) -> None:
         if self._on_screen:
@@ -342,7 +311,7 @@ class Bash:
     def _on_exit(self, exit_code: int) -> None:
         self.status = exit_code
         if self.current:
-            self.current.tell("ended")
+            self.current.notify("ended")
 
 
 def new_folder(keeper: KeeperLink) -> PrivateFolder:

@@ -1,4 +1,4 @@
-"""The process of a bash, from its start until nothing that it started is left."""
+"""The process of a bash, from its start until nothing that it started is left, and the limits of its commands."""
 
 from __future__ import annotations
 
@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 
 START_PATIENCE = 20.0
 OPTIONS = (b"--noprofile", b"--norc", b"--noediting", b"+o", b"history", b"-i")
+EVERY_LIMIT = Limits(cpu_seconds=0, memory_bytes=0, file_bytes=0, open_files=0, processes=0)
+"""So that each of them has an rlimit to look up."""
+NO_MEMORY = ("annot allocate memory", "MemoryError", "out of memory", "Out of memory")
+NO_PROCESS = ("fork: retry: ", "fork: Resource temporarily unavailable", "Cannot fork")
+NO_DESCRIPTOR = ("Too many open files",)
 
 
-class BashSetup(msgspec.Struct, frozen=True, kw_only=True):
+class ShellSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What every shell of a session starts with."""
 
     program: str
@@ -41,21 +46,21 @@ class BashSetup(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool
 
 
-class BashProcess:
-    """Started by the keeper, which tells of its start and its end."""
+class ShellProcess:
+    """A bash that the keeper starts, and whose start and end the keeper reports."""
 
-    def __init__(self, setup: BashSetup, on_exit: Callable[[int], None]) -> None:
-        """`on_exit` hears its exit code, as a shell counts."""
+    def __init__(self, setup: ShellSetup, on_exit: Callable[[int], None]) -> None:
+        """`on_exit` gets its exit code, as `$?` would have it."""
         self.pid = 0
         self.exit_status: int | None = None
         """Its wait status once it has ended."""
         self.first_mark = 0
-        """What its processes are told from others by; zero where there is nothing of the kind."""
+        """The mark of its processes, by which they are found; zero on systems without marks."""
         self.limits = CommandLimits(setup.limits)
         self._setup = setup
         self._on_exit = on_exit
         self._has_own_pids = False
-        self._has_spoken = False
+        self._has_answered = False
         self._spawned: Spawned | None = None
         self._watching: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -64,7 +69,6 @@ class BashProcess:
     def spawn(
         self, keeper: KeeperLink, fds: Mapping[int, int], *, terminal: str, folder: str, with_variables: bool
     ) -> None:
-        """Ask the keeper for it."""
         limits = self.limits.make_group()
         home = Home(
             terminal=os.fsencode(terminal),
@@ -86,7 +90,7 @@ class BashProcess:
         self._watching = asyncio.get_running_loop().create_task(self._watch(self._spawned))
 
     async def ready(self) -> None:
-        """Wait until bash has spoken and the keeper has named it."""
+        """Wait until bash has answered and the keeper has told its process id."""
         try:
             async with asyncio.timeout(START_PATIENCE):  # unlike wait_for it never loses a cancellation
                 await self._started
@@ -95,33 +99,33 @@ class BashProcess:
 
     @property
     def is_starting(self) -> bool:
-        """Whether it is still to be seen what becomes of it."""
+        """Whether it has neither become ready nor failed."""
         return not self._started.done()
 
-    def has_spoken(self) -> None:
-        """Bash has said its first word."""
-        self._has_spoken = True
+    def on_answer(self) -> None:
+        """bash has answered for the first time."""
+        self._has_answered = True
         self._begin()
 
-    def refuse(self, reason: str) -> None:
-        """It will not do, or it is not to be had."""
+    def fail_start(self, reason: str) -> None:
+        """Let its start fail."""
         if self.is_starting:
             self._started.set_exception(ShellError(f"{self._setup.program} {reason}"))
 
     def pid_here(self, pid: int) -> int:
-        """The number of a child of its own, of which it told the number that it has where the shell is."""
+        """The process id in our namespace of a child whose id bash told from its own namespace."""
         return pid_outside(pid, self.pid) if pid and self._has_own_pids else pid
 
     def kill(self, *, grace: float = 0.2) -> None:
-        """End it and everything that it started; an interactive bash heeds no other signal to end."""
+        """End it and everything that it started; SIGHUP is the one signal that ends an interactive bash politely."""
         if self.pid and self.exit_status is None:
             with contextlib.suppress(OSError):
                 os.kill(self.pid, signal.SIGHUP)
         if self._spawned:
             self._spawned.kill(grace=grace)
 
-    async def has_exited(self) -> None:
-        """Wait for its own end, of which we may hear a moment later than of what follows from it."""
+    async def wait_exited(self) -> None:
+        """Wait for the report of its end, which may come after a pipe of it has broken."""
         await self._exited.wait()
 
     @property
@@ -129,26 +133,26 @@ class BashProcess:
         """Whether nothing of it is left."""
         return self._watching is None or self._watching.done()
 
-    async def gone(self) -> None:
+    async def wait_gone(self) -> None:
         """Wait until nothing of it is left."""
         if self._watching:
             await asyncio.wait([self._watching])
 
     def close(self) -> None:
-        """Watch it no more; what it started may go on."""
+        """Stop watching it; what it started may go on."""
         if self._watching:
             self._watching.cancel()
         if self._spawned and self.exit_status is not None:
             self._spawned.release()
 
     async def _watch(self, spawned: Spawned) -> None:
-        """Hear of a start that fails, of a keeper that is lost, and of an end that was asked for."""
+        """Notice a start that fails, a keeper that is lost, and an end that was asked for."""
         try:
             ended = await spawned.ended()
             self._on_exited(ended.wait_status if ended else signal.SIGKILL)
             self.limits.remove_group()  # a keeper in a sandbox cannot
         except ProcessError as error:
-            self.refuse(f"cannot be started: {error}")
+            self.fail_start(f"cannot be started: {error}")
             self._on_exited(signal.SIGKILL)
 
     def _on_started(self, pid: int, mark: int) -> None:
@@ -158,8 +162,8 @@ class BashProcess:
         self._begin()
 
     def _begin(self) -> None:
-        """The keeper and bash itself are heard of in any order."""
-        if self.pid and self._has_spoken and self.is_starting:
+        """Become ready once both have reported: the keeper and bash itself may come in any order."""
+        if self.pid and self._has_answered and self.is_starting:
             self._started.set_result(None)
 
     def _on_exited(self, wait_status: int) -> None:
@@ -168,25 +172,22 @@ class BashProcess:
         self.exit_status = wait_status
         self._exited.set()
         code, _ = read_wait_status(wait_status)
-        self.refuse(f"ended at once with status {code}")
+        self.fail_start(f"ended at once with status {code}")
         self._on_exit(code)
 
 
-EVERY_LIMIT = Limits(cpu_seconds=0, memory_bytes=0, file_bytes=0, open_files=0, processes=0)
-
-
 class CommandLimits:
-    """What holds for the command that a shell runs now."""
+    """The limits of the command that a shell runs now."""
 
     def __init__(self, limits: Limits) -> None:
         self.any = limits != NO_LIMITS
         self._now = limits
         self._group = ControlGroup()
-        self._first: dict[int, int] = {}
-        """The limits that the shell started with, as far as a command may have others."""
+        self._initial: dict[int, int] = {}
+        """The soft limits that the shell started with, by resource."""
 
     def make_group(self) -> Limits:
-        """Limit all processes together where that can be; tell what is left for each of them."""
+        """Limit all processes together where a control group can; return what is left to limit for each of them."""
         limits = self._now
         if limits.memory_bytes is not None or limits.processes is not None:
             self._group = ControlGroup.create(memory_bytes=limits.memory_bytes, processes=limits.processes)
@@ -198,29 +199,26 @@ class CommandLimits:
 
     @property
     def folders(self) -> Sequence[Path]:
-        """Those of the group."""
         return self._group.folders
 
     def add(self, pid: int) -> None:
-        """Take a shell into the group."""
         with contextlib.suppress(OSError):
             self._group.add(pid)
 
     def remove_group(self) -> None:
-        """Nothing is left in it."""
         self._group.remove()
 
     def change(self, shell: int, limits: Limits) -> None:
-        """Let the next command have limits of its own, which its processes keep; the shell has other ones after it.
+        """Set the limits of the next command on the shell, from which its processes inherit them.
 
-        Only the lower, soft half of each can be set, for nobody could raise the other again.
+        Only soft limits are set, because a hard one could not be raised again.
         """
         if limits is self._now or limits == self._now:
             return
         self._now = limits
         self.any = limits != NO_LIMITS
         wanted = dict(limits.as_rlimits())
-        for which, given in self._first_of(shell).items():
+        for which, given in self._initial_limits(shell).items():
             value = wanted.get(which, given)
             if which == resource.RLIMIT_CPU and which in wanted:
                 value += round(processor_seconds(shell))
@@ -230,23 +228,17 @@ class CommandLimits:
                 resource.prlimit(shell, which, (most if value == resource.RLIM_INFINITY else least, most))
 
     def hit(self, status: int, output: str) -> str | None:
-        """Which limit a command that failed has run into, if one of ours."""
+        """A sentence on the limit that a command ran into, if it was one of ours."""
         return which_limit(self._now, self._group.hits(), status, output)
 
-    def _first_of(self, shell: int) -> dict[int, int]:
-        if not self._first:
+    def _initial_limits(self, shell: int) -> dict[int, int]:
+        if not self._initial:
             for which, _ in EVERY_LIMIT.as_rlimits():
-                self._first[which], _ = resource.prlimit(shell, which)
-        return self._first
-
-
-NO_MEMORY = ("annot allocate memory", "MemoryError", "out of memory", "Out of memory")
-NO_PROCESS = ("fork: retry: ", "fork: Resource temporarily unavailable", "Cannot fork")
-NO_DESCRIPTOR = ("Too many open files",)
+                self._initial[which], _ = resource.prlimit(shell, which)
+        return self._initial
 
 
 def which_limit(limits: Limits, group_hits: Collection[str], status: int, output: str) -> str | None:
-    """A sentence on the limit, or None when it was none of ours."""
     said = output[-4096:]
     if limits.cpu_seconds is not None and status == 128 + signal.SIGXCPU:
         return f"The limit of {limits.cpu_seconds} s of processor time was reached."

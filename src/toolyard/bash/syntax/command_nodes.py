@@ -1,4 +1,4 @@
-"""Simple commands from the nodes of the grammar: words, assignments before them, redirections among them."""
+"""Reads simple commands from the nodes of the syntax tree: words, assignments, redirections, here-documents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,18 @@ RESERVED = frozenset({
     "until", "do", "done", "in", "function", "time", "coproc", "export", "declare", "typeset", "local", "readonly",
     "unset", "unsetenv",
 })  # fmt: skip
-"""Words that are never the name of a command when they are not quoted, and of which the grammar may think otherwise."""
+"""Words that never name a command when they are not quoted, although tree-sitter may say so."""
+WORD_NODES = frozenset({
+    "word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "simple_expansion",
+    "expansion", "arithmetic_expansion", "command_substitution", "process_substitution", "brace_expression",
+})  # fmt: skip
+"""Nodes that are words where a command has its arguments."""
+DELIMITER = re.compile(r"""(?:[\w.-]+|'[\w. -]+'|"[\w. -]+"|\\[\w.-]+)""", re.ASCII)
+"""A bare word, or one in a single pair of quotes; anything else is legal and never seen."""
+REST_OF_LINE = re.compile(r"""(?:[^"'`\\(<$]|"[^"`\\$]*"|'[^']*'|<(?!<)|<<<)*""")
+"""What may stand behind the delimiter: no second here-document, and no quote that goes on in the next line."""
+EXPANDS = re.compile(r"[`\\]|\$(?![A-Za-z_]\w*|\{[A-Za-z_]\w*\}|[^\w@*#?$!({\[-]|\Z)", re.ASCII)
+"""What in an unquoted here-document is more than the value of a variable."""
 
 
 class CommandReader:
@@ -168,23 +179,8 @@ class CommandReader:
         )
 
 
-WORD_NODES = frozenset({
-    "word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "simple_expansion",
-    "expansion", "arithmetic_expansion", "command_substitution", "process_substitution", "brace_expression",
-})  # fmt: skip
-"""Nodes that are words where a command has its arguments."""
-
-
-DELIMITER = re.compile(r"""(?:[\w.-]+|'[\w. -]+'|"[\w. -]+"|\\[\w.-]+)""", re.ASCII)
-"""A bare word, or one in a single pair of quotes; anything else is legal and never seen."""
-REST_OF_LINE = re.compile(r"""(?:[^"'`\\(<$]|"[^"`\\$]*"|'[^']*'|<(?!<)|<<<)*""")
-"""What may stand behind the delimiter: no second here-document, and no quote that goes on in the next line."""
-EXPANDS = re.compile(r"[`\\]|\$(?![A-Za-z_]\w*|\{[A-Za-z_]\w*\}|[^\w@*#?$!({\[-]|\Z)", re.ASCII)
-"""What in an unquoted here-document is more than the value of a variable."""
-
-
 def read_heredoc(source: bytes, node: Node) -> Redirection:
-    """A here-document's redirection; raises Misread unless grammar and text agree on it."""
+    """A here-document; raises Misread unless tree-sitter and our own look at the text find the same one."""
     by_type = {child.type: child for child in node.children}
     operator = "<<-" if "<<-" in by_type else "<<"
     start, body, end = (by_type.get(f"heredoc_{name}") for name in ("start", "body", "end"))
@@ -195,7 +191,7 @@ def read_heredoc(source: bytes, node: Node) -> Redirection:
         raise Misread("an unusual here-document")
     is_literal = word[0] in "'\"\\"
     delimiter = word.strip("'\"").removeprefix("\\")
-    content, span = extent(source, start.end_byte, end, delimiter, strips_tabs=operator == "<<-")
+    content, span = heredoc_body(source, start.end_byte, end, delimiter, strips_tabs=operator == "<<-")
     if not is_literal and EXPANDS.search(content):
         raise Misread("a here-document that may run commands")
     descriptor = by_type.get("file_descriptor")
@@ -211,7 +207,9 @@ def read_heredoc(source: bytes, node: Node) -> Redirection:
     )
 
 
-def extent(source: bytes, after: int, end: Node, delimiter: str, *, strips_tabs: bool) -> tuple[str, tuple[int, int]]:
+def heredoc_body(
+    source: bytes, after: int, end: Node, delimiter: str, *, strips_tabs: bool
+) -> tuple[str, tuple[int, int]]:
     """The text from the next line to the line of the delimiter, which must be the first of its kind.
 
     The line of the operator must hold no second here-document and no quote that could go on in the next line.

@@ -1,7 +1,8 @@
-"""Whether shfmt, a parser written by others, reads the same commands in a line as we do.
+"""Asks shfmt, a parser written by others, whether it sees the same commands in a line as our reading.
 
-Compared is the skeleton: where each word of each command, condition, loop and redirection begins and ends, and what
-every word stands for of which we say that it is certain. A construct without a form there is a disagreement.
+Both are reduced to an outline, and the outlines are compared: where each word of each command, condition, loop and
+redirection begins and ends, and the value of every word that our reading calls certain. A construct that has no form in
+an outline counts as a difference.
 """
 
 from __future__ import annotations
@@ -24,49 +25,47 @@ if TYPE_CHECKING:
 
 
 Span: TypeAlias = tuple[int, int]
-Bone: TypeAlias = tuple[Any, ...]
+Item: TypeAlias = tuple[Any, ...]
+"""One command, redirection, … of an outline: what it is, and where its words begin and end."""
 NO_BODY: Span = (0, 0)
-HOLDERS = frozenset({"BinaryCmd", "Block", "Subshell", "IfClause", "WhileClause", "TimeClause", "File"})
+CONTAINERS = frozenset({"BinaryCmd", "Block", "Subshell", "IfClause", "WhileClause", "TimeClause", "File"})
 CONDITION_OPERATORS = re.compile(r"\[\[|\]\]|&&|\|\||[!()<>]|==?|!=|=~|-[a-zA-Z]{1,2}")
 SPECIAL_IN_QUOTES = re.compile(r"\\([$`\"\\])")
+REMEMBERED: dict[str, bool] = {}
+MOST_REMEMBERED = 4096
 
 
-async def agrees(text: str) -> bool:
-    """Whether both readers see the same commands in a line; what shfmt said of it once is remembered."""
-    known = SAID.get(text)
+async def shfmt_agrees(text: str) -> bool:
+    """Whether shfmt sees the same commands in a line as `read_line`; the answer is remembered."""
+    known = REMEMBERED.get(text)
     if known is None:
         tree = await asyncio.to_thread(parse_with_shfmt, text.encode("utf-8", "replace"))
         if tree is None:
             return False
-        known = SAID[text] = same_reading(read_line(text), msgspec.json.decode(tree))
-        while len(SAID) > MOST_REMEMBERED:
-            del SAID[next(iter(SAID))]
+        known = REMEMBERED[text] = same_reading(read_line(text), msgspec.json.decode(tree))
+        while len(REMEMBERED) > MOST_REMEMBERED:
+            del REMEMBERED[next(iter(REMEMBERED))]
     return known
 
 
-SAID: dict[str, bool] = {}
-MOST_REMEMBERED = 4096
-
-
 class Different(Exception):
-    """The other reader saw something that we have no form for."""
+    """shfmt saw something that has no form in an outline."""
 
 
 def same_reading(reading: Reading, tree: dict[str, Any]) -> bool:
-    """Whether the tree that shfmt printed is the same as our reading."""
-    source = reading.text.encode("utf-8")
-    ours, values = our_bones(reading)
-    theirs = Bones(source, values)
+    """Whether the tree that shfmt printed has the same outline as our reading."""
+    ours, values = outline_of(reading)
+    theirs = ShfmtOutline(reading.text.encode("utf-8"), values)
     try:
         theirs.statement(tree)
     except (Different, KeyError, TypeError, AttributeError, RecursionError):
         return False
-    return sorted(map(repr, ours)) == sorted(map(repr, theirs.found)) and not theirs.values
+    return sorted(map(repr, ours)) == sorted(map(repr, theirs.items)) and not theirs.unconfirmed
 
 
-def our_bones(reading: Reading) -> tuple[list[Bone], dict[Span, str]]:
-    """The skeleton of our reading, and the words that we say are certain."""
-    bones: list[Bone] = []
+def outline_of(reading: Reading) -> tuple[list[Item], dict[Span, str]]:
+    """The outline of our reading, and the values of the words that it calls certain."""
+    items: list[Item] = []
     values: dict[Span, str] = {}
 
     def words(of: Iterable[Word]) -> tuple[Span, ...]:
@@ -74,44 +73,42 @@ def our_bones(reading: Reading) -> tuple[list[Bone], dict[Span, str]]:
         values.update({(word.start, word.end): word.value for word in of if word.value is not None})
         return tuple((word.start, word.end) for word in of)
 
-    def redirection(part: Redirection) -> Bone:
-        span = words([part.target]) if part.target and part.body is None else ()
-        operator, target = part.operator, span
-        if operator.endswith("&-"):
-            operator, target = operator[:-1], ("-",)  # type: ignore[assignment]
-        span_of_body = part.body_span if part.body else NO_BODY
-        return ("redirection", operator, part.descriptor, target, span_of_body)
+    def redirection(part: Redirection) -> Item:
+        operator = part.operator
+        target: Item = words([part.target]) if part.target and part.body is None else ()
+        if operator.endswith("&-"):  # which shfmt reads as `>&` and the word `-`
+            operator, target = operator[:-1], ("-",)
+        return ("redirection", operator, part.descriptor, target, part.body_span if part.body else NO_BODY)
 
-    def assignment(part: Assignment) -> Bone:
+    def assignment(part: Assignment) -> Item:
         return ("assignment", part.start, words([part.value]) if part.value and part.value.text else ())
 
     for part in reading.parts:
         match part:
             case SimpleCommand():
-                bones.append(("command", words(part.written)))
-                bones.extend(map(redirection, part.redirections))
-                bones.extend(map(assignment, part.assignments))
+                items.append(("command", words(part.written)))
+                items.extend(map(redirection, part.redirections))
+                items.extend(map(assignment, part.assignments))
             case Redirection():
-                bones.append(redirection(part))
+                items.append(redirection(part))
             case Assignment():
-                bones.append(assignment(part))
+                items.append(assignment(part))
             case Condition():
                 operands = [word for word in part.words if not CONDITION_OPERATORS.fullmatch(word.text)]
-                bones.append(("condition", words(operands)))
+                items.append(("condition", words(operands)))
             case Loop(name=None):
-                bones.extend(("pattern", span) for span in words(part.words))
+                items.extend(("pattern", span) for span in words(part.words))
             case Loop():
-                bones.append(("loop", part.name, words(part.words)))
-    return bones, values
+                items.append(("loop", part.name, words(part.words)))
+    return items, values
 
 
-class Bones:
-    """Gathers the skeleton of the other reader's tree, and strikes out each certain word that it confirms."""
+class ShfmtOutline:
+    """Collects the outline of shfmt's tree, and removes each certain word that the tree confirms."""
 
-    def __init__(self, source: bytes, values: dict[Span, str]) -> None:
-        self.found: list[Bone] = []
-        self.values = values
-        """What is still to be confirmed."""
+    def __init__(self, source: bytes, unconfirmed: dict[Span, str]) -> None:
+        self.items: list[Item] = []
+        self.unconfirmed = unconfirmed
         self._source = source
 
     def statement(self, node: dict[str, Any]) -> None:
@@ -129,19 +126,19 @@ class Bones:
         if kind == "CallExpr":
             self._call(node)
         elif kind == "TestClause":
-            self.found.append(("condition", self._words(operands_of(node["X"]))))
+            self.items.append(("condition", self._words(operands_of(node["X"]))))
         elif kind == "ForClause":
             loop = node["Loop"]
             if loop["Type"] != "WordIter" or node.get("Select"):
                 raise Different
-            self.found.append(("loop", loop["Name"]["Value"], self._words(loop.get("Items", ()))))
+            self.items.append(("loop", loop["Name"]["Value"], self._words(loop.get("Items", ()))))
             self._statements(node["Do"])
         elif kind == "CaseClause":
             self._patterns([node["Word"]])
             for item in node.get("Items", ()):
                 self._patterns(item["Patterns"])
                 self._statements(item.get("Stmts", ()))
-        elif kind in HOLDERS:
+        elif kind in CONTAINERS:
             for key in ("X", "Y", "Stmt", "Else"):
                 if isinstance(node.get(key), dict):
                     self.statement(node[key] if key != "Else" else {"Type": "IfClause", **node[key]})
@@ -159,23 +156,23 @@ class Bones:
             if assign.get("Array") or assign.get("Index") or assign.get("Append"):
                 raise Different
             value = assign.get("Value")
-            self.found.append(("assignment", assign["Pos"]["Offset"], self._words([value]) if value else ()))
+            self.items.append(("assignment", assign["Pos"]["Offset"], self._words([value]) if value else ()))
         if node.get("Args"):
-            self.found.append(("command", self._words(node["Args"])))
+            self.items.append(("command", self._words(node["Args"])))
 
     def _redirect(self, node: dict[str, Any]) -> None:
         body = node.get("Hdoc")
         operator, descriptor = node["Op"], node.get("N", {}).get("Value", "")
         span = self._here_document(body) if body else NO_BODY
         if operator in ("<<", "<<-"):
-            self.found.append(("redirection", operator, descriptor, (), span))
+            self.items.append(("redirection", operator, descriptor, (), span))
             return
         word = node["Word"]
         start, end = span_of(word)
         if operator.endswith("&") and self._source[start:end] == b"-":
-            self.found.append(("redirection", operator, descriptor, ("-",), span))
+            self.items.append(("redirection", operator, descriptor, ("-",), span))
         else:
-            self.found.append(("redirection", operator, descriptor, self._words([word]), span))
+            self.items.append(("redirection", operator, descriptor, self._words([word]), span))
 
     def _here_document(self, body: dict[str, Any]) -> Span:
         """Where the text begins, and where the line of its delimiter does."""
@@ -186,7 +183,7 @@ class Bones:
         return start, self._source.rfind(b"\n", 0, end) + 1
 
     def _patterns(self, nodes: Sequence[dict[str, Any]]) -> None:
-        self.found.extend(("pattern", span) for span in self._words(nodes))
+        self.items.extend(("pattern", span) for span in self._words(nodes))
 
     def _words(self, nodes: Iterable[dict[str, Any]]) -> tuple[Span, ...]:
         return tuple(self._word(node) for node in nodes)
@@ -194,14 +191,14 @@ class Bones:
     def _word(self, node: dict[str, Any]) -> Span:
         span = span_of(node)
         value = self._value_of(node)
-        if span in self.values and (value is None or value == self.values[span]):
+        if span in self.unconfirmed and (value is None or value == self.unconfirmed[span]):
             if value is None and not all(is_dollar_quoted(part) for part in node["Parts"] if part["Type"] != "Lit"):
                 raise Different
-            del self.values[span]
+            del self.unconfirmed[span]
         return span
 
     def _value_of(self, node: dict[str, Any]) -> str | None:
-        """What the word stands for; None when an expansion is in it. Commands inside are gathered too."""
+        """What the word stands for; None when an expansion is in it. Commands inside are collected too."""
         pieces = [self._piece(part) for part in node.get("Parts", ())]
         return None if None in pieces else "".join(piece for piece in pieces if piece is not None)
 

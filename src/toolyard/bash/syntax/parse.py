@@ -1,4 +1,4 @@
-"""A command line → its simple commands, redirections and assignments, and what could not be proven."""
+"""`read_line`: a command line becomes a `Reading`; this is the entrance to the package."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from functools import lru_cache
 
 from toolyard.bash.syntax.reading import Doubt, Reading, SimpleCommand
-from toolyard.bash.syntax.words import Word
+from toolyard.bash.syntax.words import Word, literal_word
 from toolyard.bash.syntax.wrappers import unwrapped
 from toolyard.core.visible_text import hidden_characters
 
 LONGEST = 10_000
-"""Characters; nobody looks over more, and no reader should have to."""
+"""Characters; no person would look through more."""
 MOST_SPECIAL = 1_500
-"""Characters with a meaning in bash: a broken line of many keeps the grammar busy for seconds."""
+"""Characters with a meaning in bash: with many of them, a broken line would keep tree-sitter busy for seconds."""
 SPECIAL = re.compile(r"[|&;<>(){}\[\]$`\"'\\=]")
 PLAIN = re.compile(r"[ \t]*[A-Za-z0-9_.:@+,/][\w.:@%+,/=^-]*(?:[ \t]+[\w.:@%+,/=^-]+)*[ \t]*", re.ASCII)
 """Words of characters that mean nothing to bash, wherever they stand."""
@@ -27,40 +27,37 @@ NOT_A_NAME = frozenset({
 
 @lru_cache(maxsize=1024)
 def read_line(text: str) -> Reading:
-    """Take a line apart. Never raises, and takes bounded time, whatever the line is."""
+    """Read a line. This never raises, and takes bounded time, whatever the line is."""
     if hidden := hidden_characters(text):
         doubt = Doubt(code="hidden", message=f"it holds characters that cannot be seen: {', '.join(hidden[:8])}")
-        return with_parts(text, doubt)
+        return read_by_grammar(text, doubt)
     if PLAIN.fullmatch(text) and len(text) <= LONGEST:
         words = plain_words(text)
         if words[0].text not in NOT_A_NAME and "=" not in words[0].text:
             command = unwrapped(SimpleCommand(words=words, text=text.strip(), start=words[0].start))
             return Reading(text=text, parts=(command,), plain=True)
-    return with_parts(text)
+    return read_by_grammar(text)
 
 
 def plain_words(text: str) -> tuple[Word, ...]:
-    return tuple(
-        Word(text=match[0], start=match.start(), end=match.end(), value=match[0], prefix=match[0])
-        for match in WORD.finditer(text)
-    )
+    return tuple(literal_word(match[0], *match.span()) for match in WORD.finditer(text))
 
 
-def with_parts(text: str, *doubts: Doubt) -> Reading:
-    """The reading of the grammar, as far as it goes."""
+def read_by_grammar(text: str, *doubts: Doubt) -> Reading:
+    """What tree-sitter sees in the line, with the doubts that there are already."""
     if len(text) > LONGEST:
         doubt = Doubt(code="too_long", message=f"{len(text)} characters are more than can be looked over")
         return Reading(text=text, doubts=(*doubts, doubt))
     if sum(1 for _ in SPECIAL.finditer(text)) > MOST_SPECIAL:
         return Reading(text=text, doubts=(*doubts, Doubt(code="too_long", message="it is too involved to be read")))
     try:
-        return from_tree(text, doubts)
-    except Exception as error:  # a reader that breaks, or cannot be had, has proven nothing
+        return read_tree(text, doubts)
+    except Exception as error:  # a parser that fails, or is not installed, has proven nothing
         doubt = Doubt(code="unreadable", message=f"it cannot be read: {type(error).__name__}")
         return Reading(text=text, doubts=(*doubts, doubt))
 
 
-def from_tree(text: str, doubts: tuple[Doubt, ...]) -> Reading:
+def read_tree(text: str, doubts: tuple[Doubt, ...]) -> Reading:
     from toolyard.bash.syntax.tree import TreeReader
 
     reader = TreeReader(text)

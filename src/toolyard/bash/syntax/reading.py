@@ -1,4 +1,4 @@
-"""What can be said of a command line without running it."""
+"""The values that a command line is read into: commands, redirections, assignments, conditions, loops and doubts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Redirection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A program or builtin with its arguments, less what is wrapped around it."""
+    """A program or builtin with its arguments, without its wrappers."""
 
     words: tuple[Word, ...]
     text: str
@@ -93,7 +93,7 @@ Part: TypeAlias = SimpleCommand | Redirection | Assignment | Condition | Loop
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """A line taken apart. Nothing in it is certain while there are doubts; the parts found even so may be refused."""
+    """What was read of a line. While there are doubts nothing in it is certain, but its parts may still be refused."""
 
     text: str
     parts: tuple[Part, ...] = ()

@@ -1,8 +1,8 @@
-"""A line through tree-sitter-bash: an allow-list of node kinds, and every byte of the text accounted for.
+"""Walks over the syntax tree that tree-sitter makes of a line, and collects the parts of the reading.
 
-The grammar is tolerant, so a tree alone proves nothing. Whatever is not on the list is a doubt; so is text between two
-nodes that is no blank, and a word whose text is not what its node says. Of what is left a second reader has to say the
-same.
+tree-sitter accepts broken text too, so its tree alone proves nothing. A node whose kind is not on our lists is a doubt;
+so is text between two nodes that is not blank, and a word whose text does not fit its node. What is left without doubt
+has to pass `cross_check` as well.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 DEEPEST = 64
 MOST_COMMANDS = 50
-HOLDERS = frozenset({
+CONTAINERS = frozenset({
     "program", "list", "pipeline", "subshell", "compound_statement", "if_statement", "elif_clause", "else_clause",
     "while_statement", "do_group", "negated_command",
 })  # fmt: skip
 """Nodes that only hold others."""
-STATEMENTS = HOLDERS | {
+STATEMENTS = CONTAINERS | {
     "command", "redirected_statement", "test_command", "for_statement", "case_statement", "function_definition",
     "declaration_command", "c_style_for_statement", "file_redirect",
 }  # fmt: skip
@@ -55,11 +55,15 @@ CONSTRUCTS = {
     "unset_command": "the shell's variables are changed",
     "c_style_for_statement": "arithmetic can run commands",
 }
+BEYOND_LATIN_1 = re.compile(r"[^\x00-\xff]")
+BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*\Z")
+BETWEEN_WORDS = re.compile(rb"(?:\\\n)*[ \t](?:[ \t]|\\\n)*\Z")
+"""A line that goes on without a blank makes one word of two."""
 
 
 @cache
 def parser() -> Parser:
-    """Made once: the grammar takes a while to load."""
+    """One for the process, because the grammar takes a while to load."""
     import tree_sitter
     import tree_sitter_bash
 
@@ -67,7 +71,7 @@ def parser() -> Parser:
 
 
 class TreeReader:
-    """Takes one line apart; `parts` and `doubts` hold what was found."""
+    """Reads one line; `parts` and `doubts` hold what was found."""
 
     def __init__(self, text: str) -> None:
         self.parts: list[Part] = []
@@ -79,11 +83,9 @@ class TreeReader:
 
     @property
     def doubts(self) -> list[Doubt]:
-        """What could not be proven."""
         return self._text.doubts
 
     def read(self) -> None:
-        """Read the whole line."""
         root = parser().parse(self._text.for_grammar).root_node
         if root.has_error:
             self._text.doubt("syntax", "bash's grammar does not fit")
@@ -115,7 +117,7 @@ class TreeReader:
 
     def _read(self, node: Node) -> None:
         match node.type:
-            case kind if kind in HOLDERS:
+            case kind if kind in CONTAINERS:
                 self._text.check_gaps(node.children)
                 if kind == "while_statement" and ENDLESS.match(self._text.of(node)):
                     self._text.doubt("endless", "a loop that does not end by itself", node)
@@ -145,13 +147,13 @@ class TreeReader:
             raise Misread("an operator is not what it seems")
 
     def _unknown(self, node: Node) -> None:
-        """Not on the list; what is inside may still be refused."""
+        """Doubt a node that is on no list; the commands inside are still read, because a rule may refuse them."""
         why = CONSTRUCTS.get(node.type, f"a construct that is not understood: {node.type}")
         self._text.doubt("construct", why, node)
         self._look_inside(node)
 
     def _look_once(self, node: Node) -> None:
-        """Commands inside what was misread may still be refused; those that were seen before are seen twice then."""
+        """Read the commands inside what was misread, because a rule may refuse them; some are then found twice."""
         if not self._looking:
             self._looking = True
             self._look_inside(node)
@@ -258,14 +260,8 @@ def leaves_of(node: Node) -> list[Node]:
     return [node]
 
 
-BEYOND_LATIN_1 = re.compile(r"[^\x00-\xff]")
-BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*\Z")
-BETWEEN_WORDS = re.compile(rb"(?:\\\n)*[ \t](?:[ \t]|\\\n)*\Z")
-"""A line that goes on without a blank makes one word of two."""
-
-
 class SourceText:
-    """One line, byte by byte."""
+    """The bytes of one line, which nodes point into, and the doubts about it."""
 
     def __init__(self, text: str) -> None:
         self.source = text.encode("utf-8")

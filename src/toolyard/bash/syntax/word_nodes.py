@@ -1,4 +1,4 @@
-"""Words from the nodes of the grammar."""
+"""Reads words from the nodes of the syntax tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a command: what each is for certain, and what it may become when bash expands it."""
+"""A word of a command: what it is for certain, and what it may become when bash expands it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["literal", "glob", "dynamic"]
+WordKind = Literal["literal", "glob", "dynamic"]
 METACHARACTERS = frozenset(" \t\n|&;()<>'\"`$")
 """What cannot stand in an unquoted piece of a word."""
 ASSIGNED_TILDE = re.compile(r"(?:^[A-Za-z_]\w*=|:)$")
@@ -23,7 +23,7 @@ SIMPLE = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True
 
 
 class Misread(Exception):
-    """The text of a node is not what its kind says: the two cannot both be right."""
+    """The text does not fit the kind of its node, or is of a form that is not understood."""
 
 
 class Word(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     start: int
     end: int
-    kind: Kind = "literal"
+    kind: WordKind = "literal"
     value: str | None = None
     """What the program gets, when that is certain."""
     prefix: str = ""
@@ -91,36 +91,27 @@ class WordBuilder:
             elif char in METACHARACTERS:
                 raise Misread(f"an unquoted {char!r} inside a word")
             elif char in "*?[":
-                self._uncertain()
+                self._certain = False
                 self._glob = self._splits = True
                 self._shape.append(char)
             elif char == "~" and self._is_tilde_place():
-                self.tilde()
+                self._tilde()
             else:
                 self._add(char)
                 self._shape.append(char)
             at += 1
 
-    def tilde(self) -> None:
-        """A home folder, which is an absolute path."""
-        if self._certain and not self._value:
-            self._prefix.append("/")
-        self._uncertain()
-        self._dynamic = True
-        self._shape.append("~")
-
     def dynamic(self, *, quoted: bool, substitutes: bool = False) -> None:
         """A piece that only bash knows."""
-        self._uncertain()
+        self._certain = False
         self._dynamic = True
         self._splits = self._splits or not quoted
         self._substitutes = self._substitutes or substitutes
         self._shape.append("x")
 
     def finish(self) -> Word:
-        """The word."""
         self._look_for_braces()
-        kind: Kind = "dynamic" if self._dynamic else "glob" if self._glob else "literal"
+        kind: WordKind = "dynamic" if self._dynamic else "glob" if self._glob else "literal"
         return Word(
             text=self._text,
             start=self._start,
@@ -137,8 +128,13 @@ class WordBuilder:
             self._value.append(text)
             self._prefix.append(text)
 
-    def _uncertain(self) -> None:
+    def _tilde(self) -> None:
+        """A home folder, which is an absolute path."""
+        if self._certain and not self._value:
+            self._prefix.append("/")
         self._certain = False
+        self._dynamic = True
+        self._shape.append("~")
 
     def _is_tilde_place(self) -> bool:
         shape = "".join(self._shape)

@@ -1,4 +1,4 @@
-"""Takes off what is wrapped around a command without changing what it does: `timeout 5`, `nice`, `command`."""
+"""Takes wrappers off a command, which do not change what it does: `timeout 5`, `nice`, `command`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def take_off_wrappers(words: tuple[Word, ...]) -> tuple[tuple[tuple[Word, ...], 
     return tuple(layers), words
 
 
-class Shape:
+class WrapperSyntax:
     """What a wrapper takes before the command: options, options with a value, and a number of operands."""
 
     def __init__(
@@ -86,21 +86,21 @@ def fits(pattern: re.Pattern[str], word: Word) -> bool:
     return word.value is not None and bool(pattern.fullmatch(word.value))
 
 
-TIMEOUT = Shape(
+TIMEOUT = WrapperSyntax(
     ["--preserve-status", "--foreground", "-v", "--verbose"],
     {"-k": DURATION, "--kill-after": DURATION, "-s": SIGNAL, "--signal": SIGNAL},
     [DURATION],
 )
-NICE = Shape([f"-{number}" for number in range(20)], {"-n": NUMBER, "--adjustment": NUMBER})
-STDBUF = Shape(
+NICE = WrapperSyntax([f"-{number}" for number in range(20)], {"-n": NUMBER, "--adjustment": NUMBER})
+STDBUF = WrapperSyntax(
     [], {name: BUFFERING for option in ("input", "output", "error") for name in (f"-{option[0]}", f"--{option}")}
 )
-PLAIN = Shape()
+PLAIN = WrapperSyntax()
 WRAPPERS: dict[str, Callable[[Sequence[Word]], int | None]] = {
     "timeout": TIMEOUT,
     "nice": NICE,
     "stdbuf": STDBUF,
     "nohup": PLAIN,
-    "command": Shape(["-p"]),
+    "command": WrapperSyntax(["-p"]),
     "builtin": PLAIN,
 }

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.bash.session.protocol import why_not
+from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.session import BashSession
 from toolyard.core.screen_text import as_seen
 from toolyard.core.text import first_line, one_line
@@ -133,7 +133,7 @@ class BashTool:
         command = arguments.get("command")
         if not arguments.get("restart") and command is None:
             return ToolResult(text="Error: command is required", failure="invalid_arguments")
-        if command is not None and (reason := why_not(command)):
+        if command is not None and (reason := why_not_runnable(command)):
             return ToolResult(text=f"Error: {reason}", failure="invalid_arguments")
         return Plan(
             arguments=arguments,

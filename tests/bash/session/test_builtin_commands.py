@@ -1,4 +1,4 @@
-"""Commands that bash runs by itself take a short way; nothing else about them is different."""
+"""Builtins that bash runs by itself, which print to the shell's own output: nothing else about them is different."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shells of a session, one after the other: the next begins where the last one was."""
+"""The shells of a session, one after the other: the next one begins where the last one ended."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from toolyard.bash.session.interrupt import bring_back
-from toolyard.bash.session.shell import Bash
-from toolyard.bash.session.shell_process import BashSetup
+from toolyard.bash.session.interrupt import interrupt_command
+from toolyard.bash.session.shell import Shell
+from toolyard.bash.session.shell_process import ShellSetup
 from toolyard.errors import ShellError
 from toolyard.process.child import Children, read_wait_status
 from toolyard.process.environment import NON_INTERACTIVE, ParentEnvironment, as_bytes
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 CLOSE_GRACE = 0.2
 PARENT = ParentEnvironment()
-OUR_OWN = frozenset({
+NOT_PASSED_ON = frozenset({
     b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
     b"PS1", b"PS2", b"PS4", b"TMOUT",
 })  # fmt: skip
-"""Variables that mean something only to a shell with a person before it, or could read what we tell it (PS4, which
+"""Variables that mean something only to a shell with a person before it, or could read what we send it (PS4, which
 root's bash takes from nobody)."""
 
 
-class Succession:
-    """The shell there is, those before it that something still runs in, and what the next one begins with."""
+class ShellSupervisor:
+    """Holds the current shell, starts the next one with the saved state of the last, and ends them all."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class Succession:
         children: Children | None,
         parent: ParentEnvironment | None,
     ) -> None:
-        self.current: Bash | None = None
-        self.news: str | None = None
-        """What whoever gets the next command has to know of its shell."""
+        self.current: Shell | None = None
         self.is_closed = False
+        self._notice: str | None = None
+        """What the caller of the next command has to know of its shell."""
         self._first_cwd = cwd
         self._env = env
         self._limits = limits
@@ -56,7 +56,8 @@ class Succession:
         self._children = children
         self._parent = parent or PARENT
         self._borrowed: Children | None = None
-        self._past: list[Bash] = []
+        self._past: list[Shell] = []
+        """Earlier shells in which something may still run."""
         self._recovery: asyncio.Task[None] | None = None
         self._next_state: bytes | None = None
         self._next_cwd: str | None = None
@@ -66,19 +67,18 @@ class Succession:
         """Where the shell is, or the next one will be."""
         return self.current.cwd if self.current else self._next_cwd or self._first_cwd
 
-    def take_news(self) -> str | None:
-        """What there is to say, once."""
-        news, self.news = self.news, None
-        return news
+    def take_notice(self) -> str | None:
+        notice, self._notice = self._notice, None
+        return notice
 
-    async def ready(self, gone: Bash | None = None) -> Bash:
-        """The shell, a fresh one if there is none, or the one there was is gone."""
+    async def ready(self, gone: Shell | None = None) -> Shell:
+        """The current shell, or a fresh one if there is none or it is gone."""
         if self.is_closed:
             raise ShellError("the session is closed")
         if gone:
-            await gone.process.has_exited()
+            await gone.process.wait_exited()
         elif self.current:
-            await asyncio.sleep(0)  # we may have been away for long: hear what became of it
+            await asyncio.sleep(0)  # so that the loop can report its end, if it ended while nobody called us
         if self.current and self.current.process.exit_status is None:
             return self.current
         if self.current:
@@ -89,58 +89,52 @@ class Succession:
             if self._next_state is None:
                 raise
             self.current = await self._start(None)
-            self.news = "The shell ended, and its state cannot be taken over; this is a fresh one."
+            self._notice = "The shell ended, and its state cannot be taken over; this is a fresh one."
         self._next_state = None
         return self.current
 
-    async def end_command(self, bash: Bash, command: Command) -> None:
+    async def end_command(self, shell: Shell, command: Command) -> None:
         """End a command; the shell with it, if it does not come back."""
-        if not await bring_back(bash, command) and bash.process.exit_status is None:
-            self.news = "The shell could not be brought back from its last command; this is a fresh one."
-            bash.process.kill(grace=0)
-            await bash.process.gone()
-
-    @property
-    def is_recovering(self) -> bool:
-        """Whether a command whose call was cancelled may still have to be ended."""
-        return self._recovery is not None
+        if not await interrupt_command(shell, command) and shell.process.exit_status is None:
+            self._notice = "The shell could not be brought back from its last command; this is a fresh one."
+            shell.process.kill(grace=0)
+            await shell.process.wait_gone()
 
     def recover_by(self, work: Coroutine[None, None, None]) -> None:
-        """Do in our absence what must be done before the next command."""
+        """Do in the background what must be done before the next command: nobody waits for it who was cancelled."""
         if self.is_closed:
             work.close()
         else:
             self._recovery = asyncio.ensure_future(work)
 
-    async def recovered(self) -> None:
-        """Wait for that; whoever is cancelled while waiting does not stop it."""
+    async def wait_recovered(self) -> None:
+        """Wait for that work; whoever is cancelled while waiting does not stop it."""
         if self._recovery:
             await asyncio.shield(self._recovery)
             self._recovery = None
 
     async def settled(self) -> None:
-        """Wait until it is done, however it ends."""
+        """Wait for that work, however it ends."""
         if self._recovery:
             await asyncio.wait([self._recovery])
 
-    def give_up_recovery(self) -> None:
-        """All shells will be ended anyway."""
+    def cancel_recovery(self) -> None:
         if self._recovery:
             self._recovery.cancel()
             self._recovery = None
 
-    async def replace(self, bash: Bash) -> None:
+    async def discard(self, shell: Shell) -> None:
         """End a shell that lives but can run nothing more."""
-        bash.process.kill(grace=0)
-        await bash.process.gone()
-        self.news = "The last shell could run no more commands; this is a fresh one."
+        shell.process.kill(grace=0)
+        await shell.process.wait_gone()
+        self._notice = "The last shell could run no more commands; this is a fresh one."
 
-    def leave_behind(self, bash: Bash) -> None:
-        """Let a shell go on with its command for itself; the next one takes over the state from before that."""
-        self._past.append(bash)
+    def leave_behind(self, shell: Shell) -> None:
+        """Let a shell go on with its command; the next one takes over the state from before that command."""
+        self._past.append(shell)
         self.current = None
-        self._next_state, self._next_cwd = bash.state(), bash.cwd
-        self.news = "The last command still runs as a job, in its own shell; this is a fresh one" + (
+        self._next_state, self._next_cwd = shell.saved_state(), shell.cwd
+        self._notice = "The last command still runs as a job, in its own shell; this is a fresh one" + (
             " with the state from before it." if self._next_state else "."
         )
 
@@ -148,15 +142,15 @@ class Succession:
         """End every shell and everything they started."""
         shells = [*self._past, *([self.current] if self.current else [])]
         self._past, self.current = [], None
-        for bash in shells:
-            bash.process.kill(grace=CLOSE_GRACE)
-        for bash in shells:
-            await bash.process.gone()
-            bash.close()
+        for shell in shells:
+            shell.process.kill(grace=CLOSE_GRACE)
+        for shell in shells:
+            await shell.process.wait_gone()
+            shell.close()
 
     def forget(self) -> None:
-        """The next shell begins with nothing of the last."""
-        self.news = self._next_state = self._next_cwd = None
+        """Let the next shell begin with nothing of the last."""
+        self._notice = self._next_state = self._next_cwd = None
 
     async def aclose(self) -> None:
         """Give the keeper back, if it was borrowed."""
@@ -164,7 +158,7 @@ class Succession:
             children, self._borrowed = self._borrowed, None
             await return_keeper(children)
 
-    async def _start(self, state: bytes | None) -> Bash:
+    async def _start(self, state: bytes | None) -> Shell:
         program = find_interpreter("bash")
         if program is None:
             raise ShellError("there is no bash on the PATH; a session needs bash 4.4 or later")
@@ -175,8 +169,8 @@ class Succession:
         if self._next_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment, once for each shell
             cwd = self._first_cwd
         env, extra = self._variables()
-        setup = BashSetup(program=program.path, cwd=cwd, env=env, extra_env=extra, limits=self._limits, tty=self._tty)
-        return await Bash.start(children.keeper, setup, state=state)
+        setup = ShellSetup(program=program.path, cwd=cwd, env=env, extra_env=extra, limits=self._limits, tty=self._tty)
+        return await Shell.start(children.keeper, setup, state=state)
 
     def _variables(self) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
         """What the shell sees: the application's variables less credentials, or those it was given."""
@@ -184,28 +178,29 @@ class Succession:
             given = self._parent.current()
         else:
             given = {as_bytes(name): as_bytes(value) for name, value in self._env.items()}
-        given = {name: value for name, value in given.items() if name not in OUR_OWN}
+        given = {name: value for name, value in given.items() if name not in NOT_PASSED_ON}
         quiet = {as_bytes(name): as_bytes(value) for name, value in NON_INTERACTIVE.items()}
         return given, {name: value for name, value in quiet.items() if self._env is None or name not in given}
 
-    def _retire(self, bash: Bash) -> None:
-        """A shell that has ended: what it left running goes on, and the next shell begins where it was."""
-        self._next_cwd = bash.cwd
-        self._next_state = bash.state()
-        code, number = read_wait_status(bash.process.exit_status or 0)
+    def _retire(self, shell: Shell) -> None:
+        """After the end of a shell: what it left running goes on, and the next shell begins where it was."""
+        self._next_cwd = shell.cwd
+        self._next_state = shell.saved_state()
+        code, number = read_wait_status(shell.process.exit_status or 0)
         how = f"was killed by signal {number}" if number else f"ended with status {code}"
         kept = (
             "variables, functions, aliases, options and directory were taken over"
             if self._next_state
             else "its state could not be taken over"
         )
-        self.news = self.news or f"The shell {how}; this is a fresh one, {kept}."
-        self._past = [*(past for past in self._past if not past.process.is_gone), bash]
-        bash.close()
+        self._notice = self._notice or f"The shell {how}; this is a fresh one, {kept}."
+        self._past = [*(past for past in self._past if not past.process.is_gone), shell]
+        shell.close()
         self.current = None
 
 
 SHARED: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Children, list[int]]] = WeakKeyDictionary()
+"""For each event loop the keeper that its sessions share, and how many they are."""
 
 
 def borrow_keeper() -> Children:
@@ -217,7 +212,7 @@ def borrow_keeper() -> Children:
 
 
 async def return_keeper(children: Children) -> None:
-    """A session is over; the last one ends the keeper."""
+    """The last session that returns the keeper ends it."""
     loop = asyncio.get_running_loop()
     shared = SHARED.get(loop)
     if shared is None or shared[0] is not children:

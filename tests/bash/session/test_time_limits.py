@@ -9,7 +9,7 @@ import pytest
 from console import SINCE_5_2, Console, Session
 from support import until
 from toolyard.bash import Reply
-from toolyard.bash.session.shell_process import BashProcess
+from toolyard.bash.session.shell_process import ShellProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -265,14 +265,14 @@ async def test_a_cancellation_just_as_a_fresh_shell_answers_is_not_lost(
     shell: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await shell.run("exit 3")
-    begin = BashProcess._begin
+    begin = ShellProcess._begin
 
-    def begin_and_cancel(process: BashProcess) -> None:
+    def begin_and_cancel(process: ShellProcess) -> None:
         begin(process)
         if not process.is_starting:
             task.cancel()
 
-    monkeypatch.setattr(BashProcess, "_begin", begin_and_cancel)
+    monkeypatch.setattr(ShellProcess, "_begin", begin_and_cancel)
     task = asyncio.ensure_future(shell.run(f"sleep {shell.mark}", timeout=30))
     await asyncio.wait([task])
     assert task.cancelled()

@@ -1,4 +1,4 @@
-"""Seeing that a program waits for somebody to type, by what the kernel says it is blocked in."""
+"""Notices that a program waits for input on its terminal, by the system call that it is blocked in."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from toolyard.process.process_tree import children_of
 
 if TYPE_CHECKING:
     from toolyard.bash.session.command import Command
-    from toolyard.bash.session.shell import Bash
+    from toolyard.bash.session.shell import Shell
 
 
-LOOKS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""How long to wait between looks at what a command waits for; the last for ever."""
+INTERVALS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds between two looks; the last one repeats."""
 
 READS, POLLS, SELECTS, EPOLLS = {
     "x86_64": ({0, 19}, {7, 271}, {23, 270}, {232, 281, 441}),
@@ -30,33 +30,31 @@ MOST_POLLED = 64
 MOST_PROCESSES = 200
 
 
-class Look:
-    """Looks from time to time whether a command waits for somebody to type."""
+class InputWatch:
+    """Looks from time to time whether a command waits for input."""
 
-    def __init__(self, bash: Bash, command: Command) -> None:
-        self._bash = bash
+    def __init__(self, shell: Shell, command: Command) -> None:
+        self._shell = shell
         self._command = command
         self._loop = asyncio.get_running_loop()
         self._seen = False
-        self._turn = 0
-        self._timer: asyncio.TimerHandle | None = self._loop.call_later(LOOKS[0], self._look)
+        self._step = 0
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(INTERVALS[0], self._look)
 
     def stop(self) -> None:
-        """Look no more."""
         if self._timer:
             self._timer.cancel()
 
     def _look(self) -> None:
-        """Twice in a row is no accident."""
-        waits = self._bash.process.exit_status is None and waits_for_terminal(
-            self._bash.process.pid, self._bash.terminal.name
-        )
+        """Only what waits twice in a row counts."""
+        process = self._shell.process
+        waits = process.exit_status is None and waits_for_terminal(process.pid, self._shell.terminal.name)
         if waits and self._seen:
-            self._command.tell("waiting")
+            self._command.notify("waiting")
             return
-        self._turn = 0 if waits != self._seen else min(self._turn + 1, len(LOOKS) - 1)
+        self._step = 0 if waits != self._seen else min(self._step + 1, len(INTERVALS) - 1)
         self._seen = waits
-        self._timer = self._loop.call_later(LOOKS[self._turn], self._look)
+        self._timer = self._loop.call_later(INTERVALS[self._step], self._look)
 
 
 def waits_for_terminal(shell: int, terminal: str) -> bool:
@@ -99,7 +97,7 @@ def thread_waits(pid: int, thread: str, terminal: str) -> bool:
 
 
 def waits_by_name(pid: int, thread: str, terminal: str) -> bool:
-    """The same where the kernel does not tell the call: by the name of what it sleeps in."""
+    """The same where the kernel does not show the call: by the kernel function that the thread sleeps in."""
     try:
         with open(f"/proc/{pid}/task/{thread}/wchan", "rb") as file:
             sleeps_in = file.read()

@@ -1,0 +1,74 @@
+"""What a command's text alone tells of it: whether bash can be given it, and what it may do to the shell."""
+
+from __future__ import annotations
+
+import re
+
+MOST_INLINE = 1000
+PLAIN = re.compile(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)
+"""One simple command of plain words, in which nothing is expanded, so that nothing can go wrong before it runs."""
+NOT_PLAIN = frozenset({
+    ".", "alias", "bg", "builtin", "case", "command", "coproc", "declare", "disown", "do", "done", "elif", "else",
+    "enable", "esac", "eval", "exec", "exit", "fg", "fi", "for", "function", "if", "in", "jobs", "logout", "return",
+    "select", "set", "shopt", "source", "suspend", "then", "time", "times", "trap", "typeset", "unalias", "until",
+    "wait", "while",
+})  # fmt: skip
+"""First words that make a line something else, or that do something else in an interactive shell than in a script."""
+QUIET_BUILTINS = frozenset({
+    ":", "cd", "echo", "false", "pwd", "shift", "test", "true", "umask", "unset",
+})  # fmt: skip
+"""Builtins that start nothing, read nothing, and print less than a pipe holds."""
+DEFINES = re.compile(
+    r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable|trap|PROMPT_COMMAND)\b|(?:^|[\s;&|({])\.\s"
+)
+LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
+SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
+BREAKS_INTEGRATION = re.compile(
+    r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
+)
+
+
+def why_not_runnable(command: str) -> str | None:
+    """Why bash cannot be given a command at all."""
+    if "\x00" in command:
+        return "a command cannot have a NUL character in it"
+    if not command.isascii():
+        try:
+            command.encode("utf-8")
+        except UnicodeEncodeError as error:
+            return f"the command is not text: {error.reason} at {error.start}"
+    return None
+
+
+def plain_word(text: str) -> str | None:
+    """The first word of one simple command that means the same typed as in a script; None for any other text."""
+    if len(text) > MOST_INLINE or PLAIN.fullmatch(text) is None:
+        return None
+    word = text.partition(" ")[0]
+    return None if word in NOT_PLAIN else word
+
+
+def may_define(text: str) -> bool:
+    """Whether a text may give a plain word another meaning, by a function or an alias, or make bash print more."""
+    return DEFINES.search(text) is not None
+
+
+def sets_exit_trap(text: str) -> bool:
+    """Whether a text may set a trap that runs when the shell ends."""
+    return "trap" in text and SETS_EXIT_TRAP.search(text) is not None
+
+
+def lists_traps(text: str) -> bool:
+    """Whether a text lists traps, and must not find ours among them."""
+    return "trap" in text and LISTS_TRAPS.search(text) is not None
+
+
+def may_break_integration(text: str) -> bool:
+    """Whether a text may replace one of our traps, or redefine the word by which we source files."""
+    return BREAKS_INTEGRATION.search(text) is not None
+
+
+def quoted(text: str | bytes) -> bytes:
+    """A word that bash takes for exactly this text."""
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    return b"'" + data.replace(b"'", b"'\\''") + b"'"
