@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -68,6 +68,7 @@ def explain(places: Places, key: str, agent: str | None, as_json: bool) -> int:
     KEY is a path such as agents.default.model or plugin_policy.allow_bash_tools; just model means the agent's.
     """
     from toolyard.config.explain import explain as explain_key
+    from toolyard.config.explain import nearest_key
 
     configuration = read_masked(places)
     found = explain_key(configuration, key, known_agent(configuration.agents(), agent))
@@ -80,7 +81,7 @@ def explain(places: Places, key: str, agent: str | None, as_json: bool) -> int:
             show_text(contribution_line(row), "" if row["verdict"] != "overridden" else "faint")
     else:
         show_note(f"nothing sets '{found.key}'", "warning")
-        if near := nearest_key(configuration, found.key, agent):
+        if near := nearest_key(configuration, found.key, known_agent(configuration.agents(), agent)):
             show_note(f"  hint: did you mean '{near}'?", "faint")
     return 0 if rows else 2
 
@@ -151,17 +152,3 @@ def compact(value: object) -> str:
 
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else text[:199] + "…"
-
-
-def nearest_key(configuration: Configuration, key: str, agent: str | None) -> str | None:
-    """The key beside one that nothing sets which it was probably meant to be."""
-    import difflib
-
-    from toolyard.config.explain import whole_config
-
-    *owner, name = key.split(".")
-    beside: Any = whole_config(configuration, known_agent(configuration.agents(), agent))
-    for step in owner[2:] if owner[:1] == ["agents"] else owner:
-        beside = beside.get(step) if isinstance(beside, dict) else None
-    close = difflib.get_close_matches(name, beside, n=1) if isinstance(beside, dict) else []
-    return ".".join((*owner, close[0])) if close else None

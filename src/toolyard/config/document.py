@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.core.json_values import ABSENT, refuse_constant, value_at
 from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
@@ -49,12 +50,8 @@ class Document(msgspec.Struct):
 
     def at(self, pointer: Pointer) -> Json:
         """The value at a place; None where there is none."""
-        value = self.value
-        for step in pointer:
-            inside = isinstance(value, dict) and step in value
-            inside = inside or (isinstance(value, list) and isinstance(step, int) and step < len(value))
-            value = value[step] if inside else None
-        return value
+        value = value_at(self.value, pointer)
+        return None if value is ABSENT else value
 
     def repeated_keys(self) -> Iterator[tuple[str, Position, Position]]:
         """Keys that an object has more than once: where one that does not count stands, and the one that does."""
@@ -154,10 +151,6 @@ def parse_document(path: Path, text: str) -> Document | Problem:
     if is_nested_too_deeply(text, value):
         return nested_problem(path, text)
     return Document(path, text, value, repeats=repeats)
-
-
-def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
 
 
 def is_nested_too_deeply(text: str, value: Json) -> bool:

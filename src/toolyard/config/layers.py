@@ -47,6 +47,11 @@ def layers_of(config: JsonObject, agent: str) -> Sequence[Layer]:
     return [*layers, Layer(name=f"agent '{agent}'", pointer=("agents", agent), value=own)]
 
 
+def values_in_layers(config: JsonObject, agent: str, key: str) -> list[tuple[Pointer, Json]]:
+    """What the layers of an agent say under a key, from the bottom up, each with its place."""
+    return [((*layer.pointer, key), layer.value[key]) for layer in layers_of(config, agent) if key in layer.value]
+
+
 def provider_of(config: JsonObject, own: JsonObject) -> str:
     """The provider that an agent names, or the file for all that name none; empty without one."""
     provider = own.get("provider", config.get("provider"))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from toolyard.config.layers import mapping, merge_deep
 from toolyard.config.origins import Merged, Origins, dotted
-from toolyard.core.problems import Problem
+from toolyard.core.json_values import brief
+from toolyard.core.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -154,11 +154,8 @@ class Expansion:
         )
 
     def _nearest(self, name: str) -> str:
-        import difflib
-
-        close = difflib.get_close_matches(name, self._mixins, n=1)
         known = ", ".join(f"'{mixin}'" for mixin in list(self._mixins)[:8])
-        return f"did you mean '{close[0]}'?" if close else f"known: {known}" if known else "define it under 'mixins'"
+        return did_you_mean(name, self._mixins, otherwise=f"known: {known}" if known else "define it under 'mixins'")
 
     def _say(self, code: str, message: str, hint: str, pointer: Pointer) -> None:
         where = self._document.position(pointer)
@@ -166,7 +163,7 @@ class Expansion:
 
 
 def must_be_a_merge(pointer: Pointer, mode: Json) -> str:
-    return f'\'{dotted(pointer)}\' must be "deep" or "shallow", not {json.dumps(mode, ensure_ascii=False)[:40]}'
+    return f'\'{dotted(pointer)}\' must be "deep" or "shallow", not {brief(mode, 40)}'
 
 
 def way(chain: Sequence[str]) -> str:

@@ -6,18 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.json_values import ABSENT, value_at
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolyard.config.document import Pointer
-    from toolyard.core.tool import Json, JsonObject
-
-
-class Missing:
-    """The type of MISSING, which is no JSON value."""
-
-
-MISSING = Missing()
+    from toolyard.core.tool import JsonObject
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +54,7 @@ class Origins:
         if merged is None:
             return
         way = (*chain, dotted(node))
-        if below(merged.own, rest) is not MISSING:
+        if value_at(merged.own, rest) is not ABSENT:
             yield Origin(pointer=(*node, *rest), chain=way if chain else ())
         if hides(merged.own, rest, deep=merged.deep) and not hidden:
             return
@@ -69,24 +64,12 @@ class Origins:
                 return
 
 
-def below(value: Json, rest: Pointer) -> Json:
-    """The value at a place below another; MISSING when there is none."""
-    for step in rest:
-        match value:
-            case dict() if step in value:
-                value = value[step]
-            case list() if isinstance(step, int) and 0 <= step < len(value):
-                value = value[step]
-            case _:
-                return MISSING
-    return value
-
-
 def hides(value: JsonObject, rest: Pointer, *, deep: bool) -> bool:
     """Whether one contribution leaves nothing to see of those beneath it at a place."""
     if not deep:
         return rest[0] in value
-    return any(not isinstance(below(value, rest[:end]), dict | Missing) for end in range(1, len(rest)))
+    around = [value_at(value, rest[:end]) for end in range(1, len(rest))]
+    return any(part is not ABSENT and not isinstance(part, dict) for part in around)
 
 
 def dotted(pointer: Pointer) -> str:

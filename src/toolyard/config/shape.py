@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -11,7 +9,8 @@ from msgspec import inspect
 
 from toolyard.config.origins import dotted
 from toolyard.config.settings import PLACEHOLDER_PATTERN
-from toolyard.core.problems import Position, Problem
+from toolyard.core.json_values import brief
+from toolyard.core.problems import Position, Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +68,8 @@ def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[
             known = [field.encode_name for field in fields]
             for key in value if is_closed else ():
                 if key not in known:
-                    yield (*pointer, key), f"{UNKNOWN}; {nearest_of(key, known)}"
+                    hint = did_you_mean(key, known, otherwise=f"there are {', '.join(known)}")
+                    yield (*pointer, key), f"{UNKNOWN}; {hint}"
         case inspect.DictType(value_type=inner), dict():
             for key, part in value.items():
                 yield from faults(part, inner, (*pointer, key))
@@ -84,21 +84,16 @@ def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[
                 if len(named) == 1:
                     yield from faults(value, named[0], pointer)
                 else:
-                    yield pointer, f"must be {' or '.join(map(expected, named))}, not {short(value)}"
+                    yield pointer, f"must be {' or '.join(map(expected, named))}, not {brief(value, 40)}"
         case inspect.LiteralType(), str() if PLACEHOLDER.search(value) and not is_read_early(pointer):
             return  # known when it is replaced; whoever uses it looks again
         case _ if not fits(value, info):
-            yield pointer, f"must be {expected(info)}, not {short(value)}"
+            yield pointer, f"must be {expected(info)}, not {brief(value, 40)}"
 
 
 def is_read_early(pointer: Pointer) -> bool:
     """Whether a setting is about mixins, which come before placeholders."""
     return pointer[-1] == "mixin_merge" or pointer[0] == "mixin_policy"
-
-
-def nearest_of(key: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
 
 
 def fits(value: Json, info: inspect.Type) -> bool:
@@ -149,9 +144,3 @@ def expected(info: inspect.Type) -> str:
         case inspect.FloatType(gt=above):
             return f"a number above {above}"
     return "something else"
-
-
-def short(value: Json) -> str:
-    """A value as it was written, as far as a message has room for it."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:39] + "…"

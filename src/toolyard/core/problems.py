@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Position", "Problem", "sort_problems"]
+__all__ = ["Position", "Problem", "did_you_mean", "sort_problems"]
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -83,3 +83,11 @@ def sort_problems(problems: Iterable[Problem]) -> list[Problem]:
         return (problem.severity == "warning", *place, problem.message)
 
     return sorted(dict.fromkeys(problems), key=key)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint that names the nearest of the known names; another one when none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean '{near[0]}'?" if near else otherwise

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.core.arguments.faults import ABSENT, ArgumentFault, BadArguments, faults_in, kind_of
+from toolyard.core.arguments.faults import ArgumentFault, BadArguments, faults_in, kind_of
 from toolyard.core.arguments.plain_schema import property_types
 from toolyard.core.arguments.repair import MOST_LEVELS, MOST_ROUNDS, Repair, ValuePath, changed, is_deeper
 from toolyard.core.arguments.subschemas import Subschema, dialect_of, exact_dialect, in_place, root_schema
-from toolyard.core.json_text import NotJsonError, brief, parse_json
+from toolyard.core.json_values import ABSENT, NotJsonError, brief, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

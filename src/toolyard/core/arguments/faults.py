@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from toolyard.core.arguments.plain_schema import TYPE_NAMES
-from toolyard.core.json_text import brief, cut
+from toolyard.core.json_values import ABSENT, brief, cut, value_at
+from toolyard.core.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections import deque
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Json
 
-
-ABSENT = object()
-"""Stands for a value that is not there, since None is a value."""
 
 _MOST_FAULTS = 10
 _MOST_LISTED = 20
@@ -134,18 +131,6 @@ def path_text(path: Iterable[str | int]) -> str:
     return text
 
 
-def value_at(value: Json, path: Iterable[str | int]) -> Json:
-    """What lies at a path, or `ABSENT`."""
-    for part in path:
-        if isinstance(value, dict):
-            value = value.get(part, ABSENT)
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return ABSENT
-    return value
-
-
 def _faults_of(error: ValidatorError, given: Json) -> Iterator[ArgumentFault]:
     match error.validator:
         case "required":
@@ -190,8 +175,8 @@ def _unknown_properties(error: ValidatorError) -> Iterator[ArgumentFault]:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f", did you mean '{near[0]}'?" if near else "."
+    near = did_you_mean(name, known)
+    return f", {near}" if near else "."
 
 
 def _known(names: Sequence[str]) -> str:

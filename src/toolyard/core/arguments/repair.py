@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolyard.core.arguments.faults import ABSENT, branches_of_its_kind, value_at
+from toolyard.core.arguments.faults import branches_of_its_kind
 from toolyard.core.arguments.plain_schema import TYPE_NAMES
-from toolyard.core.json_text import STRICT_JSON
+from toolyard.core.json_values import ABSENT, STRICT_JSON, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

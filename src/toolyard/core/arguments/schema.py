@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.arguments.faults import faults_in, kind_of, path_text
 from toolyard.core.arguments.plain_schema import is_plain
 from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, root_schema
-from toolyard.core.json_text import brief
+from toolyard.core.json_values import brief
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
 if TYPE_CHECKING:

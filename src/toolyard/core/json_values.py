@@ -1,4 +1,4 @@
-"""JSON as text: read strictly, and written briefly enough for a sentence."""
+"""JSON values: read strictly from text, looked up by a path, and written briefly enough for a sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolyard.core.tool import Json
+
+
+ABSENT = object()
+"""Stands for a value that is not there, since None is a value."""
 
 
 class NotJsonError(ValueError):
@@ -26,6 +32,18 @@ def parse_json(text: str) -> Json:
 def refuse_constant(name: str) -> NoReturn:
     """The `parse_constant` of a JSON decoder that does not take Python's NaN and Infinity."""
     raise ValueError(f"{name} is not a JSON value")
+
+
+def value_at(value: Json, path: Iterable[str | int]) -> Json:
+    """What lies at a path of keys and indices below a value, or `ABSENT`."""
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step, ABSENT)
+        elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+            value = value[step]
+        else:
+            return ABSENT
+    return value
 
 
 def brief(value: Json, most: int = 80) -> str:
