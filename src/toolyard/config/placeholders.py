@@ -42,11 +42,11 @@ def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[Pr
     # A text without either has none: `\\u` may spell one.
     if "${" not in document.text and "\\u" not in document.text:
         return document.value, []
-    replacing = Replacing(document, names)
-    return replacing.expand(document.value), replacing.problems
+    replacer = Replacer(document, names)
+    return replacer.expand(document.value), replacer.problems
 
 
-class Replacing:
+class Replacer:
     """Goes through a document once; a part that many share through a mixin is replaced once and stays shared."""
 
     def __init__(self, document: Document, names: Names) -> None:
@@ -83,7 +83,7 @@ class Replacing:
             return self._read_file(self._with_variables(whole[1]))
         if "${file:" in text:
             hint = "make it the whole string, or put the rest of the string into the file"
-            self._say("file_not_whole", "'${file:…}' is not replaced inside a longer string", hint, "warning")
+            self._report("file_not_whole", "'${file:…}' is not replaced inside a longer string", hint, "warning")
         return self._with_variables(text)
 
     def _with_variables(self, text: str) -> str:
@@ -94,7 +94,7 @@ class Replacing:
         if value is None:
             message = f"environment variable '{name}' is not set; it is replaced by nothing"
             hint = f"set it: export {name}=…" if name.strip() else "name a variable: ${env:NAME}"
-            self._say("env_missing", message, hint, "warning")
+            self._report("env_missing", message, hint, "warning")
         return value or ""
 
     def _read_file(self, name: str) -> str:
@@ -104,9 +104,9 @@ class Replacing:
         except (OSError, UnicodeDecodeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             hint = "relative paths start at the folder of the configuration file"
-            self._say("file_missing", f"file '{path}' cannot be read: {reason}", hint, "error")
+            self._report("file_missing", f"file '{path}' cannot be read: {reason}", hint, "error")
             return ""
 
-    def _say(self, code: str, message: str, hint: str, severity: Literal["error", "warning"]) -> None:
+    def _report(self, code: str, message: str, hint: str, severity: Literal["error", "warning"]) -> None:
         where = self._document.position(tuple(self._pointer))
         self.problems.append(Problem(code=code, message=message, hint=hint, where=where, severity=severity))
