@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.opening import sessions_dir
+from toolyard.cli.application import sessions_dir
 from toolyard.cli.render import show_json, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.runtime.audit.read import Filter
     from toolyard.runtime.audit.verify import Checked
 
@@ -39,7 +39,7 @@ def audit() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the lines themselves, one record each.")
 @click.pass_obj
 def show(
-    places: Places,
+    options: GlobalOptions,
     tool: str | None,
     session: str | None,
     day: str | None,
@@ -54,7 +54,7 @@ def show(
     if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
         raise click.UsageError(f"--day {day}: a day is written as 2026-01-31")
     wanted = Filter(tool=tool, session=session, day=day, failures=failures)
-    folder = sessions_dir(places) / "audit"
+    folder = sessions_dir(options) / "audit"
     if follow:
         return run_to_end(follow_log(folder, wanted, last, as_json))
     return show_log(folder, wanted, last, as_json)
@@ -63,14 +63,14 @@ def show(
 @audit.command(short_help="Check that no line was changed or removed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as a record.")
 @click.pass_obj
-def verify(places: Places, as_json: bool) -> int:
+def verify(options: GlobalOptions, as_json: bool) -> int:
     """Check that no line of the log was changed, removed or added, and name the first that was.
 
     Exit status: 0 the log is whole, 1 it is not.
     """
     from toolyard.runtime.audit.verify import check_log
 
-    checked = check_log(sessions_dir(places) / "audit")
+    checked = check_log(sessions_dir(options) / "audit")
     if as_json:
         show_json(as_record(checked))
     elif checked.broken:

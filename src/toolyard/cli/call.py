@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.live_output import LiveOutput
-from toolyard.cli.names import agent_option, tool_argument
-from toolyard.cli.opening import agent_of, open_application
-from toolyard.cli.render import is_terminal, relative, show_json, show_note, show_problems, show_text
+from toolyard.cli.application import agent_of, agent_option, open_application, tool_argument
+from toolyard.cli.render import is_terminal, relative, show_json, show_note, show_piece, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.app import AgentApplication
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.core.events import Event
     from toolyard.core.tool import ToolResult
     from toolyard.permissions.verdict import Approver
@@ -37,7 +36,7 @@ OF_THE_TOOL = (None, "exit_code", "timeout")
 @click.option("--ask", is_flag=True, help="Be asked as an agent's person would be, where the rules leave it open.")
 @click.pass_obj
 def call(
-    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None, ask: bool
+    options: GlobalOptions, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None, ask: bool
 ) -> int:
     """Call TOOL with a JSON object, or with what standard input holds (-).
 
@@ -47,7 +46,7 @@ def call(
     if ask and answer is not None:
         raise click.UsageError("--ask asks, --yes and --no answer: give one of them")
     approver = asking() if ask else approver_for(answer)
-    return run_to_end(call_once(places, tool, read_arguments(arguments), agent, as_json, approver))
+    return run_to_end(call_once(options, tool, read_arguments(arguments), agent, as_json, approver))
 
 
 @click.command()
@@ -55,9 +54,9 @@ def call(
 @click.argument("arguments", metavar="[ARGS_JSON|-]", default="{}")
 @agent_option
 @click.pass_obj
-def preview(places: Places, tool: str, arguments: str, agent: str | None) -> int:
+def preview(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
     """Print in one line what calling TOOL would do."""
-    return run_to_end(preview_once(places, tool, read_arguments(arguments), agent))
+    return run_to_end(preview_once(options, tool, read_arguments(arguments), agent))
 
 
 def read_arguments(text: str) -> str:
@@ -91,12 +90,10 @@ def asking() -> Approver:
 
 
 async def call_once(
-    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver
+    options: GlobalOptions, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver
 ) -> int:
-    from toolyard.cli.tool_log import show_tool_log
-
     show_tool_log()
-    async with open_application(places, approver=approver) as app:
+    async with open_application(options, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
         agent = agent_of(app, agent)
         given = as_meant(app, agent, tool, arguments)
@@ -112,8 +109,8 @@ async def call_once(
         return exit_code_of(result)
 
 
-async def preview_once(places: Places, tool: str, arguments: str, agent: str | None) -> int:
-    async with open_application(places) as app:
+async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
+    async with open_application(options) as app:
         agent = agent_of(app, agent)
         shown = await app.preview_tool(tool, as_meant(app, agent, tool, arguments), agent=agent)
         if isinstance(shown, str):
@@ -124,6 +121,20 @@ async def preview_once(places: Places, tool: str, arguments: str, agent: str | N
         explain_absence(app, agent, tool, shown)
         explain(app, shown)
         return exit_code_of(shown)
+
+
+def show_tool_log() -> None:
+    """Show an author what a tool prints beside its answer, on standard error and with nothing around it."""
+    import logging
+
+    class LogHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            show_note(record.getMessage(), "faint")
+
+    log = logging.getLogger("toolyard.node")
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    log.addHandler(LogHandler())
 
 
 def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> str:
@@ -213,3 +224,46 @@ def truncation_record(result: ToolResult) -> dict[str, Any] | None:
     if cut is None:
         return None
     return {"omitted_bytes": cut.omitted_bytes, "omitted_lines": cut.omitted_lines, "kept_at": cut.kept_at}
+
+
+class LiveOutput:
+    """Shows pieces on a terminal only; remembers of them no more than whether they were the final text."""
+
+    def __init__(self) -> None:
+        self._live = is_terminal(sys.stdout)
+        self._shown = sha256()
+        self._space = ""
+        """Blanks and line ends that were shown after the last of anything else."""
+        self._begun = False
+        self._line_is_open = False
+
+    def add(self, text: str, *, is_error: bool) -> None:
+        """Show the next piece."""
+        if not self._live:
+            return
+        show_piece(text, is_error=is_error)
+        if not is_error:
+            self._line_is_open = not text.endswith("\n")
+            self._remember(text)
+
+    def finish(self, result: ToolResult) -> None:
+        """Show the final text, unless all of it has been shown."""
+        if self._line_is_open:
+            show_piece("\n")
+        if result.ok and self._live and result.truncated:
+            left_out = result.truncated.omitted_bytes
+            show_note(f"(too long for a result: a model sees it without {left_out} bytes of its middle)", "faint")
+        elif not self._live or self._shown.digest() != sha256(encoded(result.text.strip())).digest():
+            show_text(result.text)
+
+    def _remember(self, text: str) -> None:
+        """Some results are the output without the blanks around it, which is no reason to show them again."""
+        text = self._space + text if self._begun else text.lstrip()
+        seen = text.rstrip()
+        self._begun = self._begun or bool(seen)
+        self._shown.update(encoded(seen))
+        self._space = text[len(seen) :]
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.names import agent_option
-from toolyard.cli.opening import known_agent, open_application, read_config, settle
+from toolyard.cli.application import agent_option, known_agent, open_application, read_config, settle
 from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.config.configuration import Configuration
     from toolyard.config.explain import Contribution
     from toolyard.core.problems import Problem
@@ -30,19 +29,19 @@ def config() -> None:
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
 @json_option
 @click.pass_obj
-def check(places: Places, strict: bool, as_json: bool) -> int:
+def check(options: GlobalOptions, strict: bool, as_json: bool) -> int:
     """Load everything that the configuration names and report every problem, as file:line:column.
 
     Exit status: 0 sound, 2 at fault.
     """
-    return run_to_end(check_once(places, strict, as_json))
+    return run_to_end(check_once(options, strict, as_json))
 
 
 @config.command(short_help="Print what holds for an agent.")
 @agent_option
 @json_option
 @click.pass_obj
-def show(places: Places, agent: str | None, as_json: bool) -> int:
+def show(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
     """Print all that holds for an agent as one JSON object.
 
     Mixins, layers and placeholders are resolved, defaults filled in, secrets hidden. Problems go to standard error,
@@ -50,7 +49,7 @@ def show(places: Places, agent: str | None, as_json: bool) -> int:
     """
     from toolyard.config.explain import whole_config
 
-    configuration = read_masked(places)
+    configuration = read_masked(options)
     show_json(whole_config(configuration, known_agent(configuration.agents(), agent)))
     if not as_json:
         show_problems(configuration.problems)
@@ -62,7 +61,7 @@ def show(places: Places, agent: str | None, as_json: bool) -> int:
 @agent_option
 @json_option
 @click.pass_obj
-def explain(places: Places, key: str, agent: str | None, as_json: bool) -> int:
+def explain(options: GlobalOptions, key: str, agent: str | None, as_json: bool) -> int:
     """Print the value of KEY, every layer that set it, and which of them won.
 
     KEY is a path such as agents.default.model or plugin_policy.allow_bash_tools; just model means the agent's.
@@ -70,7 +69,7 @@ def explain(places: Places, key: str, agent: str | None, as_json: bool) -> int:
     from toolyard.config.explain import explain as explain_key
     from toolyard.config.explain import nearest_key
 
-    configuration = read_masked(places)
+    configuration = read_masked(options)
     found = explain_key(configuration, key, known_agent(configuration.agents(), agent))
     rows = [contribution_record(configuration, one) for one in found.contributions]
     if as_json:
@@ -98,15 +97,15 @@ def schema() -> int:
     return 0
 
 
-async def check_once(places: Places, strict: bool, as_json: bool) -> int:
-    places = settle(places)
-    async with open_application(places) as app:
+async def check_once(options: GlobalOptions, strict: bool, as_json: bool) -> int:
+    options = settle(options)
+    async with open_application(options) as app:
         problems = app.problems()
         if as_json:
             show_json([problem.as_mapping() for problem in problems])
         else:
             show_problems(problems, on_stdout=True)
-            show_summary(problems, str(places.config))
+            show_summary(problems, str(options.config))
         return exit_code(problems, strict=strict)
 
 
@@ -117,11 +116,11 @@ def show_summary(problems: list[Problem], file: str) -> None:
     show_note(f"{relative(file)}: {found or 'no problems'}", "error" if errors else "warning" if warnings else "good")
 
 
-def read_masked(places: Places) -> Configuration:
+def read_masked(options: GlobalOptions) -> Configuration:
     """The configuration without its secrets; nothing that it names is loaded."""
     from toolyard.runtime.redaction import masked
 
-    configuration, names = read_config(places)
+    configuration, names = read_config(options)
     return masked(configuration, names.get)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolyard.cli.application import agent_of, open_application
 from toolyard.cli.call import Watcher, approver_for, exit_code_of, explain
-from toolyard.cli.opening import agent_of, open_application
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import run_to_end
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Coroutine
 
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.core.events import Event
     from toolyard.core.tool import JsonObject, ToolResult
 
@@ -30,7 +30,7 @@ TIMED_OUT = 124
 @click.option("--timeout", metavar="S", help="How many seconds the command may take; default 5.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.pass_obj
-def execute(places: Places, command: str, timeout: str | None, as_json: bool) -> int:
+def execute(options: GlobalOptions, command: str, timeout: str | None, as_json: bool) -> int:
     """Run COMMAND in a bash of its own, as a model does with the tool `shell`.
 
     What it prints appears as it comes. Exit status: the command's own, or 124 it took too long, 1 it could not be
@@ -38,11 +38,11 @@ def execute(places: Places, command: str, timeout: str | None, as_json: bool) ->
     """
     # The number goes as it was typed, since a time-out names it as it was given; decoding is lenient.
     arguments = {"command": command} if timeout is None else {"command": command, "timeout": timeout}
-    return run_to_end(execute_once(places, arguments, as_json))
+    return run_to_end(execute_once(options, arguments, as_json))
 
 
-async def execute_once(places: Places, arguments: JsonObject, as_json: bool) -> int:
-    async with open_application(places, approver=approver_for(), only="shell:command") as app:
+async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: bool) -> int:
+    async with open_application(options, approver=approver_for(), only="shell:command") as app:
         agent = agent_of(app, None)
         if as_json:
             watcher = Watcher(quiet=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolyard.cli.main import OrderedGroup
 from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
@@ -16,14 +17,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.checks.findings import Finding
 
 
-class InOrder(click.Group):
-    """Lists its commands in the order in which they are written, which is that of an author's day."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        return list(self.commands)
-
-
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def tool() -> None:
     """Write a tool: start one, check it, test it. No configuration is needed."""
 

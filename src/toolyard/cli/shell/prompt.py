@@ -16,8 +16,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
 from toolyard.cli.render import show_note
-from toolyard.cli.shell_completion import complete
-from toolyard.cli.shell_keyboard import GOES_ON, asks_for_secret, prompt_of
+from toolyard.cli.shell.completion import complete
+from toolyard.cli.shell.keyboard import GOES_ON, asks_for_secret, prompt_of
 from toolyard.process.environment import looks_like_credential, process_secrets
 from toolyard.runtime.redaction import Redactor
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-    from toolyard.cli.shell_calls import Place
-    from toolyard.cli.shell_completion import Vocabulary
+    from toolyard.cli.shell.calls import ShellState
+    from toolyard.cli.shell.completion import Vocabulary
 
 
 WIDEST_QUESTION = 1000
@@ -51,10 +51,10 @@ class EditingKeyboard:
         )
         self._typing: PromptSession[str] | None = None
 
-    async def line(self, place: Place, *, goes_on: bool = False) -> str:
+    async def line(self, state: ShellState, *, goes_on: bool = False) -> str:
         """A line of a command after a prompt."""
-        self._completer.cwd = place.cwd
-        return await self._type(self._commands, GOES_ON if goes_on else prompt_of(place))
+        self._completer.cwd = state.cwd
+        return await self._type(self._commands, GOES_ON if goes_on else prompt_of(state))
 
     async def answer(self, question: str) -> str:
         """A line in place of the question's, which is drawn once more because a prompt begins its line."""

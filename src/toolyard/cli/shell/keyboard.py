@@ -9,12 +9,12 @@ import termios
 from typing import TYPE_CHECKING, Protocol
 
 from toolyard.cli.render import one_line, show_piece
-from toolyard.cli.shell_lines import STDIN, Lines
+from toolyard.cli.shell.lines import STDIN, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.cli.shell_calls import Place
+    from toolyard.cli.shell.calls import ShellState
 
 
 GOES_ON = "> "
@@ -24,7 +24,7 @@ SECRET = re.compile(r"password|passphrase|passcode", re.IGNORECASE)
 class Keyboard(Protocol):
     """Where commands and answers come from. A person gives up with KeyboardInterrupt and leaves with EOFError."""
 
-    async def line(self, place: Place, *, goes_on: bool = False) -> str:
+    async def line(self, state: ShellState, *, goes_on: bool = False) -> str:
         """A line of a command, the first or one more."""
 
     async def answer(self, question: str) -> str:
@@ -43,9 +43,9 @@ class PlainKeyboard:
     def __init__(self) -> None:
         self._lines = Lines()
 
-    async def line(self, place: Place, *, goes_on: bool = False) -> str:
+    async def line(self, state: ShellState, *, goes_on: bool = False) -> str:
         """A line of a command after a prompt."""
-        show_piece(GOES_ON if goes_on else prompt_of(place))
+        show_piece(GOES_ON if goes_on else prompt_of(state))
         return await self._next()
 
     async def answer(self, question: str) -> str:
@@ -76,9 +76,9 @@ class PlainKeyboard:
         return line
 
 
-def prompt_of(place: Place) -> str:
+def prompt_of(state: ShellState) -> str:
     """The session's directory, and the last status unless all is well."""
-    return f"{one_line(shortened(place.cwd))}{f' [{place.status}]' if place.status else ''} $ "
+    return f"{one_line(shortened(state.cwd))}{f' [{state.status}]' if state.status else ''} $ "
 
 
 def shortened(path: str) -> str:
