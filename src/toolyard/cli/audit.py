@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from toolyard.cli.main import GlobalOptions
     from toolyard.runtime.audit.read import Filter
-    from toolyard.runtime.audit.verify import Checked
+    from toolyard.runtime.audit.verify import LogCheck
 
 
 LOOK_EVERY = 0.25
@@ -135,7 +135,7 @@ def outcome(record: dict[str, Any]) -> str:
     return f"exit {record['exit']}" if record.get("exit") else "ok"
 
 
-def show_whole(checked: Checked) -> None:
+def show_whole(checked: LogCheck) -> None:
     if not checked.lines:
         show_note("the log is empty")
         return
@@ -144,7 +144,7 @@ def show_whole(checked: Checked) -> None:
         show_note("earlier days are not here", "warning")
 
 
-def as_record(checked: Checked) -> dict[str, Any]:
+def as_record(checked: LogCheck) -> dict[str, Any]:
     broken = checked.broken
     return {
         "whole": broken is None,

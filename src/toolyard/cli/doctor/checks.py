@@ -15,6 +15,7 @@ import msgspec
 
 from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
+from toolyard.config.placeholders import ENV
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 20.0
 VERSION = re.compile(r"\d+(?:\.\d+)+")
-ENV = re.compile(r"\$\{env:([^{}]*)\}")
 INSTALLERS = {
     "apt-get": "sudo apt-get install",
     "dnf": "sudo dnf install",

@@ -1,6 +1,6 @@
 """The audit log: append-only NDJSON, a file for each UTC day, a line before each run and one after it.
 
-Lines are chained (see audit_chain). Several processes may append to one log: whoever holds the lock on the head file
+Lines are chained (see `chain`). Several processes may append to one log: whoever holds the lock on the head file
 reads there what the last line was, adds its own and says so. Nothing that was written is ever changed: what a crash
 left unfinished is closed by a line end and a `repair` line that tells of it.
 """
@@ -41,6 +41,19 @@ class AuditLog(Protocol):
 
     def close(self) -> None:
         """Release what the log holds; a later write opens it again."""
+
+
+class NoAudit:
+    """Records nothing: trying a tool out is not running an agent."""
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+NO_AUDIT: AuditLog = NoAudit()
 
 
 class NdjsonAudit:
@@ -106,9 +119,9 @@ class NdjsonAudit:
             file = os.fstat(fd)
             if file.st_size == head.size and file.st_nlink:
                 return head
-        return self._look(now)
+        return self._settled_last(now)
 
-    def _look(self, now: str) -> Head:
+    def _settled_last(self, now: str) -> Head:
         """The line to follow, after one on whatever in the log is not as the head says."""
         head = Head.read(os.pread(self._head_fd, HEAD_SIZE, 0))
         head = self._without_head(now) if head is None else self._settled(head, now)
