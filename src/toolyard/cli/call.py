@@ -15,6 +15,8 @@ from toolyard.cli.render import is_terminal, relative, show_json, show_note, sho
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolyard.app import AgentApplication
     from toolyard.cli.main import GlobalOptions
     from toolyard.core.events import Event
@@ -186,7 +188,7 @@ class Watcher:
         self._preview = ""
 
     def see(self, event: Event) -> None:
-        """Hear of one event."""
+        """Take one event."""
         from toolyard.core.events import CallFinished, OutputChunk, PreviewReady
 
         match event:
@@ -224,6 +226,29 @@ def truncation_record(result: ToolResult) -> dict[str, Any] | None:
     if cut is None:
         return None
     return {"omitted_bytes": cut.omitted_bytes, "omitted_lines": cut.omitted_lines, "kept_at": cut.kept_at}
+
+
+class StreamedOutput:
+    """Shows pieces of output at once, into a pipe too; when nobody takes them any more, the call is given up.
+
+    The path of a call lets no observer break it, so what breaks here must end the call explicitly.
+    """
+
+    def __init__(self) -> None:
+        self.give_up: Callable[[], object] | None = None
+        self.broken: click.ClickException | None = None
+        """Why nothing more can be shown."""
+
+    def show(self, text: str, *, is_error: bool = False) -> None:
+        """Show the next piece."""
+        if self.broken:
+            return
+        try:
+            show_piece(text, is_error=is_error)
+        except click.ClickException as error:
+            self.broken = error
+            if self.give_up:
+                self.give_up()
 
 
 class LiveOutput:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolyard.core.problems import Problem
 
 
+MOST_SHOWN = 200
+"""Characters of a value in an explanation."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
 
 
@@ -68,20 +70,21 @@ def explain(options: GlobalOptions, key: str, agent: str | None, as_json: bool) 
     """
     from toolyard.config.explain import explain as explain_key
     from toolyard.config.explain import nearest_key
+    from toolyard.core.json_values import brief
 
     configuration = read_masked(options)
-    found = explain_key(configuration, key, known_agent(configuration.agents(), agent))
+    agent = known_agent(configuration.agents(), agent)
+    found = explain_key(configuration, key, agent)
     rows = [contribution_record(configuration, one) for one in found.contributions]
     if as_json:
         show_json({"key": found.key, "value": found.value, "set": bool(rows), "layers": rows})
     elif rows:
-        show_text(f"{found.key} = {compact(found.value)}\n", "strong")
+        show_text(f"{found.key} = {brief(found.value, MOST_SHOWN)}\n", "strong")
         for row in rows:
             show_text(contribution_line(row), "" if row["verdict"] != "overridden" else "faint")
     else:
-        show_note(f"nothing sets '{found.key}'", "warning")
-        if near := nearest_key(configuration, found.key, known_agent(configuration.agents(), agent)):
-            show_note(f"  hint: did you mean '{near}'?", "faint")
+        near = nearest_key(configuration, found.key, agent)
+        show_note(f"nothing sets '{found.key}'", "warning", hint=f"did you mean '{near}'?" if near else "")
     return 0 if rows else 2
 
 
@@ -141,13 +144,8 @@ def contribution_record(configuration: Configuration, one: Contribution) -> dict
 
 
 def contribution_line(row: dict[str, object]) -> str:
+    from toolyard.core.json_values import brief
+
     place = f" ({relative(str(row['where']))})" if row["where"] else ""
     via = f" by {row['via']}" if row["via"] else ""
-    return f"  {row['verdict']!s:10}  {row['layer']}{place}{via}: {compact(row['value'])}\n"
-
-
-def compact(value: object) -> str:
-    import json
-
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else text[:199] + "…"
+    return f"  {row['verdict']!s:10}  {row['layer']}{place}{via}: {brief(row['value'], MOST_SHOWN)}\n"

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolyard.cli.application import agent_of, open_application
-from toolyard.cli.call import Watcher, approver_for, exit_code_of, explain
+from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
-    from asyncio import Future
     from collections.abc import Coroutine
 
     from toolyard.cli.main import GlobalOptions
@@ -49,7 +48,7 @@ async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: b
             result = await app.call_tool(SHELL, arguments, agent=agent, on_event=watcher.see)
             show_json(watcher.record(SHELL, result))
         else:
-            output = PassedOn()
+            output = CommandOutput()
             result = await output.follow(app.call_tool(SHELL, arguments, agent=agent, on_event=output.see))
             output.finish(result)
         explain(app, result)
@@ -65,39 +64,33 @@ def exit_status(result: ToolResult) -> int:
     return result.exit_code if result.ok and result.exit_code is not None else exit_code_of(result)
 
 
-class PassedOn:
-    """The command's output as it comes, into a pipe too; when nobody takes it any more, the command is ended."""
+class CommandOutput:
+    """The command's output as it comes."""
 
     def __init__(self) -> None:
-        self._call: Future[ToolResult] | None = None
-        self._broken: click.ClickException | None = None
+        self._pieces = StreamedOutput()
         self._line_is_open = False
 
     async def follow(self, call: Coroutine[Any, Any, ToolResult]) -> ToolResult:
-        """The result of the call, if all of its output could be passed on."""
+        """The result of the call, if all of its output could be shown."""
         import asyncio
 
-        self._call = asyncio.ensure_future(call)
+        running = asyncio.ensure_future(call)
+        self._pieces.give_up = running.cancel
         try:
-            return await self._call
+            return await running
         except asyncio.CancelledError:
-            if self._broken:
-                raise self._broken from None
+            if self._pieces.broken:
+                raise self._pieces.broken from None
             raise
 
     def see(self, event: Event) -> None:
-        """Hear of one event. The path lets no observer break a call, so what breaks here ends it explicitly."""
+        """Show what one event brings."""
         from toolyard.core.events import OutputChunk
 
-        if not isinstance(event, OutputChunk) or self._broken:
-            return
-        self._line_is_open = not event.text.endswith("\n")
-        try:
-            show_piece(event.text, is_error=event.stream == "stderr")
-        except click.ClickException as error:
-            self._broken = error
-            if self._call:
-                self._call.cancel()
+        if isinstance(event, OutputChunk):
+            self._line_is_open = not event.text.endswith("\n")
+            self._pieces.show(event.text, is_error=event.stream == "stderr")
 
     def finish(self, result: ToolResult) -> None:
         """End an open line on a terminal; say what else there is to say, but nothing that was shown already."""

@@ -15,6 +15,7 @@ from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
+    from toolyard.permissions.grants import Grant
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import CaseOutcome
     from toolyard.permissions.rule_index import RuleBook
@@ -79,16 +80,7 @@ def list_rules(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
     book = policy.book(agent, os.getcwd())
     show_problems([*policy.sections.of(agent).problems, *policy.problems()])
     grants = {f"{policy.grants.file}, grant {grant.id}": grant for grant in policy.grants.load().grants}
-    rows = [
-        {
-            "decision": rule.decision,
-            "rule": rule.text,
-            "where": str(rule.origin),
-            "id": grants[str(rule.origin)].id if str(rule.origin) in grants else None,
-            "from": grants[str(rule.origin)].source if str(rule.origin) in grants else None,
-        }
-        for rule in book.rules
-    ]
+    rows = [rule_row(rule, grants.get(str(rule.origin))) for rule in book.rules]
     if as_json:
         show_json(rows)
     elif rows:
@@ -128,9 +120,18 @@ def revoke(options: GlobalOptions, what: str) -> int:
     for grant in gone:
         show_text(f"{grant.id} {grant.decision} {what if grant.id != what else grant.rule}\n")
     if not gone:
-        show_note(f"there is no grant '{what}'", "error")
-        show_note("  hint: toolyard permissions list", "faint")
+        show_note(f"there is no grant '{what}'", "error", hint="toolyard permissions list")
     return 0 if gone else 2
+
+
+def rule_row(rule: Rule, grant: Grant | None) -> dict[str, str | None]:
+    return {
+        "decision": rule.decision,
+        "rule": rule.text,
+        "where": str(rule.origin),
+        "id": grant.id if grant else None,
+        "from": grant.source if grant else None,
+    }
 
 
 def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str, workspace: str | None) -> int:

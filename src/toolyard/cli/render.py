@@ -68,9 +68,11 @@ def show_rows(rows: Sequence[Sequence[str]]) -> None:
         write(sys.stdout, "  ".join((*padded, shortened(last, room))).rstrip() + "\n")
 
 
-def show_note(text: str, style: str = "") -> None:
-    """Something a person should see beside the answer."""
+def show_note(text: str, style: str = "", *, hint: str = "") -> None:
+    """Something a person should see beside the answer, and what to do about it."""
     write(sys.stderr, paint(text, style, sys.stderr) + "\n")
+    if hint:
+        write(sys.stderr, paint(f"  hint: {hint}\n", "faint", sys.stderr))
 
 
 def show_problems(problems: Iterable[Problem], *, on_stdout: bool = False) -> None:

@@ -44,8 +44,7 @@ def new(path: Path, kind: str, mode: str | None) -> int:
         raise click.UsageError(f"--mode is for bash scripts; a tool of kind {kind} has none")
     created = create_tool(path, kind, mode)
     if isinstance(created, CannotCreate):
-        show_note(created.message, "error")
-        show_note(f"  hint: {created.hint}", "faint")
+        show_note(created.message, "error", hint=created.hint)
         return 2
     for file in created:
         show_text(f"{file}\n")
@@ -127,8 +126,8 @@ def show_outcomes(outcomes: list[CaseOutcome]) -> None:
 
 def show_no_cases(path: Path) -> None:
     folder = path if path.is_dir() else path.parent
-    show_note(f"no cases: write some in {folder / 'tests' / 'NAME.json'}", "warning")
-    show_note('  hint: for example [{"arguments": {}, "output": "done\\n"}]', "faint")
+    hint = 'for example [{"arguments": {}, "output": "done\\n"}]'
+    show_note(f"no cases: write some in {folder / 'tests' / 'NAME.json'}", "warning", hint=hint)
 
 
 def finding_record(finding: Finding) -> dict[str, object]:

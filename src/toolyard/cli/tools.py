@@ -92,7 +92,7 @@ def tool_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
 
 def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
     """Every plugin and tool, on or off, why, and where that was decided; at last what did not load."""
-    standing = [
+    loaded = [
         {
             "name": found.tool.spec.name if found.tool else "",
             "plugin": found.plugin,
@@ -105,7 +105,7 @@ def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
         }
         for found in app.plugins(agent)
     ]
-    return [*standing, *failed_rows(app)]
+    return [*loaded, *failed_rows(app)]
 
 
 def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
@@ -137,5 +137,5 @@ def show_wire_format(app: AgentApplication, agent: str, form: WireFormat) -> Non
     show_json(exported.tools)
     for problem in exported.problems:
         left_out = "; the tool is left out" if problem.fatal else ""
-        show_note(f"{problem.tool}: {problem.message}{left_out}", "error" if problem.fatal else "warning")
-        show_note(f"  hint: {problem.hint}", "faint")
+        style = "error" if problem.fatal else "warning"
+        show_note(f"{problem.tool}: {problem.message}{left_out}", style, hint=problem.hint)

@@ -35,6 +35,8 @@ def doctor(options: GlobalOptions, as_json: bool) -> int:
 async def examine(options: GlobalOptions, as_json: bool) -> int:
     import asyncio
 
+    import msgspec
+
     from toolyard.cli.doctor.checks import (
         check_configuration,
         check_folders,
@@ -54,7 +56,7 @@ async def examine(options: GlobalOptions, as_json: bool) -> int:
             *check_provider_keys(configuration),
         ]
     if as_json:
-        show_json([{"check": row.check, "status": row.status, "detail": row.detail, "hint": row.hint} for row in rows])
+        show_json([msgspec.structs.asdict(row) for row in rows])
     else:
         show(rows)
     return 1 if any(row.status == "failure" for row in rows) else 0

@@ -8,10 +8,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import click
 import msgspec
 
-from toolyard.cli.call import OF_THE_TOOL, exit_code_of
+from toolyard.cli.call import OF_THE_TOOL, StreamedOutput, exit_code_of
 from toolyard.cli.render import is_terminal, show_note, show_piece
 from toolyard.cli.shell.keyboard import echo
 from toolyard.core.events import OutputChunk
@@ -19,8 +18,6 @@ from toolyard.core.screen_text import as_seen
 from toolyard.kinds.shell.session_tools import NO_OUTPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from toolyard.app import AgentApplication
     from toolyard.cli.shell.keyboard import Keyboard
     from toolyard.core.events import Event
@@ -50,7 +47,8 @@ class SessionCalls:
         self._app = app
         self._agent = agent
         self._keyboard = keyboard
-        self._output = ShownOutput()
+        self._output = SessionOutput()
+        self._output.pieces.give_up = self._give_up
         self._running: asyncio.Future[ToolResult] | None = None
         self._interrupted = False
 
@@ -106,7 +104,7 @@ class SessionCalls:
     async def _call(self, tool: str, arguments: JsonObject) -> ToolResult | None:
         """The result of a call; None when it was interrupted."""
         output = self._output
-        output.begin(self._give_up)
+        output.begin()
         call = self._app.call_tool(tool, arguments, agent=self._agent, on_event=output.see)
         self._running = running = asyncio.ensure_future(call)
         try:
@@ -117,8 +115,8 @@ class SessionCalls:
             raise
         finally:
             self._running = None
-        if output.broken:
-            raise output.broken
+        if output.pieces.broken:
+            raise output.pieces.broken
         return None if running.cancelled() else running.result()
 
     def _conclude(self, result: ToolResult) -> None:
@@ -134,39 +132,29 @@ class SessionCalls:
 LONGEST_LINE = 1 << 16
 
 
-class ShownOutput:
+class SessionOutput:
     """Shows output at once, and remembers of it the first line and the one that is still open."""
 
     def __init__(self) -> None:
         self.first_line = ""
         self.open_line = ""
-        self.broken: click.ClickException | None = None
-        """Why nothing more can be shown."""
+        self.pieces = StreamedOutput()
         self._first_is_open = True
-        self._give_up: Callable[[], None] | None = None
 
-    def begin(self, give_up: Callable[[], None]) -> None:
-        """A call begins, to be given up when nobody takes its output any more."""
+    def begin(self) -> None:
+        """The output of another call follows."""
         self.first_line = ""
         self._first_is_open = True
-        self._give_up = give_up
 
     def see(self, event: Event) -> None:
-        """Hear of one event. The path lets no observer break a call, so what breaks here ends it explicitly."""
+        """Show what one event brings."""
         if isinstance(event, OutputChunk):
             self.show(event.text)
 
     def show(self, text: str) -> None:
-        """Show a piece; the call is given up when that cannot be done."""
-        if self.broken:
-            return
+        """Show a piece."""
         self._remember(text)
-        try:
-            show_piece(text)
-        except click.ClickException as error:
-            self.broken = error
-            if self._give_up:
-                self._give_up()
+        self.pieces.show(text)
 
     def end_line(self) -> None:
         """End a line that a command left open, for a person who looks at it."""
