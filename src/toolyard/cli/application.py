@@ -35,11 +35,11 @@ def open_application(
 
     if only is None:
         reserve_stdout()
-    settled = settle(options)
-    return AgentApplication(str(settled.config), str(settled.sessions), approver=approver, only=only)
+    options = enter_workspace(options)
+    return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
 
 
-def settle(options: GlobalOptions) -> GlobalOptions:
+def enter_workspace(options: GlobalOptions) -> GlobalOptions:
     """Go into the workspace; the same options with absolute paths, so that they mean the same from there."""
     config, sessions = config_path(options).absolute(), sessions_dir(options).absolute()
     if options.workspace is not None:
@@ -55,7 +55,7 @@ def read_config(options: GlobalOptions) -> tuple[Configuration, Names]:
     from toolyard.config.configuration import builtin_names, read_configuration
     from toolyard.config.placeholders import Names
 
-    path = Path(str(settle(options).config))
+    path = Path(str(enter_workspace(options).config))
     names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
     return read_configuration(path, names), names
 

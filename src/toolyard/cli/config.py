@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.application import agent_option, known_agent, open_application, read_config, settle
+from toolyard.cli.application import agent_option, enter_workspace, known_agent, open_application, read_config
 from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
@@ -101,7 +101,7 @@ def schema() -> int:
 
 
 async def check_once(options: GlobalOptions, strict: bool, as_json: bool) -> int:
-    options = settle(options)
+    options = enter_workspace(options)
     async with open_application(options) as app:
         problems = app.problems()
         if as_json:

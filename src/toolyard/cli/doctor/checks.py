@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.sandbox import SandboxReport
 
 
-PATIENCE = 20.0
+VERSION_TIMEOUT = 20.0
 VERSION = re.compile(r"\d+(?:\.\d+)+")
 INSTALLERS = {
     "apt-get": "sudo apt-get install",
@@ -108,7 +108,7 @@ async def check_program(wanted: Program, children: Children) -> Row:
 async def version_of(path: str, children: Children) -> str | None:
     """What a program says its version is."""
     environment = ParentEnvironment().current()
-    request = ChildRequest(argv=[path, "--version"], cwd="/", env=environment, timeout=PATIENCE)
+    request = ChildRequest(argv=[path, "--version"], cwd="/", env=environment, timeout=VERSION_TIMEOUT)
     try:
         outcome = await children.run(request)
     except ProcessError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.application import open_application, read_config, sessions_dir, settle
+from toolyard.cli.application import enter_workspace, open_application, read_config, sessions_dir
 from toolyard.cli.render import show_json, show_text
 from toolyard.cli.running import run_to_end
 
@@ -45,7 +45,7 @@ async def examine(options: GlobalOptions, as_json: bool) -> int:
         check_sandbox,
     )
 
-    options = settle(options)
+    options = enter_workspace(options)
     configuration, _ = read_config(options)
     async with open_application(options) as app:
         rows = [

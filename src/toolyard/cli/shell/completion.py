@@ -55,17 +55,19 @@ def complete(line: str, vocabulary: Vocabulary, cwd: str) -> Completion:
     if word.open_quote != "'" and (variable := VARIABLE.search(line)):
         brace, begun = variable.groups()
         names = [name for name in vocabulary.variables if name.startswith(begun)]
-        return settle(begun, names, Word(text="", open_quote="", is_command=False), end="}" if brace else "")
+        return completion_from(begun, names, Word(text="", open_quote="", is_command=False), end="}" if brace else "")
     if value := VALUE_FOLLOWS.match(word.text):
         word = Word(text=word.text[value.end() :], open_quote=word.open_quote, is_command=False)
     end = f"{word.open_quote} "
     if word.is_command and "/" not in word.text:
-        return settle(word.text, list(commands(word.text, vocabulary, cwd)) if word.text else [], word, end=end)
+        return completion_from(
+            word.text, list(commands(word.text, vocabulary, cwd)) if word.text else [], word, end=end
+        )
     names = list(files(word.text, cwd, only_programs=word.is_command))
-    return settle(word.text.rpartition("/")[2], names, word, end=end)
+    return completion_from(word.text.rpartition("/")[2], names, word, end=end)
 
 
-def settle(begun: str, names: list[str], word: Word, *, end: str) -> Completion:
+def completion_from(begun: str, names: list[str], word: Word, *, end: str) -> Completion:
     """The one name there is, or what all have in common, or all of them."""
     names = sorted(set(names))
     common = os.path.commonprefix(names)[len(begun) :]  # noqa: RUF071 - of letters, indeed

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolyard.process.child import ChildOutcome
 
 
-PATIENCE = 10.0
+BASH_TIMEOUT = 10.0
 UNFINISHED = re.compile(
     r"^[^`\n]*: (?:syntax error: )?unexpected (?:EOF|end of file)|^[^`\n]*: warning: here-document ", re.MULTILINE
 )
@@ -75,7 +75,7 @@ class Grammar:
             env=self._parent.current(),
             extra_env={"LC_ALL": "C"},
             stdin=stdin,
-            timeout=PATIENCE,
+            timeout=BASH_TIMEOUT,
         )
         try:
             return await self._children.run(request)

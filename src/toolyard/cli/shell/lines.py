@@ -37,7 +37,7 @@ class Lines:
         loop = asyncio.get_running_loop()
         self._waiting = ready = loop.create_future()
         try:
-            loop.add_reader(STDIN, settle, ready)
+            loop.add_reader(STDIN, wake, ready)
             try:
                 await ready
             finally:
@@ -52,7 +52,7 @@ class Lines:
             return b""
 
 
-def settle(waiting: asyncio.Future[None]) -> None:
+def wake(waiting: asyncio.Future[None]) -> None:
     if not waiting.done():
         waiting.set_result(None)
 
