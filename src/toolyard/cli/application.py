@@ -92,7 +92,6 @@ def known_agent(known: Sequence[str], agent: str | None) -> str:
 
 
 def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """The tools whose names begin so."""
     from click.shell_completion import CompletionItem
 
     app = application_of(ctx)
@@ -103,7 +102,6 @@ def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 
 def complete_agent(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """The agents whose names begin so."""
     app = application_of(ctx)
     return [name for name in (app.agents() if app else []) if name.startswith(incomplete)]
 

@@ -26,7 +26,6 @@ class TerminalApprover:
         self._lines = Lines()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
-        """Ask, if a person is there."""
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
@@ -36,7 +35,6 @@ class TerminalApprover:
 
 
 def show_question(question: Question) -> None:
-    """What will happen, part by part."""
     show_note(f"{question.tool} wants to run:", "strong")
     for line in question.command.split("\n"):
         show_note(f"  {line}")
@@ -55,7 +53,6 @@ def prompt_for(question: Question) -> str:
 
 
 def answer_of(line: str | None, question: Question) -> Answer:
-    """What a typed line means."""
     word = (line or "").strip()
     bound = question.fingerprint
     match word.lower():

@@ -113,7 +113,6 @@ def show_records(records: Iterable[dict[str, Any]], as_json: bool) -> None:
 
 
 def row(record: dict[str, Any]) -> list[str]:
-    """A line of the log for a person."""
     if record.get("event") == "network":
         place = f"{record.get('host')}:{record.get('port')} ({record.get('reason')})"
         return [shown_time(record), "network", "ok" if record.get("decision") == "allow" else "denied", "", place]
@@ -127,7 +126,6 @@ def shown_time(record: dict[str, Any]) -> str:
 
 
 def outcome(record: dict[str, Any]) -> str:
-    """How a call stands, in a word."""
     if record.get("event") != "end":
         return str(record.get("event", "-"))
     if record.get("failure") not in (None, "exit_code"):

@@ -47,7 +47,7 @@ def call(
     """
     if ask and answer is not None:
         raise click.UsageError("--ask asks, --yes and --no answer: give one of them")
-    approver = asking() if ask else approver_for(answer)
+    approver = approver_for(answer, ask=ask)
     return run_to_end(call_once(options, tool, read_arguments(arguments), agent, as_json, approver))
 
 
@@ -62,7 +62,7 @@ def preview(options: GlobalOptions, tool: str, arguments: str, agent: str | None
 
 
 def read_arguments(text: str) -> str:
-    """The arguments as text, which JSON says is UTF-8."""
+    """Read the arguments, which JSON says are UTF-8."""
     try:
         if text == "-":
             if sys.stdin is None:
@@ -75,20 +75,17 @@ def read_arguments(text: str) -> str:
     return text
 
 
-def approver_for(answer: bool | None = None) -> Approver:
-    """Who types a call has decided on it; a rule that denies it still does."""
+def approver_for(answer: bool | None = None, *, ask: bool = False) -> Approver:
+    """Answer yes unless told otherwise: who types a call has decided on it. A rule that denies it still does."""
+    if ask:
+        from toolyard.cli.approver import TerminalApprover
+
+        return TerminalApprover()
     from toolyard.permissions.verdict import answer_always
 
     if answer is None:
         return answer_always(allowed=True, reason="typed at the command line")
     return answer_always(allowed=answer, reason="answered with --yes" if answer else "answered with --no")
-
-
-def asking() -> Approver:
-    """A person at this terminal."""
-    from toolyard.cli.approver import TerminalApprover
-
-    return TerminalApprover()
 
 
 async def call_once(
@@ -106,9 +103,7 @@ async def call_once(
             watcher.output.finish(result)
         else:
             show_note(result.text, "error")
-        explain_absence(app, agent, tool, result)
-        explain(app, result)
-        return exit_code_of(result)
+        return conclude(app, agent, tool, result)
 
 
 async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
@@ -116,13 +111,14 @@ async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent:
         agent = agent_of(app, agent)
         shown = await app.preview_tool(tool, as_meant(app, agent, tool, arguments), agent=agent)
         if isinstance(shown, str):
-            show_preview(tool, shown)
+            if shown:
+                show_text(shown + "\n")
+            else:
+                show_note(f"{tool} gives no preview of this call", "warning")
             explain(app, None)
             return 0
         show_note(shown.text, "error")
-        explain_absence(app, agent, tool, shown)
-        explain(app, shown)
-        return exit_code_of(shown)
+        return conclude(app, agent, tool, shown)
 
 
 def show_tool_log() -> None:
@@ -140,7 +136,7 @@ def show_tool_log() -> None:
 
 
 def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> str:
-    """The arguments; what is typed for a tool that takes free text is that text, unless it is its object already."""
+    """Wrap the text that was typed for a tool that takes free text, unless it is the JSON object already."""
     from toolyard.core.tool import TextInput
 
     spec = next((spec for spec in app.tool_specs(agent) if spec.name == tool), None)
@@ -153,25 +149,20 @@ def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> st
     return json.dumps({"input": arguments})
 
 
-def show_preview(tool: str, line: str) -> None:
-    if line:
-        show_text(line + "\n")
-    else:
-        show_note(f"{tool} gives no preview of this call", "warning")
-
-
 def explain(app: AgentApplication, result: ToolResult | None) -> None:
-    """Say what is wrong with the configuration; also its warnings when a tool may be missing for one."""
+    """Show the errors of the configuration, and its warnings too when the tool was not found."""
     missing = result is not None and result.failure == "unknown_tool"
     show_problems(problem for problem in app.problems() if missing or problem.severity == "error")
 
 
-def explain_absence(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> None:
-    """A tool that is there but off is unknown to a model; a person is told why."""
+def conclude(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> int:
+    """Say what else there is to know, such as that the tool is off; returns the exit code."""
     for found in app.plugins(agent) if result.failure == "unknown_tool" else ():
         if found.tool and found.tool.spec.name == tool and not found.on:
             place = f" ({relative(str(found.where))})" if found.where else ""
             show_note(f"'{tool}' of the plugin '{found.plugin}' is off: {found.reason}{place}", "warning")
+    explain(app, result)
+    return exit_code_of(result)
 
 
 def exit_code_of(result: ToolResult) -> int:
@@ -188,7 +179,6 @@ class Watcher:
         self._preview = ""
 
     def see(self, event: Event) -> None:
-        """Take one event."""
         from toolyard.core.events import CallFinished, OutputChunk, PreviewReady
 
         match event:
@@ -204,7 +194,6 @@ class Watcher:
                 self._finished = {"call_id": call_id, "duration_ms": round(duration * 1000, 3)}
 
     def record(self, tool: str, result: ToolResult) -> dict[str, Any]:
-        """The result as a record."""
         return {
             **self._finished,
             "tool": tool,
@@ -240,7 +229,6 @@ class StreamedOutput:
         """Why nothing more can be shown."""
 
     def show(self, text: str, *, is_error: bool = False) -> None:
-        """Show the next piece."""
         if self.broken:
             return
         try:
@@ -263,7 +251,6 @@ class LiveOutput:
         self._line_is_open = False
 
     def add(self, text: str, *, is_error: bool) -> None:
-        """Show the next piece."""
         if not self._live:
             return
         show_piece(text, is_error=is_error)
@@ -282,7 +269,7 @@ class LiveOutput:
             show_text(result.text)
 
     def _remember(self, text: str) -> None:
-        """Some results are the output without the blanks around it, which is no reason to show them again."""
+        """Leave out blanks at both ends: some results are the output without them, and need not be shown again."""
         text = self._space + text if self._begun else text.lstrip()
         seen = text.rstrip()
         self._begun = self._begun or bool(seen)

@@ -56,7 +56,7 @@ async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: b
 
 
 def exit_status(result: ToolResult) -> int:
-    """The command's own, if it came to its end."""
+    """The command's own status, if it came to its end."""
     if result.failure == "unknown_tool":
         return 1
     if result.failure == "timeout":
@@ -85,7 +85,6 @@ class CommandOutput:
             raise
 
     def see(self, event: Event) -> None:
-        """Show what one event brings."""
         from toolyard.core.events import OutputChunk
 
         if isinstance(event, OutputChunk):

@@ -114,7 +114,7 @@ def main(ctx: click.Context, config: str | None, sessions: str | None, workspace
 
 
 def run(argv: list[str] | None = None) -> None:
-    """The console script: every way out has its exit code."""
+    """The console script."""
     if os.name == "nt":
         sys.exit("toolyard runs on Linux and macOS; on Windows use it inside WSL 2")
     sys.exit(exit_code_of(argv))
@@ -139,7 +139,7 @@ def exit_code_of(argv: list[str] | None) -> int:
 
 
 def ended(error: click.ClickException) -> int:
-    """Say what was wrong, if anybody still listens."""
+    """Show the error, if somebody still reads, and return its exit code."""
     from toolyard.cli.render import ReaderLeft
 
     try:

@@ -135,7 +135,6 @@ def rule_row(rule: Rule, grant: Grant | None) -> dict[str, str | None]:
 
 
 def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str, workspace: str | None) -> int:
-    """Keep a rule that was typed."""
     from toolyard.permissions.rules import Origin, Rule, parse_rule
 
     value = rule_value(text)
@@ -152,7 +151,7 @@ def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str,
 
 
 def without_effect(rule: Rule) -> str | None:
-    """Why a rule that was typed does not allow what it seems to."""
+    """Why an allow rule does not allow what it seems to."""
     from toolyard.bash.syntax.words import literal_word
     from toolyard.permissions.programs.guards import is_never_covered
     from toolyard.permissions.programs.known import PRIVILEGED
@@ -226,7 +225,7 @@ async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agen
 
 
 def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
-    """The rules of a file, or those in force; None when they cannot be read, which is said."""
+    """The rules of a file, or those in force; None, after a message, when they cannot be read."""
     if rules is None:
         policy, agent = policy_in_force(options, agent)
         section = policy.sections.of(agent)

@@ -15,7 +15,7 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
-    """The exit code of the work; Ctrl-C, SIGTERM and SIGHUP end it, however often, so that no process of it is left."""
+    """Run work and return its exit code; Ctrl-C, SIGTERM and SIGHUP cancel it, so that no process is left."""
     import asyncio
 
     from toolyard.cli.render import Interrupted
@@ -40,7 +40,7 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
 
 
 def on_signals(signals: Iterable[signal.Signals], act: Callable[[], object], loop: AbstractEventLoop) -> None:
-    """Let signals do something, such as to cancel a task, each time and only by the loop itself.
+    """Call a function in the event loop at each signal.
 
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.

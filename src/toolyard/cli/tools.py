@@ -76,7 +76,6 @@ def show_table(app: AgentApplication, agent: str, everything: bool) -> None:
 
 
 def tool_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
-    """The tools of an agent."""
     return [
         {
             "name": tool.spec.name,
@@ -109,7 +108,7 @@ def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
 
 
 def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
-    """What did not load, by the problems that say so."""
+    """A row for each problem that says that something did not load."""
     for problem in app.problems():
         named = problem.where and problem.where.file != app.config_path
         # The syntax of a descriptor has the codes of a configuration's.

@@ -89,7 +89,6 @@ def main() -> int:
 
 
 def steps_in(folder: Path) -> Iterator[bool]:
-    """Each step, and whether it did what it should."""
     sessions = folder / "sessions"
     workspace = folder / "workspace"
     workspace.mkdir()
@@ -104,7 +103,7 @@ def steps_in(folder: Path) -> Iterator[bool]:
 
 
 def take(step: Step, options: Sequence[str]) -> bool:
-    """Run one step before the visitor's eyes."""
+    """Run one step and show its output; returns whether it did what it should."""
     show_heading(step.about, shlex.join(["toolyard", *step.words]))
     out, err = Tee(sys.stdout), Tee(sys.stderr)
     with redirect_stdout(out), redirect_stderr(err):
@@ -121,7 +120,7 @@ def take(step: Step, options: Sequence[str]) -> bool:
 
 
 def show_audit(folder: Path) -> bool:
-    """The last line of the audit log, which is about the call before."""
+    """Show the last line of the audit log, which is about the call before."""
     log = max(folder.glob("*.ndjson"), default=folder / "none")
     show_heading("Every call is on record, before and after it runs.", f"tail -n 1 SESSIONS/audit/{log.name}")
     last = log.read_text(encoding="utf-8").splitlines()[-1] if log.exists() else "{}"

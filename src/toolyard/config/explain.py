@@ -64,7 +64,7 @@ def explain(configuration: Configuration, key: str, agent: str) -> Explanation:
 
 
 def explain_agent(configuration: Configuration, rest: Pointer, agent: str, key: str) -> Explanation:
-    """A value that an agent's layers set one over the other, or a list to which each adds."""
+    """Explain a value that an agent's layers override, or a list to which each adds."""
     layers = configuration.layers(agent)
     whole = {**configuration.for_agent(agent), "permissions": permissions_of(configuration, agent)}
     if rest in ADDED_UP:
@@ -80,7 +80,7 @@ def explain_agent(configuration: Configuration, rest: Pointer, agent: str, key: 
 def explain_layer(
     configuration: Configuration, pointer: Pointer, layer: Layer, default: tuple[Contribution, ...]
 ) -> Explanation:
-    """A value that one layer alone sets."""
+    """Explain a value that one layer alone sets."""
     found = tuple(contributions(configuration, [layer], pointer[len(layer.pointer) :])) or default
     value = held(value_at(configuration.value, pointer), found)
     return Explanation(key=dotted(pointer), value=value, contributions=found)
@@ -89,7 +89,7 @@ def explain_layer(
 def contributions(
     configuration: Configuration, layers: Sequence[Layer], rest: Pointer, winner: Literal["won", "added"] = "won"
 ) -> Iterator[Contribution]:
-    """Everything that layers say about a value, the strongest first."""
+    """Every value that layers set here, the strongest first."""
     written = configuration.written
     won: Json = ABSENT
     for layer, origin, visible in setters(configuration, layers, rest):
@@ -105,7 +105,7 @@ def contributions(
 def setters(
     configuration: Configuration, layers: Sequence[Layer], rest: Pointer
 ) -> Iterator[tuple[Layer, Origin, bool]]:
-    """Each place that sets a value, with its layer and whether that layer itself shows it."""
+    """Each place that sets a value, with its layer, and whether it counts within that layer."""
     origins = configuration.document.origins
     for layer in layers:
         if not layer.pointer or origins is None:
@@ -118,7 +118,7 @@ def setters(
 
 
 def default_of(pointer: Pointer) -> tuple[Contribution, ...]:
-    """What holds when nobody says anything."""
+    """The default of a setting, if it has one."""
     match pointer:
         case (str(section), str(name)) if section in WITH_DEFAULTS:
             default = value_at(msgspec.to_builtins(WITH_DEFAULTS[section]()), (name,))
@@ -128,14 +128,14 @@ def default_of(pointer: Pointer) -> tuple[Contribution, ...]:
 
 
 def held(value: Json, found: Sequence[Contribution]) -> Json:
-    """What holds: the value that is there, else a default, else nothing."""
+    """The value that is there, else a default, else None."""
     if value is ABSENT:
         return found[0].value if found else None
     return value
 
 
 def as_agents_see_it(configuration: Configuration, agent: str) -> dict[str, Json]:
-    """The file with every agent's values whole, by which a key is read."""
+    """The file with the effective values of every agent, in which a typed key is looked up."""
     agents = mapping(configuration.value.get("agents"))
     whole = {name: {**mapping(own), **configuration.for_agent(name)} for name, own in agents.items()}
     return {**configuration.value, **configuration.for_agent(agent), "agents": whole}
@@ -162,7 +162,7 @@ def next_step(words: Sequence[str], value: Json) -> tuple[int, str | int]:
 
 
 def nearest_key(configuration: Configuration, key: str, agent: str) -> str | None:
-    """The key beside one that nothing sets which it was probably meant to be."""
+    """The existing key that an unknown one was probably meant to be."""
     import difflib
 
     *owner, name = key.split(".")

@@ -23,7 +23,7 @@ REFS, MERGE = "mixin_refs", "mixin_merge"
 
 
 def expand_mixins(document: Document, policy: MixinPolicy) -> tuple[Document, list[Problem]]:
-    """The document with every provider and agent merged from what it refers to, and without the mixins themselves."""
+    """Merge into every provider and agent the mixins that it refers to, and drop the mixins themselves."""
     config = document.value
     if not any(REFS in node or MERGE in node for _, node in nodes_of(config)):
         if "mixins" not in config:
@@ -34,7 +34,7 @@ def expand_mixins(document: Document, policy: MixinPolicy) -> tuple[Document, li
 
 
 def nodes_of(config: JsonObject) -> Iterator[tuple[Pointer, JsonObject]]:
-    """What mixins are for: the providers and the agents."""
+    """The providers and agents, which mixins can be merged into."""
     for section in ("providers", "agents"):
         for name, node in mapping(config.get(section)).items():
             if isinstance(node, dict):
@@ -59,7 +59,6 @@ class Expansion:
         """How many mixins the longest chain from each has."""
 
     def run(self) -> Document:
-        """The new document."""
         config = {key: value for key, value in self._document.value.items() if key != "mixins"}
         nodes = list(nodes_of(config))
         refs = {pointer: self._known_refs(pointer, node, (dotted(pointer),)) for pointer, node in nodes}
@@ -115,7 +114,7 @@ class Expansion:
             self._expanded[name] = self._merge(("mixins", name), self._mixins[name], refs[name])
 
     def _merge(self, pointer: Pointer, node: JsonObject, refs: Sequence[str]) -> dict[str, Json]:
-        """A node over its mixins, later ones over earlier ones."""
+        """Merge a node over its mixins, later ones over earlier ones."""
         own = {key: value for key, value in node.items() if key not in (REFS, MERGE)}
         mode = node.get(MERGE)
         if mode not in (None, "shallow", "deep") and pointer[0] == "mixins":
@@ -167,7 +166,7 @@ def merge_misfit(pointer: Pointer, mode: Json) -> str:
 
 
 def chain_text(chain: Sequence[str]) -> str:
-    """A chain of names, as a person reads it; of a long one both ends."""
+    """A chain of names in words; of a long one only both ends."""
     return " → ".join(chain if len(chain) <= 24 else (*chain[:18], "…", *chain[-3:]))
 
 

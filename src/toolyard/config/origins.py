@@ -38,7 +38,7 @@ class Origins:
         self._expanded = expanded
 
     def find(self, pointer: Pointer) -> Origin:
-        """Where the value at a place after merging was written, or the nearest thing around it."""
+        """Where a value of the merged document was written, or the nearest thing around it."""
         node, rest = pointer[:2], pointer[2:]
         while node in self._nodes and rest:
             if found := next(self.writers(node, rest), None):
@@ -49,7 +49,7 @@ class Origins:
     def writers(
         self, node: Pointer, rest: Pointer, chain: tuple[str, ...] = (), *, hidden: bool = False
     ) -> Iterator[Origin]:
-        """Who wrote the value below a node, the one who won first; on request also those whom another hides."""
+        """All places that set a value below a node, the winner first; with `hidden` also those that another hides."""
         merged = self._nodes.get(node)
         if merged is None:
             return
@@ -65,7 +65,7 @@ class Origins:
 
 
 def hides(value: JsonObject, rest: Pointer, *, deep: bool) -> bool:
-    """Whether one contribution leaves nothing to see of those beneath it at a place."""
+    """Whether a value hides whatever the layers beneath it have at a pointer."""
     if not deep:
         return rest[0] in value
     around = [value_at(value, rest[:end]) for end in range(1, len(rest))]
@@ -73,6 +73,6 @@ def hides(value: JsonObject, rest: Pointer, *, deep: bool) -> bool:
 
 
 def dotted(pointer: Pointer) -> str:
-    """A place as a person would write it: `agents.default.plugins[0]`."""
+    """A pointer as a person would write it: `agents.default.plugins[0]`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in pointer)
     return text.removeprefix(".")

@@ -30,7 +30,6 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     process: Mapping[str, str]
 
     def get(self, name: str) -> str | None:
-        """The value of a name, or None."""
         for source in (self.config_env, self.overrides, self.builtin, self.process):
             if name in source:
                 return source[name]
@@ -38,7 +37,7 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[Problem]]:
-    """The document's value with every placeholder replaced."""
+    """Replace every placeholder in the document's value."""
     # A text without either has none: `\\u` may spell one.
     if "${" not in document.text and "\\u" not in document.text:
         return document.value, []
@@ -58,7 +57,7 @@ class Replacer:
         """By the identity of what the document holds, which therefore lives as long as this."""
 
     def expand(self, value: Json) -> Json:
-        """A value without placeholders."""
+        """Replace the placeholders in a value."""
         match value:
             case str():
                 return self._expand_string(value) if "${" in value else value

@@ -26,12 +26,12 @@ UNRUN = "until this is mended, nothing is run that needs the sandbox"
 
 
 def shape_problems(value: Json, kind: type, document: Document) -> list[Problem]:
-    """A problem for each value that is not what its key takes."""
+    """Report each value that is not what its key takes."""
     return [problem(pointer, message, document) for pointer, message in faults(value, inspect.type_info(kind), ())]
 
 
 def first_fault(value: Json, kind: type, pointer: Pointer, document: Document) -> Position | None:
-    """Where the first of them stands, if there is any."""
+    """The position of the first such value, if there is any."""
     for place, message in faults(value, inspect.type_info(kind), pointer):
         return position(place, message, document)
     return None
@@ -57,7 +57,7 @@ def problem(pointer: Pointer, message: str, document: Document) -> Problem:
 
 
 def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
-    """Each place at fault, with what is expected there."""
+    """Find each value that does not fit, and say what is expected there."""
     match info, value:
         case inspect.Metadata(type=inner), _:
             yield from faults(value, inner, pointer)
@@ -97,7 +97,7 @@ def is_read_early(pointer: Pointer) -> bool:
 
 
 def fits(value: Json, info: inspect.Type) -> bool:
-    """Whether a value without parts is what is expected; as in JSON itself, 5.0 is a whole number."""
+    """Whether a scalar has the expected type; as in JSON itself, 5.0 is a whole number."""
     match info:
         case inspect.AnyType():
             return True
@@ -125,7 +125,6 @@ def is_whole(value: Json) -> bool:
 
 
 def expected(info: inspect.Type) -> str:
-    """What is expected, in words."""
     match info:
         case inspect.StructType() | inspect.DictType():
             return "an object"

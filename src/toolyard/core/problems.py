@@ -45,7 +45,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     severity: Literal["error", "warning"] = "error"
 
     def at(self, where: Position | None) -> Problem:
-        """The same, now that it is known where."""
+        """The same problem with its position."""
         return msgspec.structs.replace(self, where=where)
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The message, with the way that the value came if it came by one."""
+        """The message, and through which mixins the value came."""
         via = self.where.via if self.where else ()
         return f"{self.message} (by {' → '.join(via)})" if via else self.message
 

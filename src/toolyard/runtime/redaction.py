@@ -45,13 +45,12 @@ class Redactor:
         return self._pattern is not None
 
     def redact(self, text: str) -> str:
-        """The text without secrets."""
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda found: mark(self._names[found[0]]), text)
 
     def redact_all(self, value: Json) -> Json:
-        """A JSON value without secrets, however deep they are in it."""
+        """Redact a JSON value, however deep the secrets are in it."""
         match value:
             case str():
                 return self.redact(value)
@@ -62,7 +61,7 @@ class Redactor:
         return value
 
     def redact_cut(self, text: str) -> str:
-        """A text without secrets, of which the middle was left out: also without what is left of one at the cut."""
+        """Redact a text whose middle was left out: also what is left of a secret at the cut."""
         if self._pattern is None:
             return text
         parts = CUT.split(self.redact(text))  # every second one is the line of a cut
@@ -72,7 +71,7 @@ class Redactor:
         return "".join(parts)
 
     def redact_file(self, path: Path) -> None:
-        """Take secrets out of a file that may be larger than memory; one that cannot be cleaned is not kept."""
+        """Redact a file that may be larger than memory; one that cannot be redacted is removed."""
         if self._pattern is None:
             return
         values = [value.encode("utf-8", "surrogateescape") for value in self._values]
@@ -86,7 +85,7 @@ class Redactor:
         return mark(self._names[found[0].decode("utf-8", "surrogateescape")]).encode()
 
     def _without_end(self, part: str) -> str:
-        """A text without the beginning of a secret at its end."""
+        """Cut off the beginning of a secret at the end of a text."""
         for value in self._values:
             for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
                 if part.endswith(value[:size]):
@@ -94,7 +93,7 @@ class Redactor:
         return part
 
     def _without_start(self, part: str) -> str:
-        """A text without the end of a secret at its beginning."""
+        """Cut off the end of a secret at the start of a text."""
         for value in self._values:
             for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
                 if part.startswith(value[-size:]):
@@ -121,7 +120,7 @@ def mark(name: str) -> str:
 
 
 def spellings(value: str) -> set[str]:
-    """A value as it is, and as it stands inside a JSON text, where quotes and line ends are written otherwise."""
+    """A value as it is, and as JSON escapes it."""
     return {value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}
 
 
@@ -201,7 +200,7 @@ def masked(configuration: Configuration, value_of: Callable[[str], str | None]) 
 def masked_value(
     value: Json, written: Json, value_of: Callable[[str], str | None], name: str = "", *, secret: bool = False
 ) -> Json:
-    """A value beside itself as it was written, which tells the names of what was put in."""
+    """Mask a value; how it was written tells which variables were put into it."""
     match value, written:
         case dict(), dict():
             return {

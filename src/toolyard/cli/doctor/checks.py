@@ -106,7 +106,6 @@ async def check_program(wanted: Program, children: Children) -> Row:
 
 
 async def version_of(path: str, children: Children) -> str | None:
-    """What a program says its version is."""
     environment = ParentEnvironment().current()
     request = ChildRequest(argv=[path, "--version"], cwd="/", env=environment, timeout=VERSION_TIMEOUT)
     try:
@@ -124,7 +123,6 @@ def which(program: str) -> str | None:
 
 
 def install_hint(package: str) -> str:
-    """What installs a package here."""
     if package == "uv":
         return f"{sys.executable} -m pip install uv"
     installer = next((words for name, words in INSTALLERS.items() if shutil.which(name)), "install")
@@ -132,7 +130,7 @@ def install_hint(package: str) -> str:
 
 
 def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
-    """What keeps tools in, then each property: whether it holds was tried out, not looked up."""
+    """The sandbox, then each of its properties; whether one holds was tried out, not looked up."""
     if report is None:
         hint = "toolyard config explain sandbox.mode"
         yield Row(check="sandbox", status="warning", detail="off: nothing keeps tools in", hint=hint)
@@ -145,7 +143,6 @@ def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
 
 
 def sandbox_row(report: SandboxReport) -> Row:
-    """The backend, or why there is none."""
     reasons = "; ".join(f"{backend}: {reason}" for backend, reason in report.passed_over.items())
     if report.refusal:
         return Row(check="sandbox", status="failure", detail=report.refusal, hint=sandbox_hint())
@@ -157,7 +154,6 @@ def sandbox_row(report: SandboxReport) -> Row:
 
 
 def property_row(name: Property, report: SandboxReport) -> Row:
-    """Whether a property holds."""
     check, meaning = f"sandbox {name}", MEANINGS[name]
     if report.properties[name]:
         return Row(check=check, status="ok", detail=meaning)
@@ -167,7 +163,6 @@ def property_row(name: Property, report: SandboxReport) -> Row:
 
 
 def sandbox_hint() -> str:
-    """What may bring a better one."""
     if sys.platform != "linux":
         return "run tools on Linux, in a virtual machine or a container"
     return install_hint("bubblewrap") if which("bwrap") is None else "allow user namespaces: docs/security.md"
@@ -188,7 +183,7 @@ def check_configuration(problems: Sequence[Problem], configuration: Configuratio
 
 
 def check_folders(configuration: Configuration, sessions: Path) -> Iterator[Row]:
-    """Whether plugins, sessions and the audit log have a place."""
+    """Whether the folders of plugins, sessions and the audit log can be written."""
     from toolyard.app import default_cache_dir
 
     yield check_folder("plugin cache", configuration.plugin_cache(default_cache_dir()), "change plugin_cache_dir")

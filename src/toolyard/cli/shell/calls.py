@@ -53,7 +53,7 @@ class SessionCalls:
         self._interrupted = False
 
     async def run(self, command: str) -> None:
-        """Run a command to its end, showing what it prints, and note where the session stands then."""
+        """Run a command to its end, show what it prints, and note the new state of the session."""
         self._interrupted = False
         # What is typed ahead may be the answer to a question for a secret that is just being asked.
         with echo(False) if self._keyboard else contextlib.nullcontext():
@@ -61,7 +61,7 @@ class SessionCalls:
         self._conclude(result)
 
     def interrupt(self) -> None:
-        """Somebody ends what runs now, if anything does, and sees so before whatever it still prints."""
+        """End what runs now, and show ^C before whatever it still prints."""
         if self._running and not self._interrupted:
             self._interrupted = True
             self._output.show("^C\n")
@@ -95,7 +95,7 @@ class SessionCalls:
         return await self._call("bash_job", arguments)
 
     async def _wait_out_the_interrupt(self) -> ToolResult:
-        """The command may print until it is over, and the prompt comes after that, however often Ctrl-C does."""
+        """Wait until the command is over, since it may still print before the prompt; Ctrl-C may come again."""
         result = None
         while result is None:
             result = await self._call("bash", {"command": AFTER_INTERRUPT})
@@ -142,17 +142,15 @@ class SessionOutput:
         self._first_is_open = True
 
     def begin(self) -> None:
-        """The output of another call follows."""
+        """Forget the first line: the output of another call follows."""
         self.first_line = ""
         self._first_is_open = True
 
     def see(self, event: Event) -> None:
-        """Show what one event brings."""
         if isinstance(event, OutputChunk):
             self.show(event.text)
 
     def show(self, text: str) -> None:
-        """Show a piece."""
         self._remember(text)
         self.pieces.show(text)
 
@@ -172,6 +170,6 @@ class SessionOutput:
 
 
 def note_of(result: ToolResult, first_line: str) -> str | None:
-    """The line that a result has before the output, such as that the shell is a fresh one."""
+    """The line that a result has before the output, such as the one that says that the shell is new."""
     line = result.text.partition("\n")[0]
     return None if line in (NO_OUTPUT, as_seen(first_line)) else line

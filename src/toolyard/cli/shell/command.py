@@ -57,7 +57,7 @@ async def open_session(options: GlobalOptions) -> int:
 
 
 async def follow(app: AgentApplication, grammar: Grammar) -> int:
-    """Run what standard input holds, command by command; the status of the last."""
+    """Run the commands of standard input; returns the status of the last."""
     from toolyard.cli.shell.calls import SessionCalls
     from toolyard.cli.shell.lines import Lines
 
@@ -72,7 +72,7 @@ async def follow(app: AgentApplication, grammar: Grammar) -> int:
 
 
 async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
-    """Talk with a person; the status of the last command."""
+    """Read commands from a person and run them; returns the status of the last."""
     import asyncio
 
     from toolyard.cli.shell.calls import SessionCalls
@@ -97,7 +97,7 @@ async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
 
 
 async def read_command(keyboard: Keyboard, grammar: Grammar, state: ShellState) -> str:
-    """All lines of a command; none when the person gave it up."""
+    """Read all lines of a command; empty when the person gave it up."""
     try:
         command = await keyboard.line(state)
     except KeyboardInterrupt:
@@ -112,7 +112,7 @@ async def read_command(keyboard: Keyboard, grammar: Grammar, state: ShellState) 
 
 
 def open_keyboard(vocabulary: Vocabulary, history: Path) -> Keyboard:
-    """With editing, history and completion, where the terminal and what is installed allow it."""
+    """A keyboard with editing, history and completion, if the terminal allows it and prompt_toolkit is installed."""
     from toolyard.cli.shell.keyboard import PlainKeyboard
 
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):

@@ -50,7 +50,6 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def complete(line: str, vocabulary: Vocabulary, cwd: str) -> Completion:
-    """What could follow after the line."""
     word = last_word(line)
     if word.open_quote != "'" and (variable := VARIABLE.search(line)):
         brace, begun = variable.groups()
@@ -68,7 +67,7 @@ def complete(line: str, vocabulary: Vocabulary, cwd: str) -> Completion:
 
 
 def completion_from(begun: str, names: list[str], word: Word, *, end: str) -> Completion:
-    """The one name there is, or what all have in common, or all of them."""
+    """Insert the only name, or what all names have in common; else offer all of them."""
     names = sorted(set(names))
     common = os.path.commonprefix(names)[len(begun) :]  # noqa: RUF071 - of letters, indeed
     if len(names) == 1:
@@ -108,7 +107,6 @@ def leads_to_command(word: str) -> bool:
 
 
 def commands(begun: str, vocabulary: Vocabulary, cwd: str) -> Iterator[str]:
-    """Words of the shell's own and programs on the PATH."""
     yield from (word for word in vocabulary.words if word.startswith(begun))
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         for entry in entries(os.path.join(cwd, folder), begun):
@@ -145,7 +143,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def quoted(text: str, open_quote: str) -> str:
-    """As it must be written where a quote is open, or none is."""
+    """Quote a text for where a quote is open, or none is."""
     if open_quote == "'":
         return text.replace("'", "'\\''")
     return (SPECIAL_IN_QUOTES if open_quote else SPECIAL).sub(r"\\\1", text)

@@ -50,11 +50,11 @@ class Grammar:
         return command.endswith("\\") and not await self._complaint(f"{command}\n{ONLY_AS_A_WORD}")
 
     async def words(self) -> frozenset[str]:
-        """Bash's own commands and keywords."""
+        """Bash's builtins and keywords."""
         return await self._list("compgen -b; compgen -k")
 
     async def variables(self) -> frozenset[str]:
-        """The variables of a shell that has just started."""
+        """The variables of a new shell."""
         return await self._list("compgen -v")
 
     async def _complaint(self, command: str) -> str:

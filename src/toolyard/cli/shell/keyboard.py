@@ -34,7 +34,7 @@ class Keyboard(Protocol):
         """Remember a whole command."""
 
     def interrupt(self) -> None:
-        """A signal says to give up what is being typed, if anything is."""
+        """Give up what is being typed, if anything is."""
 
 
 class PlainKeyboard:
@@ -44,12 +44,10 @@ class PlainKeyboard:
         self._lines = Lines()
 
     async def line(self, state: ShellState, *, goes_on: bool = False) -> str:
-        """A line of a command after a prompt."""
         show_piece(GOES_ON if goes_on else prompt_of(state))
         return await self._next()
 
     async def answer(self, question: str) -> str:
-        """A line where the question ends."""
         if not asks_for_secret(question):
             with echo(True):
                 return await self._next()
@@ -58,10 +56,9 @@ class PlainKeyboard:
         return answer
 
     def keep(self, command: str) -> None:
-        """There is no history."""
+        """Nothing is remembered."""
 
     def interrupt(self) -> None:
-        """Give up the line."""
         self._lines.interrupt()
 
     async def _next(self) -> str:
@@ -88,13 +85,13 @@ def shortened(path: str) -> str:
 
 
 def asks_for_secret(question: str) -> bool:
-    """Whether what a person would answer is for nobody's eyes."""
+    """Whether a question asks for a password."""
     return SECRET.search(question) is not None
 
 
 @contextlib.contextmanager
 def echo(shown: bool) -> Iterator[None]:
-    """Let the terminal show what is typed, or not."""
+    """Turn the echo of the terminal on or off for a while."""
     before = termios.tcgetattr(STDIN)
     flags = before[3] | termios.ECHO if shown else before[3] & ~termios.ECHO
     termios.tcsetattr(STDIN, termios.TCSADRAIN, [*before[:3], flags, *before[4:]])

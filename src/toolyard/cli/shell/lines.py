@@ -17,7 +17,7 @@ class Lines:
         self._waiting: asyncio.Future[None] | None = None
 
     async def next(self) -> str | None:
-        """The next line without its end; None at the end of the input, which on a terminal is not for ever."""
+        """The next line without its newline; None at the end of input, which on a terminal is not for ever."""
         while b"\n" not in self._rest:
             data = await self._read()
             if not data:
@@ -58,5 +58,5 @@ def wake(waiting: asyncio.Future[None]) -> None:
 
 
 def decoded(line: bytes) -> str:
-    """What is no UTF-8 goes on as it is, to be refused where every argument is."""
+    """Decode a line; bytes that are not UTF-8 are refused later, with all other bad arguments."""
     return line.decode("utf-8", "surrogateescape")

@@ -40,7 +40,7 @@ class ArgumentDecoder:
         self._property_types = property_types(schema)
 
     def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
-        """The arguments as the schema wants them, or all that is wrong with them."""
+        """Return the arguments as the schema wants them, or all that is wrong with them."""
         if self._property_types is not None and type(arguments) is dict:
             value = self._defaults.fill(arguments, (), set())
             if self._property_types.fit(value):
@@ -129,7 +129,7 @@ class Defaults(msgspec.Struct):
         self.below.setdefault(name, []).append(Defaults.of(schema, known))
 
     def fill(self, value: Json, path: ValuePath, filled: set[ValuePath]) -> Json:
-        """A copy with the defaults that are missing; each is offered once and stays as its author wrote it."""
+        """Copy a value and add the missing defaults; each is added once and never repaired."""
         if path in filled:
             return value
         if isinstance(value, dict):

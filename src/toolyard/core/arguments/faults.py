@@ -63,7 +63,6 @@ class ArgumentFault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
     def __str__(self) -> str:
-        """The fault in one line."""
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
@@ -109,12 +108,12 @@ def faults_in(errors: Iterable[ValidatorError], given: Json) -> tuple[ArgumentFa
 
 
 def kind_of(value: Json) -> str:
-    """The kind of a value in words."""
+    """Name the type of a value: "a string", "an object"."""
     return _TYPE_WORDS[TYPE_NAMES.get(type(value), ("null",))[0]]
 
 
 def branches_of_its_kind(error: ValidatorError) -> list[list[ValidatorError]]:
-    """The errors of each alternative that takes this kind of value, only not this one."""
+    """The errors of each alternative that takes a value of this type, but not this value."""
     return [branch for branch in _branches(error) if not _wanted_by(branch)]
 
 
@@ -213,7 +212,7 @@ def _is_exclusive(error: ValidatorError) -> bool:
 
 
 def _wanted(error: ValidatorError) -> list[str]:
-    """The kinds of value that would do, in words; empty when something else than the kind is wrong."""
+    """The types or values that would fit, in words; empty when something else is wrong."""
     match error.validator:
         case "type":
             types = error.validator_value
@@ -230,7 +229,7 @@ def _wanted(error: ValidatorError) -> list[str]:
 
 
 def _wanted_by(branch: Sequence[ValidatorError]) -> list[str]:
-    """What an alternative wants instead of the value; empty when the kind is right and the fault lies deeper."""
+    """What an alternative wants instead of the value; empty when the type is right and the fault lies deeper."""
     at_root = [error for error in branch if not error.relative_path]
     # A list of values says more than their type does, and both are wrong at once.
     for error in sorted(at_root, key=lambda error: error.validator == "type"):

@@ -65,7 +65,7 @@ class Repair:
                 return error.instance
 
     def _as_alternative(self, validator: Validator, error: ValidatorError) -> Json:
-        """The value as the first alternative that it can be made to fit; else as near as one could bring it."""
+        """Repair the value for the first alternative that it then fits; else repair it as far as one could."""
         nearest = error.instance
         takes_text = bool(branches_of_its_kind(error))
         whole = validator.evolve(schema={str(error.validator): error.validator_value})
@@ -110,7 +110,7 @@ def as_member(value: Json, members: Sequence[Json]) -> Json:
 
 
 def spelled_value(value: Json) -> Json:
-    """What a text spells in JSON, unless that is again a text; anything else is itself."""
+    """Read a text as JSON; a text that spells another text, or nothing, stays as it is."""
     if not isinstance(value, str):
         return value
     text = value.strip()

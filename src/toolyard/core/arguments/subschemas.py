@@ -31,7 +31,6 @@ class Subschema(msgspec.Struct, frozen=True, kw_only=True):
     specification: Specification[Any]
 
     def child(self, schema: Json) -> Subschema:
-        """A schema that lies directly in this one."""
         resolver = self.resolver.in_subresource(self.specification.create_resource(schema))
         return Subschema(schema=schema, resolver=resolver, specification=self.specification)
 
@@ -47,7 +46,7 @@ class Subschema(msgspec.Struct, frozen=True, kw_only=True):
         return Subschema(schema=found.contents, resolver=found.resolver, specification=self.specification)
 
     def references(self) -> Iterator[str]:
-        """The references that this schema makes itself."""
+        """The references that this schema itself makes."""
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in self.schema:
                 yield self.schema[keyword]

@@ -60,7 +60,7 @@ class ChainCheck:
         self.first_prev: str | None = None
 
     def follow_day(self, file: Path, size: int) -> Damage | None:
-        """Check one file."""
+        """Check the file of one day."""
         seq, torn = 0, None
         for number, line in enumerate(lines_of(file, size), 1):
             self.lines += 1
@@ -82,7 +82,7 @@ class ChainCheck:
         return None if torn is None else Damage(file=file, line=number, reason=NOT_OURS)
 
     def see(self, day: str, seq: int, hash: str) -> None:
-        """The head is one of the lines; those after it were written in the moment of a crash."""
+        """Note whether the head is this line; lines after it were written just before a crash."""
         if self.head and (self.head.day, self.head.seq, self.head.hash) == (day, seq, hash):
             self.head_seen = True
 
@@ -141,7 +141,7 @@ def lines_of(file: Path, size: int) -> Iterator[bytes]:
 
 
 def tells_of(line: bytes, torn: bytes) -> bool:
-    """Whether a line is the repair of a torn one."""
+    """Whether a line is the repair of one that was cut off."""
     try:
         record = msgspec.json.decode(line)
     except msgspec.DecodeError:
