@@ -10,7 +10,7 @@ import pytest
 from support import CommandLine
 
 START = {"toolyard", "toolyard.cli", "toolyard.cli.main"}
-OPENING = START | {f"toolyard.cli.{name}" for name in ("names", "opening", "render", "running")}
+OPENING = START | {f"toolyard.cli.{name}" for name in ("application", "render", "running")}
 REPORTING = """
 import atexit, runpy, sys
 atexit.register(lambda: print(*sys.modules, file=sys.stderr))
@@ -37,13 +37,13 @@ def imported(toolyard: CommandLine, *words: str) -> set[str]:
         (["--help"], START),
         (["--version"], START),
         (["tools", "--help"], OPENING | {"toolyard.cli.tools"}),
-        (["call", "--help"], OPENING | {"toolyard.cli.call", "toolyard.cli.live_output"}),
-        (["exec", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "exec", "live_output")}),
-        (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "live_output", "shell")}),
+        (["call", "--help"], OPENING | {"toolyard.cli.call"}),
+        (["exec", "--help"], OPENING | {"toolyard.cli.call", "toolyard.cli.exec"}),
+        (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "shell", "shell.command")}),
         (["init", "--help"], START | {"toolyard.cli.init", "toolyard.cli.render"}),
         (["config", "--help"], OPENING | {"toolyard.cli.config"}),
         (["config", "show", "--help"], OPENING | {"toolyard.cli.config"}),
-        (["doctor", "--help"], START | {f"toolyard.cli.{name}" for name in ("doctor", "opening", "render", "running")}),
+        (["doctor", "--help"], OPENING | {"toolyard.cli.doctor", "toolyard.cli.doctor.command"}),
         (["tool", "--help"], START | {"toolyard.cli.render", "toolyard.cli.running", "toolyard.cli.tool"}),
     ],
 )
@@ -59,6 +59,8 @@ def test_writing_a_new_tool_starts_no_machinery(toolyard: CommandLine):
     modules = imported(toolyard, "tool", "new", "my_tool")
     assert {name for name in modules if name.startswith("toolyard.")} == START - {"toolyard"} | {
         "toolyard.authoring",
+        "toolyard.kinds",
+        "toolyard.kinds.bash_script",
         "toolyard.kinds.bash_script.scaffold",
         "toolyard.authoring.scaffold",
         "toolyard.cli.render",

@@ -144,6 +144,14 @@ def test_a_file_that_may_be_written_names_its_rule_and_that_of_the_rules_is_none
     assert toolyard("permissions", "check", "ls > toolyard.json", "--json").json["verdict"] == "ask"
 
 
+def test_the_file_of_the_rules_is_known_from_another_workspace(toolyard):
+    allow = ["ls", {"write": f"{toolyard.folder}/**"}]
+    toolyard.config("shell:command", permissions={"preset": "ask-everything", "allow": allow})
+    (toolyard.folder / "below").mkdir()
+    ran = toolyard("--workspace", "below", "permissions", "check", "ls > ../toolyard.json", "--json")
+    assert "holds the rules themselves" in ran.json["reason"]
+
+
 @pytest.mark.parametrize(
     ("rule", "says"),
     [

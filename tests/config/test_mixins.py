@@ -13,8 +13,9 @@ from toolyard.config.configuration import Configuration, resolve
 from toolyard.config.document import Document, parse_document
 from toolyard.config.explain import explain
 from toolyard.config.layers import STRUCTURE
-from toolyard.config.origins import MISSING, below, dotted
+from toolyard.config.origins import dotted
 from toolyard.config.placeholders import Names
+from toolyard.core.json_values import ABSENT, value_at
 from toolyard.kinds import KINDS
 from toolyard.plugins.entries import settings_of
 
@@ -172,7 +173,7 @@ def test_every_value_is_known_to_be_where_it_was_written(config):
             line = found.document.text.split("\n")[where.line - 1]
             assert line[where.column - 1 :].startswith(str(value))
             written = config[pointer[0]][pointer[1]]
-            assert bool(where.via) == (below(written, pointer[2:]) != value), "a way only for what came by one"
+            assert bool(where.via) == (value_at(written, pointer[2:]) != value), "a way only for what came by one"
 
 
 @settings(max_examples=200, deadline=None)
@@ -191,13 +192,13 @@ def test_the_layer_that_won_has_the_value_and_every_layer_that_has_it_is_named(c
 
 def says(config, layer, pointer) -> bool:
     """Whether a layer itself, or any mixin that it builds on, has a value at a place."""
-    nodes, waiting = [], [(below(config, layer.pointer), None)]
+    nodes, waiting = [], [(value_at(config, layer.pointer), None)]
     for node, name in waiting:  # grows while we go over it
         nodes.append(node)
         refs = model_refs(config, node, name) if layer.pointer else []
         limit = config.get("mixin_policy", {}).get("max_depth", 16)
         waiting += [(config["mixins"][ref], ref) for ref in refs if name or model_depth(config, ref) <= limit]
-    return any(below(node, pointer) is not MISSING for node in nodes)
+    return any(value_at(node, pointer) is not ABSENT for node in nodes)
 
 
 @settings(max_examples=200, deadline=None)

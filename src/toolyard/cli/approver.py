@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
+from toolyard.cli.shell.lines import Lines
 from toolyard.permissions.approval import question_for
 from toolyard.permissions.verdict import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
@@ -25,18 +22,19 @@ NOBODY = "nobody is at a terminal to ask"
 class TerminalApprover:
     """Shows the question on standard error and reads one line of standard input; anything but a clear yes means no."""
 
+    def __init__(self) -> None:
+        self._lines = Lines()
+
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
-        """Ask, if a person is there."""
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
         show_question(question)
         show_piece(prompt_for(question), is_error=True)
-        return answer_of(await read_line(sys.stdin), question)
+        return answer_of(await self._lines.next(), question)
 
 
 def show_question(question: Question) -> None:
-    """What will happen, part by part."""
     show_note(f"{question.tool} wants to run:", "strong")
     for line in question.command.split("\n"):
         show_note(f"  {line}")
@@ -55,7 +53,6 @@ def prompt_for(question: Question) -> str:
 
 
 def answer_of(line: str | None, question: Question) -> Answer:
-    """What a typed line means."""
     word = (line or "").strip()
     bound = question.fingerprint
     match word.lower():
@@ -68,25 +65,3 @@ def answer_of(line: str | None, question: Question) -> Answer:
         case "" | "n" | "no" | "s" | "a" | "session" | "always":
             return Answer(allowed=False, reason="refused at the terminal", bound_to=bound)
     return Answer(allowed=False, reason=f"refused at the terminal: {word}", bound_to=bound)
-
-
-async def read_line(stream: TextIO) -> str | None:
-    """The next line, without blocking other calls; None at the end of input."""
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    with listening(loop, stream, ready):
-        await ready
-    return stream.readline() or None
-
-
-@contextlib.contextmanager
-def listening(loop: asyncio.AbstractEventLoop, stream: TextIO, ready: asyncio.Future[None]) -> Iterator[None]:
-    def wake() -> None:
-        if not ready.done():
-            ready.set_result(None)
-
-    loop.add_reader(stream, wake)
-    try:
-        yield
-    finally:
-        loop.remove_reader(stream)

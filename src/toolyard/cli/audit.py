@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.opening import sessions_dir
+from toolyard.cli.application import sessions_dir
 from toolyard.cli.render import show_json, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.runtime.audit.read import Filter
-    from toolyard.runtime.audit.verify import Checked
+    from toolyard.runtime.audit.verify import LogCheck
 
 
 LOOK_EVERY = 0.25
@@ -39,7 +39,7 @@ def audit() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the lines themselves, one record each.")
 @click.pass_obj
 def show(
-    places: Places,
+    options: GlobalOptions,
     tool: str | None,
     session: str | None,
     day: str | None,
@@ -54,7 +54,7 @@ def show(
     if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
         raise click.UsageError(f"--day {day}: a day is written as 2026-01-31")
     wanted = Filter(tool=tool, session=session, day=day, failures=failures)
-    folder = sessions_dir(places) / "audit"
+    folder = sessions_dir(options) / "audit"
     if follow:
         return run_to_end(follow_log(folder, wanted, last, as_json))
     return show_log(folder, wanted, last, as_json)
@@ -63,14 +63,14 @@ def show(
 @audit.command(short_help="Check that no line was changed or removed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as a record.")
 @click.pass_obj
-def verify(places: Places, as_json: bool) -> int:
+def verify(options: GlobalOptions, as_json: bool) -> int:
     """Check that no line of the log was changed, removed or added, and name the first that was.
 
     Exit status: 0 the log is whole, 1 it is not.
     """
     from toolyard.runtime.audit.verify import check_log
 
-    checked = check_log(sessions_dir(places) / "audit")
+    checked = check_log(sessions_dir(options) / "audit")
     if as_json:
         show_json(as_record(checked))
     elif checked.broken:
@@ -113,7 +113,6 @@ def show_records(records: Iterable[dict[str, Any]], as_json: bool) -> None:
 
 
 def row(record: dict[str, Any]) -> list[str]:
-    """A line of the log for a person."""
     if record.get("event") == "network":
         place = f"{record.get('host')}:{record.get('port')} ({record.get('reason')})"
         return [shown_time(record), "network", "ok" if record.get("decision") == "allow" else "denied", "", place]
@@ -127,7 +126,6 @@ def shown_time(record: dict[str, Any]) -> str:
 
 
 def outcome(record: dict[str, Any]) -> str:
-    """How a call stands, in a word."""
     if record.get("event") != "end":
         return str(record.get("event", "-"))
     if record.get("failure") not in (None, "exit_code"):
@@ -135,7 +133,7 @@ def outcome(record: dict[str, Any]) -> str:
     return f"exit {record['exit']}" if record.get("exit") else "ok"
 
 
-def show_whole(checked: Checked) -> None:
+def show_whole(checked: LogCheck) -> None:
     if not checked.lines:
         show_note("the log is empty")
         return
@@ -144,7 +142,7 @@ def show_whole(checked: Checked) -> None:
         show_note("earlier days are not here", "warning")
 
 
-def as_record(checked: Checked) -> dict[str, Any]:
+def as_record(checked: LogCheck) -> dict[str, Any]:
     broken = checked.broken
     return {
         "whole": broken is None,

@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.live_output import LiveOutput
-from toolyard.cli.names import agent_option, tool_argument
-from toolyard.cli.opening import agent_of, open_application
-from toolyard.cli.render import is_terminal, relative, show_json, show_note, show_problems, show_text
+from toolyard.cli.application import agent_of, agent_option, open_application, tool_argument
+from toolyard.cli.render import is_terminal, relative, show_json, show_note, show_piece, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolyard.app import AgentApplication
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.core.events import Event
     from toolyard.core.tool import ToolResult
     from toolyard.permissions.verdict import Approver
@@ -37,7 +38,7 @@ OF_THE_TOOL = (None, "exit_code", "timeout")
 @click.option("--ask", is_flag=True, help="Be asked as an agent's person would be, where the rules leave it open.")
 @click.pass_obj
 def call(
-    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None, ask: bool
+    options: GlobalOptions, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None, ask: bool
 ) -> int:
     """Call TOOL with a JSON object, or with what standard input holds (-).
 
@@ -46,8 +47,8 @@ def call(
     """
     if ask and answer is not None:
         raise click.UsageError("--ask asks, --yes and --no answer: give one of them")
-    approver = asking() if ask else approver_for(answer)
-    return run_to_end(call_once(places, tool, read_arguments(arguments), agent, as_json, approver))
+    approver = approver_for(answer, ask=ask)
+    return run_to_end(call_once(options, tool, read_arguments(arguments), agent, as_json, approver))
 
 
 @click.command()
@@ -55,13 +56,13 @@ def call(
 @click.argument("arguments", metavar="[ARGS_JSON|-]", default="{}")
 @agent_option
 @click.pass_obj
-def preview(places: Places, tool: str, arguments: str, agent: str | None) -> int:
+def preview(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
     """Print in one line what calling TOOL would do."""
-    return run_to_end(preview_once(places, tool, read_arguments(arguments), agent))
+    return run_to_end(preview_once(options, tool, read_arguments(arguments), agent))
 
 
 def read_arguments(text: str) -> str:
-    """The arguments as text, which JSON says is UTF-8."""
+    """Read the arguments, which JSON says are UTF-8."""
     try:
         if text == "-":
             if sys.stdin is None:
@@ -74,8 +75,12 @@ def read_arguments(text: str) -> str:
     return text
 
 
-def approver_for(answer: bool | None = None) -> Approver:
-    """Who types a call has decided on it; a rule that denies it still does."""
+def approver_for(answer: bool | None = None, *, ask: bool = False) -> Approver:
+    """Answer yes unless told otherwise: who types a call has decided on it. A rule that denies it still does."""
+    if ask:
+        from toolyard.cli.approver import TerminalApprover
+
+        return TerminalApprover()
     from toolyard.permissions.verdict import answer_always
 
     if answer is None:
@@ -83,20 +88,11 @@ def approver_for(answer: bool | None = None) -> Approver:
     return answer_always(allowed=answer, reason="answered with --yes" if answer else "answered with --no")
 
 
-def asking() -> Approver:
-    """A person at this terminal."""
-    from toolyard.cli.approver import TerminalApprover
-
-    return TerminalApprover()
-
-
 async def call_once(
-    places: Places, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver
+    options: GlobalOptions, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver
 ) -> int:
-    from toolyard.cli.tool_log import show_tool_log
-
     show_tool_log()
-    async with open_application(places, approver=approver) as app:
+    async with open_application(options, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
         agent = agent_of(app, agent)
         given = as_meant(app, agent, tool, arguments)
@@ -107,27 +103,40 @@ async def call_once(
             watcher.output.finish(result)
         else:
             show_note(result.text, "error")
-        explain_absence(app, agent, tool, result)
-        explain(app, result)
-        return exit_code_of(result)
+        return conclude(app, agent, tool, result)
 
 
-async def preview_once(places: Places, tool: str, arguments: str, agent: str | None) -> int:
-    async with open_application(places) as app:
+async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
+    async with open_application(options) as app:
         agent = agent_of(app, agent)
         shown = await app.preview_tool(tool, as_meant(app, agent, tool, arguments), agent=agent)
         if isinstance(shown, str):
-            show_preview(tool, shown)
+            if shown:
+                show_text(shown + "\n")
+            else:
+                show_note(f"{tool} gives no preview of this call", "warning")
             explain(app, None)
             return 0
         show_note(shown.text, "error")
-        explain_absence(app, agent, tool, shown)
-        explain(app, shown)
-        return exit_code_of(shown)
+        return conclude(app, agent, tool, shown)
+
+
+def show_tool_log() -> None:
+    """Show an author what a tool prints beside its answer, on standard error and with nothing around it."""
+    import logging
+
+    class LogHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            show_note(record.getMessage(), "faint")
+
+    log = logging.getLogger("toolyard.node")
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    log.addHandler(LogHandler())
 
 
 def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> str:
-    """The arguments; what is typed for a tool that takes free text is that text, unless it is its object already."""
+    """Wrap the text that was typed for a tool that takes free text, unless it is the JSON object already."""
     from toolyard.core.tool import TextInput
 
     spec = next((spec for spec in app.tool_specs(agent) if spec.name == tool), None)
@@ -140,25 +149,20 @@ def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> st
     return json.dumps({"input": arguments})
 
 
-def show_preview(tool: str, line: str) -> None:
-    if line:
-        show_text(line + "\n")
-    else:
-        show_note(f"{tool} gives no preview of this call", "warning")
-
-
 def explain(app: AgentApplication, result: ToolResult | None) -> None:
-    """Say what is wrong with the configuration; also its warnings when a tool may be missing for one."""
+    """Show the errors of the configuration, and its warnings too when the tool was not found."""
     missing = result is not None and result.failure == "unknown_tool"
     show_problems(problem for problem in app.problems() if missing or problem.severity == "error")
 
 
-def explain_absence(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> None:
-    """A tool that is there but off is unknown to a model; a person is told why."""
+def conclude(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> int:
+    """Say what else there is to know, such as that the tool is off; returns the exit code."""
     for found in app.plugins(agent) if result.failure == "unknown_tool" else ():
         if found.tool and found.tool.spec.name == tool and not found.on:
             place = f" ({relative(str(found.where))})" if found.where else ""
             show_note(f"'{tool}' of the plugin '{found.plugin}' is off: {found.reason}{place}", "warning")
+    explain(app, result)
+    return exit_code_of(result)
 
 
 def exit_code_of(result: ToolResult) -> int:
@@ -175,7 +179,6 @@ class Watcher:
         self._preview = ""
 
     def see(self, event: Event) -> None:
-        """Hear of one event."""
         from toolyard.core.events import CallFinished, OutputChunk, PreviewReady
 
         match event:
@@ -191,7 +194,6 @@ class Watcher:
                 self._finished = {"call_id": call_id, "duration_ms": round(duration * 1000, 3)}
 
     def record(self, tool: str, result: ToolResult) -> dict[str, Any]:
-        """The result as a record."""
         return {
             **self._finished,
             "tool": tool,
@@ -213,3 +215,67 @@ def truncation_record(result: ToolResult) -> dict[str, Any] | None:
     if cut is None:
         return None
     return {"omitted_bytes": cut.omitted_bytes, "omitted_lines": cut.omitted_lines, "kept_at": cut.kept_at}
+
+
+class StreamedOutput:
+    """Shows pieces of output at once, into a pipe too; when nobody takes them any more, the call is given up.
+
+    The path of a call lets no observer break it, so what breaks here must end the call explicitly.
+    """
+
+    def __init__(self) -> None:
+        self.give_up: Callable[[], object] | None = None
+        self.broken: click.ClickException | None = None
+        """Why nothing more can be shown."""
+
+    def show(self, text: str, *, is_error: bool = False) -> None:
+        if self.broken:
+            return
+        try:
+            show_piece(text, is_error=is_error)
+        except click.ClickException as error:
+            self.broken = error
+            if self.give_up:
+                self.give_up()
+
+
+class LiveOutput:
+    """Shows pieces on a terminal only; remembers of them no more than whether they were the final text."""
+
+    def __init__(self) -> None:
+        self._live = is_terminal(sys.stdout)
+        self._shown = sha256()
+        self._space = ""
+        """Blanks and line ends that were shown after the last of anything else."""
+        self._begun = False
+        self._line_is_open = False
+
+    def add(self, text: str, *, is_error: bool) -> None:
+        if not self._live:
+            return
+        show_piece(text, is_error=is_error)
+        if not is_error:
+            self._line_is_open = not text.endswith("\n")
+            self._remember(text)
+
+    def finish(self, result: ToolResult) -> None:
+        """Show the final text, unless all of it has been shown."""
+        if self._line_is_open:
+            show_piece("\n")
+        if result.ok and self._live and result.truncated:
+            left_out = result.truncated.omitted_bytes
+            show_note(f"(too long for a result: a model sees it without {left_out} bytes of its middle)", "faint")
+        elif not self._live or self._shown.digest() != sha256(encoded(result.text.strip())).digest():
+            show_text(result.text)
+
+    def _remember(self, text: str) -> None:
+        """Leave out blanks at both ends: some results are the output without them, and need not be shown again."""
+        text = self._space + text if self._begun else text.lstrip()
+        seen = text.rstrip()
+        self._begun = self._begun or bool(seen)
+        self._shown.update(encoded(seen))
+        self._space = text[len(seen) :]
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.names import agent_option
-from toolyard.cli.opening import known_agent, open_application, read_config, settle
+from toolyard.cli.application import agent_option, enter_workspace, known_agent, open_application, read_config
 from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.config.configuration import Configuration
     from toolyard.config.explain import Contribution
     from toolyard.core.problems import Problem
 
 
+MOST_SHOWN = 200
+"""Characters of a value in an explanation."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
 
 
@@ -30,19 +31,19 @@ def config() -> None:
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
 @json_option
 @click.pass_obj
-def check(places: Places, strict: bool, as_json: bool) -> int:
+def check(options: GlobalOptions, strict: bool, as_json: bool) -> int:
     """Load everything that the configuration names and report every problem, as file:line:column.
 
     Exit status: 0 sound, 2 at fault.
     """
-    return run_to_end(check_once(places, strict, as_json))
+    return run_to_end(check_once(options, strict, as_json))
 
 
 @config.command(short_help="Print what holds for an agent.")
 @agent_option
 @json_option
 @click.pass_obj
-def show(places: Places, agent: str | None, as_json: bool) -> int:
+def show(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
     """Print all that holds for an agent as one JSON object.
 
     Mixins, layers and placeholders are resolved, defaults filled in, secrets hidden. Problems go to standard error,
@@ -50,7 +51,7 @@ def show(places: Places, agent: str | None, as_json: bool) -> int:
     """
     from toolyard.config.explain import whole_config
 
-    configuration = read_masked(places)
+    configuration = read_masked(options)
     show_json(whole_config(configuration, known_agent(configuration.agents(), agent)))
     if not as_json:
         show_problems(configuration.problems)
@@ -62,26 +63,28 @@ def show(places: Places, agent: str | None, as_json: bool) -> int:
 @agent_option
 @json_option
 @click.pass_obj
-def explain(places: Places, key: str, agent: str | None, as_json: bool) -> int:
+def explain(options: GlobalOptions, key: str, agent: str | None, as_json: bool) -> int:
     """Print the value of KEY, every layer that set it, and which of them won.
 
     KEY is a path such as agents.default.model or plugin_policy.allow_bash_tools; just model means the agent's.
     """
     from toolyard.config.explain import explain as explain_key
+    from toolyard.config.explain import nearest_key
+    from toolyard.core.json_values import brief
 
-    configuration = read_masked(places)
-    found = explain_key(configuration, key, known_agent(configuration.agents(), agent))
+    configuration = read_masked(options)
+    agent = known_agent(configuration.agents(), agent)
+    found = explain_key(configuration, key, agent)
     rows = [contribution_record(configuration, one) for one in found.contributions]
     if as_json:
         show_json({"key": found.key, "value": found.value, "set": bool(rows), "layers": rows})
     elif rows:
-        show_text(f"{found.key} = {compact(found.value)}\n", "strong")
+        show_text(f"{found.key} = {brief(found.value, MOST_SHOWN)}\n", "strong")
         for row in rows:
             show_text(contribution_line(row), "" if row["verdict"] != "overridden" else "faint")
     else:
-        show_note(f"nothing sets '{found.key}'", "warning")
-        if near := nearest_key(configuration, found.key, agent):
-            show_note(f"  hint: did you mean '{near}'?", "faint")
+        near = nearest_key(configuration, found.key, agent)
+        show_note(f"nothing sets '{found.key}'", "warning", hint=f"did you mean '{near}'?" if near else "")
     return 0 if rows else 2
 
 
@@ -99,15 +102,15 @@ def schema() -> int:
     return 0
 
 
-async def check_once(places: Places, strict: bool, as_json: bool) -> int:
-    places = settle(places)
-    async with open_application(places) as app:
+async def check_once(options: GlobalOptions, strict: bool, as_json: bool) -> int:
+    options = enter_workspace(options)
+    async with open_application(options) as app:
         problems = app.problems()
         if as_json:
             show_json([problem.as_mapping() for problem in problems])
         else:
             show_problems(problems, on_stdout=True)
-            show_summary(problems, str(places.config))
+            show_summary(problems, str(options.config))
         return exit_code(problems, strict=strict)
 
 
@@ -118,11 +121,11 @@ def show_summary(problems: list[Problem], file: str) -> None:
     show_note(f"{relative(file)}: {found or 'no problems'}", "error" if errors else "warning" if warnings else "good")
 
 
-def read_masked(places: Places) -> Configuration:
+def read_masked(options: GlobalOptions) -> Configuration:
     """The configuration without its secrets; nothing that it names is loaded."""
     from toolyard.runtime.redaction import masked
 
-    configuration, names = read_config(places)
+    configuration, names = read_config(options)
     return masked(configuration, names.get)
 
 
@@ -143,27 +146,8 @@ def contribution_record(configuration: Configuration, one: Contribution) -> dict
 
 
 def contribution_line(row: dict[str, object]) -> str:
+    from toolyard.core.json_values import brief
+
     place = f" ({relative(str(row['where']))})" if row["where"] else ""
     via = f" by {row['via']}" if row["via"] else ""
-    return f"  {row['verdict']!s:10}  {row['layer']}{place}{via}: {compact(row['value'])}\n"
-
-
-def compact(value: object) -> str:
-    import json
-
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else text[:199] + "…"
-
-
-def nearest_key(configuration: Configuration, key: str, agent: str | None) -> str | None:
-    """The key beside one that nothing sets which it was probably meant to be."""
-    import difflib
-
-    from toolyard.config.explain import whole_config
-
-    *owner, name = key.split(".")
-    beside: Any = whole_config(configuration, known_agent(configuration.agents(), agent))
-    for step in owner[2:] if owner[:1] == ["agents"] else owner:
-        beside = beside.get(step) if isinstance(beside, dict) else None
-    close = difflib.get_close_matches(name, beside, n=1) if isinstance(beside, dict) else []
-    return ".".join((*owner, close[0])) if close else None
+    return f"  {row['verdict']!s:10}  {row['layer']}{place}{via}: {brief(row['value'], MOST_SHOWN)}\n"

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.call import Watcher, approver_for, exit_code_of, explain
-from toolyard.cli.opening import agent_of, open_application
+from toolyard.cli.application import agent_of, open_application
+from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
-    from asyncio import Future
     from collections.abc import Coroutine
 
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.core.events import Event
     from toolyard.core.tool import JsonObject, ToolResult
 
@@ -30,7 +29,7 @@ TIMED_OUT = 124
 @click.option("--timeout", metavar="S", help="How many seconds the command may take; default 5.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.pass_obj
-def execute(places: Places, command: str, timeout: str | None, as_json: bool) -> int:
+def execute(options: GlobalOptions, command: str, timeout: str | None, as_json: bool) -> int:
     """Run COMMAND in a bash of its own, as a model does with the tool `shell`.
 
     What it prints appears as it comes. Exit status: the command's own, or 124 it took too long, 1 it could not be
@@ -38,18 +37,18 @@ def execute(places: Places, command: str, timeout: str | None, as_json: bool) ->
     """
     # The number goes as it was typed, since a time-out names it as it was given; decoding is lenient.
     arguments = {"command": command} if timeout is None else {"command": command, "timeout": timeout}
-    return run_to_end(execute_once(places, arguments, as_json))
+    return run_to_end(execute_once(options, arguments, as_json))
 
 
-async def execute_once(places: Places, arguments: JsonObject, as_json: bool) -> int:
-    async with open_application(places, approver=approver_for(), only="shell:command") as app:
+async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: bool) -> int:
+    async with open_application(options, approver=approver_for(), only="shell:command") as app:
         agent = agent_of(app, None)
         if as_json:
             watcher = Watcher(quiet=True)
             result = await app.call_tool(SHELL, arguments, agent=agent, on_event=watcher.see)
             show_json(watcher.record(SHELL, result))
         else:
-            output = PassedOn()
+            output = CommandOutput()
             result = await output.follow(app.call_tool(SHELL, arguments, agent=agent, on_event=output.see))
             output.finish(result)
         explain(app, result)
@@ -57,7 +56,7 @@ async def execute_once(places: Places, arguments: JsonObject, as_json: bool) -> 
 
 
 def exit_status(result: ToolResult) -> int:
-    """The command's own, if it came to its end."""
+    """The command's own status, if it came to its end."""
     if result.failure == "unknown_tool":
         return 1
     if result.failure == "timeout":
@@ -65,39 +64,32 @@ def exit_status(result: ToolResult) -> int:
     return result.exit_code if result.ok and result.exit_code is not None else exit_code_of(result)
 
 
-class PassedOn:
-    """The command's output as it comes, into a pipe too; when nobody takes it any more, the command is ended."""
+class CommandOutput:
+    """The command's output as it comes."""
 
     def __init__(self) -> None:
-        self._call: Future[ToolResult] | None = None
-        self._broken: click.ClickException | None = None
+        self._pieces = StreamedOutput()
         self._line_is_open = False
 
     async def follow(self, call: Coroutine[Any, Any, ToolResult]) -> ToolResult:
-        """The result of the call, if all of its output could be passed on."""
+        """The result of the call, if all of its output could be shown."""
         import asyncio
 
-        self._call = asyncio.ensure_future(call)
+        running = asyncio.ensure_future(call)
+        self._pieces.give_up = running.cancel
         try:
-            return await self._call
+            return await running
         except asyncio.CancelledError:
-            if self._broken:
-                raise self._broken from None
+            if self._pieces.broken:
+                raise self._pieces.broken from None
             raise
 
     def see(self, event: Event) -> None:
-        """Hear of one event. The path lets no observer break a call, so what breaks here ends it explicitly."""
         from toolyard.core.events import OutputChunk
 
-        if not isinstance(event, OutputChunk) or self._broken:
-            return
-        self._line_is_open = not event.text.endswith("\n")
-        try:
-            show_piece(event.text, is_error=event.stream == "stderr")
-        except click.ClickException as error:
-            self._broken = error
-            if self._call:
-                self._call.cancel()
+        if isinstance(event, OutputChunk):
+            self._line_is_open = not event.text.endswith("\n")
+            self._pieces.show(event.text, is_error=event.stream == "stderr")
 
     def finish(self, result: ToolResult) -> None:
         """End an open line on a terminal; say what else there is to say, but nothing that was shown already."""

@@ -62,6 +62,5 @@ def spelled(entry: Json) -> str:
 
 
 def refuse(message: str, hint: str) -> int:
-    show_note(message, "error")
-    show_note(f"  hint: {hint}", "faint")
+    show_note(message, "error", hint=hint)
     return 2

@@ -21,10 +21,10 @@ COMMANDS = {
     "call": ("toolyard.cli.call:call", "Call a tool."),
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
-    "shell": ("toolyard.cli.shell:shell", "Sit at the live session of the tool bash."),
+    "shell": ("toolyard.cli.shell.command:shell", "Sit at the live session of the tool bash."),
     "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
     "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
-    "doctor": ("toolyard.cli.doctor:doctor", "Look whether everything is there that tools need."),
+    "doctor": ("toolyard.cli.doctor.command:doctor", "Look whether everything is there that tools need."),
     "permissions": (
         "toolyard.cli.permissions:permissions",
         "Say what may run: check, test, list, allow, deny, revoke.",
@@ -35,12 +35,19 @@ COMMANDS = {
 }
 
 
-class Places(NamedTuple):
-    """Where the global options point."""
+class GlobalOptions(NamedTuple):
+    """The options before the command, as they were typed."""
 
     config: str | None
     sessions: str | None
     workspace: str | None
+
+
+class OrderedGroup(click.Group):
+    """Lists its commands in the order in which they are written."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(self.commands)
 
 
 class LazyGroup(click.Group):
@@ -103,11 +110,11 @@ class LazyGroup(click.Group):
 @click.pass_context
 def main(ctx: click.Context, config: str | None, sessions: str | None, workspace: str | None) -> None:
     """Toolyard gives AI agents their tools."""
-    ctx.obj = Places(config=config, sessions=sessions, workspace=workspace)
+    ctx.obj = GlobalOptions(config=config, sessions=sessions, workspace=workspace)
 
 
 def run(argv: list[str] | None = None) -> None:
-    """The console script: every way out has its exit code."""
+    """The console script."""
     if os.name == "nt":
         sys.exit("toolyard runs on Linux and macOS; on Windows use it inside WSL 2")
     sys.exit(exit_code_of(argv))
@@ -132,7 +139,7 @@ def exit_code_of(argv: list[str] | None) -> int:
 
 
 def ended(error: click.ClickException) -> int:
-    """Say what was wrong, if anybody still listens."""
+    """Show the error, if somebody still reads, and return its exit code."""
     from toolyard.cli.render import ReaderLeft
 
     try:

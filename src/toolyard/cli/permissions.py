@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from toolyard.cli.application import config_path, known_agent, read_config
+from toolyard.cli.main import OrderedGroup
 from toolyard.cli.render import relative, show_json, show_note, show_problems, show_rows, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
+    from toolyard.permissions.grants import Grant
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import CaseOutcome
     from toolyard.permissions.rules import Rule, RuleBook
@@ -30,14 +33,7 @@ rules_option = click.option(
 )
 
 
-class InOrder(click.Group):
-    """Lists its commands in the order in which they are written."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        return list(self.commands)
-
-
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def permissions() -> None:
     """Say what may run and why, test rules, and keep or take back what you granted."""
 
@@ -49,12 +45,12 @@ def permissions() -> None:
 @click.option("--tool", metavar="T", default="bash", show_default=True, help="The tool that would run it.")
 @json_option
 @click.pass_obj
-def check(places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool) -> int:
+def check(options: GlobalOptions, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool) -> int:
     """Say of each part of COMMAND which rule or which doubt decides it. Nothing runs.
 
     Exit status: 0, whatever the verdict is, or 2 when the rules cannot be read.
     """
-    return run_to_end(check_once(places, command, rules, agent, tool, as_json))
+    return run_to_end(check_once(options, command, rules, agent, tool, as_json))
 
 
 @permissions.command(short_help="Test rules with cases.")
@@ -63,36 +59,27 @@ def check(places: Places, command: str, rules: Path | None, agent: str | None, t
 @agent_option
 @json_option
 @click.pass_obj
-def test(places: Places, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
+def test(options: GlobalOptions, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
     """Judge the cases of FILE, a JSON object a line: `command`, `rules`, and `must`, which is auto_allow,
     not_auto_allow or deny. A case without rules is judged by those in force.
 
     Prints the cases that differ, and the lines that are no case. Exit status: 0 none does, 1 some do, 2 a line is no
     case.
     """
-    return run_to_end(test_once(places, file, rules, agent, as_json))
+    return run_to_end(test_once(options, file, rules, agent, as_json))
 
 
 @permissions.command("list", short_help="List the rules in force.")
 @agent_option
 @json_option
 @click.pass_obj
-def list_rules(places: Places, agent: str | None, as_json: bool) -> int:
+def list_rules(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
     """List the rules in force here, with where each is written, and the grants with their ids."""
-    policy, agent = policy_in_force(places, agent)
+    policy, agent = policy_in_force(options, agent)
     book = policy.book(agent, os.getcwd())
     show_problems([*policy.sections.of(agent).problems, *policy.problems()])
     grants = {f"{policy.grants.file}, grant {grant.id}": grant for grant in policy.grants.load().grants}
-    rows = [
-        {
-            "decision": rule.decision,
-            "rule": rule.text,
-            "where": str(rule.origin),
-            "id": grants[str(rule.origin)].id if str(rule.origin) in grants else None,
-            "from": grants[str(rule.origin)].source if str(rule.origin) in grants else None,
-        }
-        for rule in book.rules
-    ]
+    rows = [rule_row(rule, grants.get(str(rule.origin))) for rule in book.rules]
     if as_json:
         show_json(rows)
     elif rows:
@@ -106,39 +93,47 @@ def list_rules(places: Places, agent: str | None, as_json: bool) -> int:
 @click.argument("rule")
 @click.option("--everywhere", is_flag=True, help="In every workspace, not only in this one.")
 @click.pass_obj
-def allow(places: Places, rule: str, everywhere: bool) -> int:
+def allow(options: GlobalOptions, rule: str, everywhere: bool) -> int:
     """Allow what RULE describes, from now on and in this workspace: a pattern of commands such as 'git status **', or
     a rule as a JSON object."""
-    return grant(places, "allow", rule, None if everywhere else workspace_of(places))
+    return grant(options, "allow", rule, None if everywhere else workspace_of(options))
 
 
 @permissions.command(short_help="Forbid something from now on.")
 @click.argument("rule")
 @click.option("--here", is_flag=True, help="In this workspace only.")
 @click.pass_obj
-def deny(places: Places, rule: str, here: bool) -> int:
+def deny(options: GlobalOptions, rule: str, here: bool) -> int:
     """Forbid what RULE describes, from now on and everywhere: a pattern of commands such as 'rm **', or a rule as a
     JSON object."""
-    return grant(places, "deny", rule, workspace_of(places) if here else None)
+    return grant(options, "deny", rule, workspace_of(options) if here else None)
 
 
 @permissions.command(short_help="Take back a grant.")
 @click.argument("what", metavar="ID|RULE")
 @click.pass_obj
-def revoke(places: Places, what: str) -> int:
+def revoke(options: GlobalOptions, what: str) -> int:
     """Take back what was granted or forbidden, by its id or its rule."""
-    store = policy_in_force(places)[0].grants
+    store = policy_in_force(options)[0].grants
     gone = store.revoke(what)
     for grant in gone:
         show_text(f"{grant.id} {grant.decision} {what if grant.id != what else grant.rule}\n")
     if not gone:
-        show_note(f"there is no grant '{what}'", "error")
-        show_note("  hint: toolyard permissions list", "faint")
+        show_note(f"there is no grant '{what}'", "error", hint="toolyard permissions list")
     return 0 if gone else 2
 
 
-def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspace: str | None) -> int:
-    """Keep a rule that was typed."""
+def rule_row(rule: Rule, grant: Grant | None) -> dict[str, str | None]:
+    return {
+        "decision": rule.decision,
+        "rule": rule.text,
+        "where": str(rule.origin),
+        "id": grant.id if grant else None,
+        "from": grant.source if grant else None,
+    }
+
+
+def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str, workspace: str | None) -> int:
     from toolyard.permissions.rules import Origin, Rule, parse_rule
 
     value = rule_value(text)
@@ -146,7 +141,7 @@ def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspa
     if not isinstance(rule, Rule):
         show_note(f"'{text}' is no rule: {rule.message}", "error")
         return 2
-    store = policy_in_force(places)[0].grants
+    store = policy_in_force(options)[0].grants
     kept = store.add(decision, value, workspace=workspace, source=text, by=f"toolyard permissions {decision}")
     show_text(f"{kept.id} {decision} {rule.text}{f' in {workspace}' if workspace else ''}\n")
     if decision == "allow" and (why := without_effect(rule)):
@@ -155,7 +150,7 @@ def grant(places: Places, decision: Literal["allow", "deny"], text: str, workspa
 
 
 def without_effect(rule: Rule) -> str | None:
-    """Why a rule that was typed does not allow what it seems to."""
+    """Why an allow rule does not allow what it seems to."""
     from toolyard.bash.syntax.words import literal_word
     from toolyard.permissions.programs.categories import PRIVILEGED
     from toolyard.permissions.programs.guards import why_never_covered
@@ -183,29 +178,24 @@ def rule_value(text: str) -> Any:
         raise click.UsageError(f"RULE is no JSON object: {error}") from error
 
 
-def files_of_rules(places: Places) -> tuple[str, ...]:
-    """The files that hold the rules themselves, which no command may write by a rule for a folder."""
-    from toolyard.cli.opening import config_path
-    from toolyard.permissions.grants import GrantStore, default_grants_file
-
-    return (str(config_path(places).absolute()), *map(str, GrantStore(default_grants_file()).files))
-
-
-def workspace_of(places: Places) -> str:
-    return os.path.abspath(places.workspace or ".")
+def workspace_of(options: GlobalOptions) -> str:
+    return os.path.abspath(options.workspace or ".")
 
 
 async def check_once(
-    places: Places, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool
+    options: GlobalOptions, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool
 ) -> int:
     from toolyard.permissions.decide import decide_line
     from toolyard.permissions.file_access import CallSite
+    from toolyard.permissions.grants import GrantStore, default_grants_file
 
-    book = book_of(places, rules, agent)
+    # No rule for a folder lets a command write the files that hold the rules themselves.
+    files_of_rules = (config_path(options).absolute(), *GrantStore(default_grants_file()).files)
+    book = book_of(options, rules, agent)
     if book is None:
         return 2
     here = os.getcwd()
-    where = CallSite(tool=tool, cwd=here, workspace=here, protected=files_of_rules(places))
+    where = CallSite(tool=tool, cwd=here, workspace=here, protected=tuple(map(str, files_of_rules)))
     verdict = await decide_line(command, book, where)
     if as_json:
         show_json(verdict.as_mapping())
@@ -214,10 +204,10 @@ async def check_once(
     return 0
 
 
-async def test_once(places: Places, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
+async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
     from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
 
-    book = book_of(places, rules, agent, says_so=False)
+    book = book_of(options, rules, agent, says_so=False)
     outcomes: list[CaseOutcome] = []
     bad = 0
     for case in read_cases(file):
@@ -234,10 +224,10 @@ async def test_once(places: Places, file: Path, rules: Path | None, agent: str |
     return 2 if bad else 1 if any(not outcome.passed for outcome in outcomes) else 0
 
 
-def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
-    """The rules of a file, or those in force; None when they cannot be read, which is said."""
+def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
+    """The rules of a file, or those in force; None, after a message, when they cannot be read."""
     if rules is None:
-        policy, agent = policy_in_force(places, agent)
+        policy, agent = policy_in_force(options, agent)
         section = policy.sections.of(agent)
         show_problems([*section.problems, *policy.problems()])
         if not section.is_configured:
@@ -264,21 +254,17 @@ def book_of(places: Places, rules: Path | None, agent: str | None, *, says_so: b
     return RuleBook([rule for found, _ in read for rule in found])
 
 
-def policy_in_force(places: Places, agent: str | None = None) -> tuple[RulePolicy, str]:
+def policy_in_force(options: GlobalOptions, agent: str | None = None) -> tuple[RulePolicy, str]:
     """The rules of the configuration in use and the user's grants, without loading any tool; and the agent meant."""
-    from toolyard.cli.opening import known_agent, read_config
     from toolyard.permissions.grants import GrantStore, default_grants_file
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.section import Sections
 
-    configuration, _ = read_config(places)
-    if not configuration.readable:
-        show_problems(configuration.problems)
-    sections = Sections(
-        configuration.value, configuration.document, () if configuration.readable else configuration.problems
-    )
-    policy = RulePolicy(sections, GrantStore(default_grants_file()))
-    return policy, known_agent(configuration.agents(), agent)
+    configuration, _ = read_config(options)
+    damage = () if configuration.readable else configuration.problems
+    show_problems(damage)
+    sections = Sections(configuration.value, configuration.document, damage)
+    return RulePolicy(sections, GrantStore(default_grants_file())), known_agent(configuration.agents(), agent)
 
 
 def show_verdict(verdict: Verdict) -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.opening import open_application
+from toolyard.cli.application import open_application
 from toolyard.cli.render import show_json, show_note, show_problems, show_rows
 from toolyard.cli.running import run_to_end
 from toolyard.errors import UnknownPlugin
 
 if TYPE_CHECKING:
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.plugins.acquire.refetch import RepositoryNow
 
 
@@ -29,17 +29,17 @@ def plugins() -> None:
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
 @click.pass_obj
-def refresh(places: Places, names: tuple[str, ...], as_json: bool) -> int:
+def refresh(options: GlobalOptions, names: tuple[str, ...], as_json: bool) -> int:
     """Fetch the git repositories of the configuration again, and use from now on what their branches mean by now.
 
     NAME is the id of a plugin or the name of its repository; without one, all are fetched. A remote reference is
     otherwise fetched once and stays what it was. Exit status: 0 done, 2 if one could not be fetched.
     """
-    return run_to_end(refresh_once(places, names, as_json))
+    return run_to_end(refresh_once(options, names, as_json))
 
 
-async def refresh_once(places: Places, names: tuple[str, ...], as_json: bool) -> int:
-    async with open_application(places) as app:
+async def refresh_once(options: GlobalOptions, names: tuple[str, ...], as_json: bool) -> int:
+    async with open_application(options) as app:
         try:
             found = await app.refresh_plugins(names)
         except UnknownPlugin as error:

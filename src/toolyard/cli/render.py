@@ -48,18 +48,17 @@ def is_open(descriptor: int) -> bool:
 
 
 def show_text(text: str, style: str = "") -> None:
-    """An answer, ending in exactly the newline a terminal needs."""
+    """Show an answer; on a terminal it ends with a newline."""
     text = paint(text, style, sys.stdout)
     write(sys.stdout, text + "\n" if text and not text.endswith("\n") and is_terminal(sys.stdout) else text)
 
 
 def show_json(value: Any) -> None:
-    """An answer for programs."""
     write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
 def show_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell, the last one cut to the terminal; a row is a line, whatever is in it."""
+    """Show a table: a line for each row, the last column cut to the width of the terminal."""
     rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     room = terminal_width() - sum(widths) - 2 * len(widths)
@@ -68,13 +67,15 @@ def show_rows(rows: Sequence[Sequence[str]]) -> None:
         write(sys.stdout, "  ".join((*padded, shortened(last, room))).rstrip() + "\n")
 
 
-def show_note(text: str, style: str = "") -> None:
-    """Something a person should see beside the answer."""
+def show_note(text: str, style: str = "", *, hint: str = "") -> None:
+    """Show a person something beside the answer, and a hint what to do about it."""
     write(sys.stderr, paint(text, style, sys.stderr) + "\n")
+    if hint:
+        write(sys.stderr, paint(f"  hint: {hint}\n", "faint", sys.stderr))
 
 
 def show_problems(problems: Iterable[Problem], *, on_stdout: bool = False) -> None:
-    """Problems, one after the other, with their hints; on standard output where they are the answer."""
+    """Show problems with their hints; on standard output where they are the answer."""
     stream = sys.stdout if on_stdout else sys.stderr
     for problem in problems:
         place = f"{relative(str(problem.where))}: " if problem.where else ""
@@ -85,19 +86,19 @@ def show_problems(problems: Iterable[Problem], *, on_stdout: bool = False) -> No
 
 
 def show_piece(text: str, *, is_error: bool = False) -> None:
-    """A piece of partial output, as it is."""
+    """Show partial output as it is."""
     stream = sys.stderr if is_error else sys.stdout
     write(stream, paint(text, "faint" if is_error else "", stream))
 
 
 def show_bug() -> None:
-    """We broke a promise: say so, with all that a report needs."""
+    """Show the traceback of an error that is ours."""
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
 
 
 def ask(question: str) -> bool:
-    """A person's answer; nothing but a plain no is one."""
+    """Ask yes or no; anything but a no means yes."""
     write(sys.stderr, f"{question} [Y/n] ")
     answer = sys.stdin.readline()
     if not answer:
@@ -106,17 +107,16 @@ def ask(question: str) -> bool:
 
 
 def count(number: int, noun: str) -> str:
-    """A number of things."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person looks at a stream; one that was closed is None."""
+    """Whether a stream is a terminal; one that was closed is None."""
     return stream is not None and stream.isatty()
 
 
 def relative(path: str) -> str:
-    """A path as short as it can be written from here."""
+    """Shorten a path below the current folder."""
     try:
         return path.removeprefix(os.getcwd() + os.sep)
     except OSError:  # the current folder is gone
@@ -132,7 +132,7 @@ def paint(text: str, style: str, stream: TextIO | None) -> str:
 
 
 def one_line(cell: str) -> str:
-    """A cell without line ends and without what would move the cursor."""
+    """Replace line ends and whatever would move the cursor."""
     return "".join(char if char.isprintable() else "�" for char in " ".join(cell.split()))
 
 
@@ -169,7 +169,6 @@ class CannotPrint(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Say so, if there is still a way to."""
         with contextlib.suppress(OSError):
             super().show(file)
         stop_printing()
@@ -181,7 +180,7 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - click's interface
-        """On a terminal, below the ^C."""
+        """Begin a new line on a terminal, below the ^C."""
         show_note(f"\n{self.message}" if is_terminal(sys.stderr) else self.message)
 
 
@@ -191,12 +190,11 @@ class ReaderLeft(click.ClickException):
     exit_code = 0
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - click's interface
-        """There is nothing to say, and nobody to say it to."""
         stop_printing()
 
 
 def stop_printing() -> None:
-    """Send what is still to come to nowhere; Python flushes its streams at its end, and would complain again."""
+    """Discard what is still to come; Python flushes its streams at exit, and would complain again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

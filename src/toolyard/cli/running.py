@@ -11,44 +11,44 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
-    """The exit code of the work; Ctrl-C, SIGTERM and SIGHUP end it, however often, so that no process of it is left."""
+    """Run work and return its exit code; Ctrl-C, SIGTERM and SIGHUP cancel it, so that no process is left."""
     import asyncio
 
     from toolyard.cli.render import Interrupted
 
     async def watched() -> int:
         if task := asyncio.current_task():
-            on_signals(heeded, task.cancel, asyncio.get_running_loop())
+            on_signals(handled, task.cancel, asyncio.get_running_loop())
         return await work
 
-    before = after = {number: signal.getsignal(number) for number in ENDING}
-    heeded = [number for number in ENDING if before[number] is not signal.SIG_IGN]  # nohup means it
+    before = after = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
+    handled = [number for number in ENDING_SIGNALS if before[number] is not signal.SIG_IGN]  # nohup means it
     try:
         return asyncio.run(watched())
     except (asyncio.CancelledError, KeyboardInterrupt):
         # There is nothing left to end. Blocked too, because of a signal in the moment of the change Python complains.
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-        after = dict.fromkeys(ENDING, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+        after = dict.fromkeys(ENDING_SIGNALS, signal.SIG_IGN)
         raise Interrupted("interrupted") from None
     finally:
-        for number in ENDING:
+        for number in ENDING_SIGNALS:
             signal.signal(number, after[number])
 
 
 def on_signals(signals: Iterable[signal.Signals], act: Callable[[], object], loop: AbstractEventLoop) -> None:
-    """Let signals do something, such as to cancel a task, each time and only by the loop itself.
+    """Call a function in the event loop at each signal.
 
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.
     """
 
-    def heed(*_: object) -> None:
+    def handle(*_: object) -> None:
         with contextlib.suppress(RuntimeError):  # a closed loop has ended everything
             loop.call_soon_threadsafe(act)
 
     for number in signals:
-        signal.signal(number, heed)
+        signal.signal(number, handle)

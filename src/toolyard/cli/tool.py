@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolyard.cli.main import OrderedGroup
 from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.authoring.cases import CaseOutcome
     from toolyard.core.problems import Problem
-
-
-class InOrder(click.Group):
-    """Lists its commands in the order in which they are written, which is that of an author's day."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        return list(self.commands)
 
 
 class KindChoice(click.Choice[str]):
@@ -31,18 +25,19 @@ class KindChoice(click.Choice[str]):
         super().__init__(())
 
     @property
-    def choices(self) -> list[str]:  # type: ignore[override]  # what the base class has as an attribute
+    def choices(self) -> tuple[str, ...]:
         from toolyard.kinds import KINDS
 
         authors = {kind.name: author for kind in KINDS if (author := kind.author)}
-        return [mode for author in authors.values() for mode in author.modes] if self._modes else list(authors)
+        modes = tuple(mode for author in authors.values() for mode in author.modes)
+        return modes if self._modes else tuple(authors)
 
     @choices.setter
     def choices(self, value: object) -> None:
         """The base class sets what is only known later."""
 
 
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def tool() -> None:
     """Write a tool: start one, check it, test it. No configuration is needed."""
 
@@ -58,8 +53,7 @@ def new(path: Path, kind: str, mode: str | None) -> int:
 
     created = create_tool(path, kind, mode)
     if isinstance(created, Problem):
-        show_note(created.message, "error")
-        show_note(f"  hint: {created.hint}", "faint")
+        show_note(created.message, "error", hint=created.hint)
         return 2
     for file in created:
         show_text(f"{file}\n")
@@ -141,8 +135,8 @@ def show_outcomes(outcomes: list[CaseOutcome]) -> None:
 
 def show_no_cases(path: Path) -> None:
     folder = path if path.is_dir() else path.parent
-    show_note(f"no cases: write some in {folder / 'tests' / 'NAME.json'}", "warning")
-    show_note('  hint: for example [{"arguments": {}, "output": "done\\n"}]', "faint")
+    hint = 'for example [{"arguments": {}, "output": "done\\n"}]'
+    show_note(f"no cases: write some in {folder / 'tests' / 'NAME.json'}", "warning", hint=hint)
 
 
 def finding_record(finding: Problem) -> dict[str, object]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from toolyard.cli.names import agent_option
-from toolyard.cli.opening import agent_of, open_application
+from toolyard.cli.application import agent_of, agent_option, open_application
 from toolyard.cli.render import relative, show_json, show_note, show_problems, show_rows
 from toolyard.cli.running import run_to_end
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.app import AgentApplication
-    from toolyard.cli.main import Places
+    from toolyard.cli.main import GlobalOptions
     from toolyard.core.tool import WireFormat
 
 
@@ -33,13 +32,13 @@ FORMATS = ["table", "json", "openai", "responses", "anthropic", "mcp"]
 @click.option("--all", "everything", is_flag=True, help="Every plugin and tool, on or off, and why.")
 @click.option("--watch", is_flag=True, help="List them again whenever they change, until interrupted.")
 @click.pass_obj
-def tools(places: Places, agent: str | None, form: str, everything: bool, watch: bool) -> int:
+def tools(options: GlobalOptions, agent: str | None, form: str, everything: bool, watch: bool) -> int:
     """List the tools of an agent."""
-    return run_to_end(list_tools(places, agent, form, everything, watch))
+    return run_to_end(list_tools(options, agent, form, everything, watch))
 
 
-async def list_tools(places: Places, agent: str | None, form: str, everything: bool, watch: bool) -> int:
-    async with open_application(places) as app:
+async def list_tools(options: GlobalOptions, agent: str | None, form: str, everything: bool, watch: bool) -> int:
+    async with open_application(options) as app:
         changes = app.watch() if watch else None
         code = show_tools(app, agent_of(app, agent), form, everything)
         if changes:
@@ -77,7 +76,6 @@ def show_table(app: AgentApplication, agent: str, everything: bool) -> None:
 
 
 def tool_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
-    """The tools of an agent."""
     return [
         {
             "name": tool.spec.name,
@@ -93,7 +91,7 @@ def tool_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
 
 def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
     """Every plugin and tool, on or off, why, and where that was decided; at last what did not load."""
-    standing = [
+    loaded = [
         {
             "name": found.tool.spec.name if found.tool else "",
             "plugin": found.plugin,
@@ -106,11 +104,11 @@ def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
         }
         for found in app.plugins(agent)
     ]
-    return [*standing, *failed_rows(app)]
+    return [*loaded, *failed_rows(app)]
 
 
 def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
-    """What did not load, by the problems that say so."""
+    """A row for each problem that says that something did not load."""
     for problem in app.problems():
         named = problem.where and problem.where.file != app.config_path
         # The syntax of a descriptor has the codes of a configuration's.
@@ -138,5 +136,5 @@ def show_wire_format(app: AgentApplication, agent: str, form: WireFormat) -> Non
     show_json(exported.tools)
     for problem in exported.problems:
         left_out = "; the tool is left out" if problem.fatal else ""
-        show_note(f"{problem.tool}: {problem.message}{left_out}", "error" if problem.fatal else "warning")
-        show_note(f"  hint: {problem.hint}", "faint")
+        style = "error" if problem.fatal else "warning"
+        show_note(f"{problem.tool}: {problem.message}{left_out}", style, hint=problem.hint)

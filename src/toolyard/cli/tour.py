@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
+from toolyard.cli.application import DEFAULT_CONFIG
 from toolyard.cli.main import exit_code_of
-from toolyard.cli.opening import DEFAULT_CONFIG
 from toolyard.cli.render import ReaderLeft, is_terminal, show_note, show_text
 
 if TYPE_CHECKING:
@@ -89,29 +89,28 @@ def main() -> int:
 
 
 def steps_in(folder: Path) -> Iterator[bool]:
-    """Each step, and whether it did what it should."""
     sessions = folder / "sessions"
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / SAMPLE).write_text(SAMPLE_TEXT, encoding="utf-8")
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     os.chdir(workspace)
-    places = ["--config", str(DEFAULT_CONFIG), "--sessions", str(sessions), "--workspace", str(workspace)]
+    options = ["--config", str(DEFAULT_CONFIG), "--sessions", str(sessions), "--workspace", str(workspace)]
     for step in STEPS:
-        yield take(step, places)
+        yield take(step, options)
     yield show_audit(sessions / "audit")
     show_heading("Now write your own.", "toolyard tool new my_tool")
 
 
-def take(step: Step, places: Sequence[str]) -> bool:
-    """Run one step before the visitor's eyes."""
+def take(step: Step, options: Sequence[str]) -> bool:
+    """Run one step and show its output; returns whether it did what it should."""
     show_heading(step.about, shlex.join(["toolyard", *step.words]))
-    heard = Heard(sys.stdout), Heard(sys.stderr)
-    with redirect_stdout(heard[0]), redirect_stderr(heard[1]):
-        code = exit_code_of([*places, *step.words])
+    out, err = Tee(sys.stdout), Tee(sys.stderr)
+    with redirect_stdout(out), redirect_stderr(err):
+        code = exit_code_of([*options, *step.words])
     if code == 130:
         raise KeyboardInterrupt
-    text = heard[0].text + heard[1].text
+    text = out.text + err.text
     if not text.endswith("\n"):
         show_text("\n")
     if code == step.exit_code and step.shows in text:
@@ -121,7 +120,7 @@ def take(step: Step, places: Sequence[str]) -> bool:
 
 
 def show_audit(folder: Path) -> bool:
-    """The last line of the audit log, which is about the call before."""
+    """Show the last line of the audit log, which is about the call before."""
     log = max(folder.glob("*.ndjson"), default=folder / "none")
     show_heading("Every call is on record, before and after it runs.", f"tail -n 1 SESSIONS/audit/{log.name}")
     last = log.read_text(encoding="utf-8").splitlines()[-1] if log.exists() else "{}"
@@ -135,7 +134,7 @@ def show_heading(about: str, command: str) -> None:
     show_text(f"$ {command}\n", "strong")
 
 
-class Heard(io.TextIOBase):
+class Tee(io.TextIOBase):
     """Passes on what is written, and remembers it."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.core.json_values import ABSENT, refuse_constant, value_at
 from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
@@ -48,16 +49,12 @@ class Document(msgspec.Struct):
         self.folder = os.path.dirname(os.path.abspath(self.path))
 
     def at(self, pointer: Pointer) -> Json:
-        """The value at a place; None where there is none."""
-        value = self.value
-        for step in pointer:
-            inside = isinstance(value, dict) and step in value
-            inside = inside or (isinstance(value, list) and isinstance(step, int) and step < len(value))
-            value = value[step] if inside else None
-        return value
+        """The value at a pointer; None where there is none."""
+        value = value_at(self.value, pointer)
+        return None if value is ABSENT else value
 
     def repeated_keys(self) -> Iterator[tuple[str, Position, Position]]:
-        """Keys that an object has more than once: where one that does not count stands, and the one that does."""
+        """Each key that an object has again, with the position that is ignored and the one that counts."""
         for node in objects_in(self._root()) if self.repeats else ():
             last: dict[str, Node] = {}
             for pair in reversed(node.named_children):
@@ -105,7 +102,6 @@ class Place(msgspec.Struct, frozen=True):
     pointer: Pointer
 
     def position(self) -> Position:
-        """Where it is written."""
         return self.document.position(self.pointer)
 
     def below(self, *steps: str | int) -> Place:
@@ -143,7 +139,6 @@ def read_document(path: Path) -> Document | Problem:
 
 
 def parse_document(path: Path, text: str) -> Document | Problem:
-    """Parse the text of a JSON file."""
     repeats = False
 
     def to_object(pairs: list[tuple[str, Json]]) -> Json:
@@ -168,12 +163,8 @@ def parse_document(path: Path, text: str) -> Document | Problem:
     return Document(path, text, value, repeats=repeats)
 
 
-def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
-
-
 def is_nested_too_deeply(text: str, value: Json) -> bool:
-    """Level by level; a text with few brackets needs no look."""
+    """Look level by level; a text with few brackets cannot be nested deeply."""
     if text.count("{") + text.count("[") <= DEEPEST:
         return False
     level = [value]
@@ -186,7 +177,7 @@ def is_nested_too_deeply(text: str, value: Json) -> bool:
 
 
 def nested_problem(path: Path, text: str) -> Problem:
-    """The bracket that is one too many."""
+    """Point at the first bracket that is nested too deeply."""
     from toolyard.config.json_syntax import BRACKETS
 
     depth = 0

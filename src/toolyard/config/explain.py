@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from toolyard.config.layers import STRUCTURE, Layer, mapping
-from toolyard.config.origins import MISSING, Origin, below, dotted
+from toolyard.config.layers import STRUCTURE, Layer, mapping, values_in_layers
+from toolyard.config.origins import Origin, dotted
 from toolyard.config.settings import SECTIONS, PermissionSettings
+from toolyard.core.json_values import ABSENT, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
-ADDING = ("plugins", "enabled_plugins", "disabled_plugins", "force_enabled_plugins")
+Verdict: TypeAlias = Literal["won", "merged", "added", "overridden"]
+PLUGIN_LISTS = ("plugins", "enabled_plugins", "disabled_plugins", "force_enabled_plugins")
+ADDED_UP = {*((key,) for key in PLUGIN_LISTS), *(("permissions", key) for key in ("allow", "ask", "deny"))}
 """Lists that do not replace each other: those of all layers count together."""
-
 WHOLE_FILE = (STRUCTURE | set(SECTIONS)) - {"output", "permissions"}
 """Keys that only the top level has, for all agents."""
 WITH_DEFAULTS: dict[str, type[msgspec.Struct]] = {**SECTIONS, "permissions": PermissionSettings}
-ADDING_PLACES = {*((key,) for key in ADDING), *(("permissions", key) for key in ("allow", "ask", "deny"))}
-"""Lists to which each layer adds."""
 
 
 class Contribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True):
     value: Json
     origin: Origin | None
     """None for a default, which nobody wrote."""
-    verdict: Literal["won", "merged", "added", "overridden"]
+    verdict: Verdict
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,58 +52,64 @@ def explain(configuration: Configuration, key: str, agent: str) -> Explanation:
     pointer = pointer_of(key, as_agents_see_it(configuration, agent))
     match pointer:
         case ("agents", str(name), _, *_):
-            return explain_layers(configuration, pointer[2:], name, dotted(pointer))
+            return explain_agent(configuration, pointer[2:], name, dotted(pointer))
         case ("providers", str(name), _, *_):
-            layer = Layer(name=f"provider '{name}'", pointer=pointer[:2], value=below(configuration.value, pointer[:2]))
-            found = tuple(judged(configuration, [layer], pointer[2:]))
-            value = value_of(below(configuration.value, pointer), found)
-            return Explanation(key=dotted(pointer), value=value, contributions=found)
+            provider = value_at(configuration.value, pointer[:2])
+            layer = Layer(name=f"provider '{name}'", pointer=pointer[:2], value=provider)
+            return explain_layer(configuration, pointer, layer, ())
         case (str(first), *_) if first in WHOLE_FILE and (first, len(pointer)) != ("plugins", 1):
-            return explain_whole_file(configuration, pointer)
-    return explain_layers(configuration, pointer, agent, dotted(("agents", agent, *pointer)))
+            layer = Layer(name="top level", pointer=(), value=configuration.value)
+            return explain_layer(configuration, pointer, layer, default_of(pointer))
+    return explain_agent(configuration, pointer, agent, dotted(("agents", agent, *pointer)))
 
 
-def explain_layers(configuration: Configuration, rest: Pointer, agent: str, key: str) -> Explanation:
-    """A value that an agent's layers set one over the other, or a list to which each adds."""
+def explain_agent(configuration: Configuration, rest: Pointer, agent: str, key: str) -> Explanation:
+    """Explain a value that an agent's layers override, or a list to which each adds."""
     layers = configuration.layers(agent)
     whole = {**configuration.for_agent(agent), "permissions": permissions_of(configuration, agent)}
-    if rest in ADDING_PLACES:
-        added = tuple(part for layer in layers for part in judged(configuration, [layer], rest, winner="added"))
-        value = added_up(configuration, agent, str(rest[0])) if len(rest) == 1 else value_of(below(whole, rest), added)
+    if rest in ADDED_UP:
+        added = tuple(part for layer in layers for part in contributions(configuration, [layer], rest, winner="added"))
+        value = (
+            added_up(configuration, agent, rest[0]) if rest[0] in PLUGIN_LISTS else held(value_at(whole, rest), added)
+        )
         return Explanation(key=key, value=value, contributions=added)
-    found = tuple(judged(configuration, layers[::-1], rest)) or with_default(rest)
-    return Explanation(key=key, value=value_of(below(whole, rest), found), contributions=found)
+    found = tuple(contributions(configuration, layers[::-1], rest)) or default_of(rest)
+    return Explanation(key=key, value=held(value_at(whole, rest), found), contributions=found)
 
 
-def explain_whole_file(configuration: Configuration, pointer: Pointer) -> Explanation:
-    layer = Layer(name="top level", pointer=(), value=configuration.value)
-    found = tuple(judged(configuration, [layer], pointer)) or with_default(pointer)
-    value = value_of(below(configuration.value, pointer), found)
+def explain_layer(
+    configuration: Configuration, pointer: Pointer, layer: Layer, default: tuple[Contribution, ...]
+) -> Explanation:
+    """Explain a value that one layer alone sets."""
+    found = tuple(contributions(configuration, [layer], pointer[len(layer.pointer) :])) or default
+    value = held(value_at(configuration.value, pointer), found)
     return Explanation(key=dotted(pointer), value=value, contributions=found)
 
 
-def judged(
+def contributions(
     configuration: Configuration, layers: Sequence[Layer], rest: Pointer, winner: Literal["won", "added"] = "won"
 ) -> Iterator[Contribution]:
-    """Everything that layers say about a value, the strongest first."""
+    """Every value that layers set here, the strongest first."""
     written = configuration.written
-    won: Json = MISSING
-    for layer, origin, visible in said(configuration, layers, rest):
-        value = below(written.value if written else {}, origin.pointer)
-        verdict: Literal["won", "merged", "added", "overridden"] = "overridden"
-        if visible and won is MISSING:
+    won: Json = ABSENT
+    for layer, origin, visible in setters(configuration, layers, rest):
+        value = value_at(written.value if written else {}, origin.pointer)
+        verdict: Verdict = "overridden"
+        if visible and won is ABSENT:
             won, verdict = value, winner
         elif visible and isinstance(won, dict) and isinstance(value, dict):
             verdict = "merged"
         yield Contribution(layer=layer.name, value=value, origin=origin, verdict=verdict)
 
 
-def said(configuration: Configuration, layers: Sequence[Layer], rest: Pointer) -> Iterator[tuple[Layer, Origin, bool]]:
-    """Each place that sets a value, with its layer and whether that layer itself shows it."""
+def setters(
+    configuration: Configuration, layers: Sequence[Layer], rest: Pointer
+) -> Iterator[tuple[Layer, Origin, bool]]:
+    """Each place that sets a value, with its layer, and whether it counts within that layer."""
     origins = configuration.document.origins
     for layer in layers:
         if not layer.pointer or origins is None:
-            if below(layer.value, rest) is not MISSING:
+            if value_at(layer.value, rest) is not ABSENT:
                 yield layer, Origin(pointer=(*layer.pointer, *rest)), True
             continue
         visible = set(origins.writers(layer.pointer, rest))
@@ -111,18 +117,26 @@ def said(configuration: Configuration, layers: Sequence[Layer], rest: Pointer) -
             yield layer, origin, origin in visible
 
 
-def with_default(pointer: Pointer) -> tuple[Contribution, ...]:
-    """What holds when nobody says anything."""
+def default_of(pointer: Pointer) -> tuple[Contribution, ...]:
+    """The default of a setting, if it has one."""
     match pointer:
         case (str(section), str(name)) if section in WITH_DEFAULTS:
-            default = below(msgspec.to_builtins(WITH_DEFAULTS[section]()), (name,))
-            if default is not MISSING:
+            kind = type(configuration.policy) if section == "plugin_policy" else WITH_DEFAULTS[section]
+            default = value_at(msgspec.to_builtins(kind()), (name,))
+            if default is not ABSENT:
                 return (Contribution(layer="default", value=default, origin=None, verdict="won"),)
     return ()
 
 
+def held(value: Json, found: Sequence[Contribution]) -> Json:
+    """The value that is there, else a default, else None."""
+    if value is ABSENT:
+        return found[0].value if found else None
+    return value
+
+
 def as_agents_see_it(configuration: Configuration, agent: str) -> dict[str, Json]:
-    """The file with every agent's values whole, by which a key is read."""
+    """The file with the effective values of every agent, in which a typed key is looked up."""
     agents = mapping(configuration.value.get("agents"))
     whole = {name: {**mapping(own), **configuration.for_agent(name)} for name, own in agents.items()}
     return {**configuration.value, **configuration.for_agent(agent), "agents": whole}
@@ -135,7 +149,7 @@ def pointer_of(key: str, value: Json) -> Pointer:
     while words:
         taken, step = next_step(words, value)
         steps.append(step)
-        words, value = words[taken:], below(value, (step,))
+        words, value = words[taken:], value_at(value, (step,))
     return tuple(steps)
 
 
@@ -148,18 +162,21 @@ def next_step(words: Sequence[str], value: Json) -> tuple[int, str | int]:
     return 1, words[0]
 
 
-def value_of(value: Json, found: Sequence[Contribution]) -> Json:
-    """What holds: the value that is there, else a default, else nothing."""
-    if value is MISSING:
-        return found[0].value if found else None
-    return value
+def nearest_key(configuration: Configuration, key: str, agent: str) -> str | None:
+    """The existing key that an unknown one was probably meant to be."""
+    import difflib
+
+    *owner, name = key.split(".")
+    beside = value_at(whole_config(configuration, agent), owner[2:] if owner[:1] == ["agents"] else owner)
+    close = difflib.get_close_matches(name, beside, n=1) if isinstance(beside, dict) else []
+    return ".".join((*owner, close[0])) if close else None
 
 
 def whole_config(configuration: Configuration, agent: str) -> dict[str, Json]:
     """The agent's values, the lists of plugins of all layers, and the application's settings with their defaults."""
     whole = configuration.for_agent(agent)
-    for key in ADDING:
-        if any(key in layer.value for layer in configuration.layers(agent)):
+    for key in PLUGIN_LISTS:
+        if values_in_layers(configuration.value, agent, key):
             whole[key] = added_up(configuration, agent, key)
     if "plugin_cache_dir" in configuration.value:
         whole["plugin_cache_dir"] = configuration.value["plugin_cache_dir"]
@@ -178,8 +195,8 @@ def whole_config(configuration: Configuration, agent: str) -> dict[str, Json]:
 def permissions_of(configuration: Configuration, agent: str) -> dict[str, Json]:
     """The agent's permissions: rules of all layers add up, of the rest the nearest counts."""
     whole: dict[str, Json] = {}
-    for layer in configuration.layers(agent):
-        for key, value in mapping(layer.value.get("permissions")).items():
+    for _, section in values_in_layers(configuration.value, agent, "permissions"):
+        for key, value in mapping(section).items():
             adds = isinstance(value, list) and isinstance(whole.get(key), list) and key != "allowed_commands"
             whole[key] = [*whole[key], *value] if adds else value
     return whole
@@ -188,7 +205,6 @@ def permissions_of(configuration: Configuration, agent: str) -> dict[str, Json]:
 def added_up(configuration: Configuration, agent: str, key: str) -> list[Json]:
     """The entries of one list in all layers of an agent, from the bottom up, each once."""
     found: list[Json] = []
-    for layer in configuration.layers(agent):
-        entries = layer.value.get(key)
+    for _, entries in values_in_layers(configuration.value, agent, key):
         found += [entry for entry in (entries if isinstance(entries, list) else ()) if entry not in found]
     return found

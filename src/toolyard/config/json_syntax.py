@@ -18,7 +18,7 @@ WORD = re.compile(r"[A-Za-z]+")
 
 
 def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> Problem:
-    """A syntax error in words of our own: the parser's tell what surprised it."""
+    """Explain a syntax error better than the parser does, which only tells what surprised it."""
     before, after = text[: error.pos].rstrip(), text[error.pos :]
     if error.msg.startswith("Illegal trailing comma"):  # since Python 3.13 the parser stops at the comma itself
         before, after = before + ",", after[1:].lstrip()
@@ -32,7 +32,7 @@ def syntax_problem(path: Path, text: str, error: json.JSONDecodeError) -> Proble
 
 
 def usual_cause(error: json.JSONDecodeError, after: str) -> tuple[str, str] | None:
-    """Mistakes that have a name, with their remedy."""
+    """Recognise common mistakes, and say how to mend them."""
     word = WORD.match(after)
     if after.startswith(("//", "/*", "#")):
         return "comments are not part of JSON", "remove the comment"
@@ -50,7 +50,7 @@ def usual_cause(error: json.JSONDecodeError, after: str) -> tuple[str, str] | No
 
 
 def expectation(text: str, error: json.JSONDecodeError, after: str) -> tuple[str, str]:
-    """What may stand where the parser gave up."""
+    """Say what may stand where the parser gave up."""
     found = f"found {after[0]!r}" if after else "the file ends here"
     opened = open_bracket(text[: error.pos])
     hint = "" if after or not opened else f"'{opened[0]}' of line {opened[1]} is not closed"

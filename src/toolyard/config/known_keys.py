@@ -58,9 +58,7 @@ def in_layer(
         elif near := nearest(key, known):
             yield unknown(key, f"unknown key '{key}'", f"did you mean '{near}'?", pointer, document)
     for name, kind in settings.sections.items():
-        is_strict = (
-            kind.__struct_config__.forbid_unknown_fields
-        )  # an unknown key of such a one is an error, told elsewhere
+        is_strict = kind.__struct_config__.forbid_unknown_fields  # then an unknown key is an error, told elsewhere
         if name in layer and name in known and not is_strict:
             yield from in_section(mapping(layer[name]), (*pointer, name), kind.__struct_encode_fields__, document)
 

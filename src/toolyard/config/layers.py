@@ -47,6 +47,11 @@ def layers_of(config: JsonObject, agent: str) -> Sequence[Layer]:
     return [*layers, Layer(name=f"agent '{agent}'", pointer=("agents", agent), value=own)]
 
 
+def values_in_layers(config: JsonObject, agent: str, key: str) -> list[tuple[Pointer, Json]]:
+    """What the layers of an agent say under a key, from the bottom up, each with its place."""
+    return [((*layer.pointer, key), layer.value[key]) for layer in layers_of(config, agent) if key in layer.value]
+
+
 def provider_of(config: JsonObject, own: JsonObject) -> str:
     """The provider that an agent names, or the file for all that name none; empty without one."""
     provider = own.get("provider", config.get("provider"))
@@ -54,7 +59,7 @@ def provider_of(config: JsonObject, own: JsonObject) -> str:
 
 
 def effective_config(config: JsonObject, agent: str) -> dict[str, Json]:
-    """The values an agent's tools see."""
+    """Merge the layers into the values that an agent's tools see."""
     effective: dict[str, Json] = {}
     for layer in layers_of(config, agent):
         effective = merge_deep(effective, {key: value for key, value in layer.value.items() if key not in STRUCTURE})
@@ -62,7 +67,7 @@ def effective_config(config: JsonObject, agent: str) -> dict[str, Json]:
 
 
 def merge_deep(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
-    """Mappings merge key by key, anything else is replaced."""
+    """Merge objects key by key; replace anything else."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)

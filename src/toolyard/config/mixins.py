@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from toolyard.config.layers import mapping, merge_deep
 from toolyard.config.origins import Merged, Origins, dotted
-from toolyard.core.problems import Problem
+from toolyard.core.json_values import brief
+from toolyard.core.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ REFS, MERGE = "mixin_refs", "mixin_merge"
 
 
 def expand_mixins(document: Document, policy: MixinPolicy) -> tuple[Document, list[Problem]]:
-    """The document with every provider and agent merged from what it refers to, and without the mixins themselves."""
+    """Merge into every provider and agent the mixins that it refers to, and drop the mixins themselves."""
     config = document.value
     if not any(REFS in node or MERGE in node for _, node in nodes_of(config)):
         if "mixins" not in config:
@@ -34,7 +34,7 @@ def expand_mixins(document: Document, policy: MixinPolicy) -> tuple[Document, li
 
 
 def nodes_of(config: JsonObject) -> Iterator[tuple[Pointer, JsonObject]]:
-    """What mixins are for: the providers and the agents."""
+    """The providers and agents, which mixins can be merged into."""
     for section in ("providers", "agents"):
         for name, node in mapping(config.get(section)).items():
             if isinstance(node, dict):
@@ -59,7 +59,6 @@ class Expansion:
         """How many mixins the longest chain from each has."""
 
     def run(self) -> Document:
-        """The new document."""
         config = {key: value for key, value in self._document.value.items() if key != "mixins"}
         nodes = list(nodes_of(config))
         refs = {pointer: self._known_refs(pointer, node, (dotted(pointer),)) for pointer, node in nodes}
@@ -83,9 +82,9 @@ class Expansion:
                 known.append(ref)
                 self._chains.setdefault(ref, (*chain, ref))
             else:
-                self._say(
+                self._report(
                     "mixin_unknown",
-                    f"there is no mixin '{ref}': {way((*chain, ref))}",
+                    f"there is no mixin '{ref}': {chain_text((*chain, ref))}",
                     self._nearest(ref),
                     (*pointer, REFS, index),
                 )
@@ -103,24 +102,24 @@ class Expansion:
         return found
 
     def _expand_all(self, refs: dict[str, list[str]]) -> None:
-        order = in_order(refs)
+        order = topological_order(refs)
         if len(order) < len(refs):
-            for circle, closing in references_in_circles(refs, order):
-                self._say_circle(circle)
-                for name, ref in closing:
+            for cycle, inner in cycles_in(refs, order):
+                self._report_cycle(cycle)
+                for name, ref in inner:
                     refs[name] = [other for other in refs[name] if other != ref]
-            order = in_order(refs)
+            order = topological_order(refs)
         for name in order:
             self._heights[name] = 1 + max((self._heights[ref] for ref in refs[name]), default=0)
             self._expanded[name] = self._merge(("mixins", name), self._mixins[name], refs[name])
 
     def _merge(self, pointer: Pointer, node: JsonObject, refs: Sequence[str]) -> dict[str, Json]:
-        """A node over its mixins, later ones over earlier ones."""
+        """Merge a node over its mixins, later ones over earlier ones."""
         own = {key: value for key, value in node.items() if key not in (REFS, MERGE)}
         mode = node.get(MERGE)
         if mode not in (None, "shallow", "deep") and pointer[0] == "mixins":
-            chain = way(self._chains[str(pointer[1])])
-            self._say("config_type", f"{must_be_a_merge((*pointer, MERGE), mode)}: {chain}", "", (*pointer, MERGE))
+            chain = chain_text(self._chains[str(pointer[1])])
+            self._report("config_type", f"{merge_misfit((*pointer, MERGE), mode)}: {chain}", "", (*pointer, MERGE))
         deep = (mode if mode in ("shallow", "deep") else self._policy.default_merge) == "deep"
         self._merged[pointer] = Merged(own=own, refs=tuple(refs), deep=deep)
         merged: dict[str, Json] = {}
@@ -134,48 +133,45 @@ class Expansion:
         chain = [dotted(pointer), ref]
         while below := self._merged[("mixins", chain[-1])].refs:
             chain.append(max(below, key=self._heights.__getitem__))
-        self._say(
+        self._report(
             "mixin_depth",
-            f"more than {self._policy.max_depth} mixins in a chain: {way(chain)}",
+            f"more than {self._policy.max_depth} mixins in a chain: {chain_text(chain)}",
             "raise mixin_policy.max_depth, or refer to fewer",
             (*pointer, REFS, node[REFS].index(ref)),
         )
         return False
 
-    def _say_circle(self, circle: Sequence[str]) -> None:
-        *_, last, first = circle
-        chain = (*self._chains[first][:-1], *circle)
+    def _report_cycle(self, cycle: Sequence[str]) -> None:
+        *_, last, first = cycle
+        chain = (*self._chains[first][:-1], *cycle)
         place = ("mixins", last, REFS, self._mixins[last][REFS].index(first))
-        self._say(
+        self._report(
             "mixin_circle",
-            f"mixins refer to each other in a circle: {way(chain)}",
+            f"mixins refer to each other in a circle: {chain_text(chain)}",
             "remove one of these references; until then none of them is followed",
             place,
         )
 
     def _nearest(self, name: str) -> str:
-        import difflib
-
-        close = difflib.get_close_matches(name, self._mixins, n=1)
         known = ", ".join(f"'{mixin}'" for mixin in list(self._mixins)[:8])
-        return f"did you mean '{close[0]}'?" if close else f"known: {known}" if known else "define it under 'mixins'"
+        return did_you_mean(name, self._mixins, otherwise=f"known: {known}" if known else "define it under 'mixins'")
 
-    def _say(self, code: str, message: str, hint: str, pointer: Pointer) -> None:
+    def _report(self, code: str, message: str, hint: str, pointer: Pointer) -> None:
         where = self._document.position(pointer)
         self.problems.append(Problem(code=code, message=message, hint=hint, where=where))
 
 
-def must_be_a_merge(pointer: Pointer, mode: Json) -> str:
-    return f'\'{dotted(pointer)}\' must be "deep" or "shallow", not {json.dumps(mode, ensure_ascii=False)[:40]}'
+def merge_misfit(pointer: Pointer, mode: Json) -> str:
+    return f'\'{dotted(pointer)}\' must be "deep" or "shallow", not {brief(mode, 40)}'
 
 
-def way(chain: Sequence[str]) -> str:
-    """A chain of names, as a person reads it; of a long one both ends."""
+def chain_text(chain: Sequence[str]) -> str:
+    """A chain of names in words; of a long one only both ends."""
     return " → ".join(chain if len(chain) <= 24 else (*chain[:18], "…", *chain[-3:]))
 
 
-def in_order(refs: Mapping[str, Sequence[str]]) -> list[str]:
-    """Each name after those it refers to; a name that leads into a circle has no such place and is left out."""
+def topological_order(refs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Each name after those it refers to; a name that leads into a cycle is left out."""
     waits_for = {name: len(set(found)) for name, found in refs.items()}
     users: dict[str, list[str]] = {name: [] for name in refs}
     for name, found in refs.items():
@@ -190,10 +186,10 @@ def in_order(refs: Mapping[str, Sequence[str]]) -> list[str]:
     return order
 
 
-def references_in_circles(
+def cycles_in(
     refs: Mapping[str, Sequence[str]], order: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], list[tuple[str, str]]]]:
-    """For each group of names that lead to one another: a circle in it, and every reference inside the group."""
+    """For each group of names that lead to one another: a cycle in it, and every reference inside the group."""
     placed = set(order)
     left = [name for name in refs if name not in placed]
     reach = {name: reachable(name, refs, placed) for name in left}
@@ -202,11 +198,11 @@ def references_in_circles(
         if name in reach[name] and name not in done:
             group = {other for other in reach[name] if name in reach[other]}
             done |= group
-            yield circle(name, refs, group), [(one, ref) for one in group for ref in refs[one] if ref in group]
+            yield shortest_cycle(name, refs, group), [(one, ref) for one in group for ref in refs[one] if ref in group]
 
 
 def reachable(name: str, refs: Mapping[str, Sequence[str]], outside: set[str]) -> set[str]:
-    """The names that one leads to, itself only if by a circle."""
+    """The names that one leads to, itself only if by a cycle."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -216,7 +212,7 @@ def reachable(name: str, refs: Mapping[str, Sequence[str]], outside: set[str]) -
     return found
 
 
-def circle(name: str, refs: Mapping[str, Sequence[str]], group: set[str]) -> Sequence[str]:
+def shortest_cycle(name: str, refs: Mapping[str, Sequence[str]], group: set[str]) -> Sequence[str]:
     """The shortest way from a name back to itself, the name at both ends."""
     ways: list[tuple[str, ...]] = [(name,)]
     seen: set[str] = set()

@@ -6,18 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.json_values import ABSENT, value_at
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolyard.config.document import Pointer
-    from toolyard.core.tool import Json, JsonObject
-
-
-class Missing:
-    """The type of MISSING, which is no JSON value."""
-
-
-MISSING = Missing()
+    from toolyard.core.tool import JsonObject
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +38,7 @@ class Origins:
         self._expanded = expanded
 
     def find(self, pointer: Pointer) -> Origin:
-        """Where the value at a place after merging was written, or the nearest thing around it."""
+        """Where a value of the merged document was written, or the nearest thing around it."""
         node, rest = pointer[:2], pointer[2:]
         while node in self._nodes and rest:
             if found := next(self.writers(node, rest), None):
@@ -54,12 +49,12 @@ class Origins:
     def writers(
         self, node: Pointer, rest: Pointer, chain: tuple[str, ...] = (), *, hidden: bool = False
     ) -> Iterator[Origin]:
-        """Who wrote the value below a node, the one who won first; on request also those whom another hides."""
+        """All places that set a value below a node, the winner first; with `hidden` also those that another hides."""
         merged = self._nodes.get(node)
         if merged is None:
             return
         way = (*chain, dotted(node))
-        if below(merged.own, rest) is not MISSING:
+        if value_at(merged.own, rest) is not ABSENT:
             yield Origin(pointer=(*node, *rest), chain=way if chain else ())
         if hides(merged.own, rest, deep=merged.deep) and not hidden:
             return
@@ -69,27 +64,15 @@ class Origins:
                 return
 
 
-def below(value: Json, rest: Pointer) -> Json:
-    """The value at a place below another; MISSING when there is none."""
-    for step in rest:
-        match value:
-            case dict() if step in value:
-                value = value[step]
-            case list() if isinstance(step, int) and 0 <= step < len(value):
-                value = value[step]
-            case _:
-                return MISSING
-    return value
-
-
 def hides(value: JsonObject, rest: Pointer, *, deep: bool) -> bool:
-    """Whether one contribution leaves nothing to see of those beneath it at a place."""
+    """Whether a value hides whatever the layers beneath it have at a pointer."""
     if not deep:
         return rest[0] in value
-    return any(not isinstance(below(value, rest[:end]), dict | Missing) for end in range(1, len(rest)))
+    around = [value_at(value, rest[:end]) for end in range(1, len(rest))]
+    return any(part is not ABSENT and not isinstance(part, dict) for part in around)
 
 
 def dotted(pointer: Pointer) -> str:
-    """A place as a person would write it: `agents.default.plugins[0]`."""
+    """A pointer as a person would write it: `agents.default.plugins[0]`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in pointer)
     return text.removeprefix(".")

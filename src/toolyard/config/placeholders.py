@@ -30,7 +30,6 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     process: Mapping[str, str]
 
     def get(self, name: str) -> str | None:
-        """The value of a name, or None."""
         for source in (self.config_env, self.overrides, self.builtin, self.process):
             if name in source:
                 return source[name]
@@ -38,15 +37,15 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[Problem]]:
-    """The document's value with every placeholder replaced."""
+    """Replace every placeholder in the document's value."""
     # A text without either has none: `\\u` may spell one.
     if "${" not in document.text and "\\u" not in document.text:
         return document.value, []
-    replacing = Replacing(document, names)
-    return replacing.expand(document.value), replacing.problems
+    replacer = Replacer(document, names)
+    return replacer.expand(document.value), replacer.problems
 
 
-class Replacing:
+class Replacer:
     """Goes through a document once; a part that many share through a mixin is replaced once and stays shared."""
 
     def __init__(self, document: Document, names: Names) -> None:
@@ -58,7 +57,7 @@ class Replacing:
         """By the identity of what the document holds, which therefore lives as long as this."""
 
     def expand(self, value: Json) -> Json:
-        """A value without placeholders."""
+        """Replace the placeholders in a value."""
         match value:
             case str():
                 return self._expand_string(value) if "${" in value else value
@@ -83,7 +82,7 @@ class Replacing:
             return self._read_file(self._with_variables(whole[1]))
         if "${file:" in text:
             hint = "make it the whole string, or put the rest of the string into the file"
-            self._say("file_not_whole", "'${file:…}' is not replaced inside a longer string", hint, "warning")
+            self._report("file_not_whole", "'${file:…}' is not replaced inside a longer string", hint, "warning")
         return self._with_variables(text)
 
     def _with_variables(self, text: str) -> str:
@@ -94,7 +93,7 @@ class Replacing:
         if value is None:
             message = f"environment variable '{name}' is not set; it is replaced by nothing"
             hint = f"set it: export {name}=…" if name.strip() else "name a variable: ${env:NAME}"
-            self._say("env_missing", message, hint, "warning")
+            self._report("env_missing", message, hint, "warning")
         return value or ""
 
     def _read_file(self, name: str) -> str:
@@ -104,9 +103,9 @@ class Replacing:
         except (OSError, UnicodeDecodeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             hint = "relative paths start at the folder of the configuration file"
-            self._say("file_missing", f"file '{path}' cannot be read: {reason}", hint, "error")
+            self._report("file_missing", f"file '{path}' cannot be read: {reason}", hint, "error")
             return ""
 
-    def _say(self, code: str, message: str, hint: str, severity: Literal["error", "warning"]) -> None:
+    def _report(self, code: str, message: str, hint: str, severity: Literal["error", "warning"]) -> None:
         where = self._document.position(tuple(self._pointer))
         self.problems.append(Problem(code=code, message=message, hint=hint, where=where, severity=severity))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def config_schema(settings: Settings) -> dict[str, Json]:
-    """Made from the typed settings, so that it agrees with what is checked here."""
+    """Make the schema from the typed settings, so that it agrees with what is checked here."""
     schema = msgspec.json.schema(settings.file)
     parts = schema["$defs"]
     for kind in settings.sections.values():
@@ -32,7 +32,7 @@ def config_schema(settings: Settings) -> dict[str, Json]:
 
 
 def let_placeholders_in(value: dict[str, Any]) -> None:
-    """A choice of words may be made by a placeholder."""
+    """Allow a placeholder wherever one of some words is expected."""
     if "enum" in value:
         value["anyOf"] = [{"enum": value.pop("enum")}]
     if "items" in value:

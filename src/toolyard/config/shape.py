@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -11,7 +9,8 @@ from msgspec import inspect
 
 from toolyard.config.origins import dotted
 from toolyard.config.settings import PLACEHOLDER_PATTERN
-from toolyard.core.problems import Position, Problem
+from toolyard.core.json_values import brief
+from toolyard.core.problems import Position, Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +26,12 @@ UNRUN = "until this is mended, nothing is run that needs the sandbox"
 
 
 def shape_problems(value: Json, kind: type, document: Document) -> list[Problem]:
-    """A problem for each value that is not what its key takes."""
+    """Report each value that is not what its key takes."""
     return [problem(pointer, message, document) for pointer, message in faults(value, inspect.type_info(kind), ())]
 
 
 def first_fault(value: Json, kind: type, pointer: Pointer, document: Document) -> Position | None:
-    """Where the first of them stands, if there is any."""
+    """The position of the first such value, if there is any."""
     for place, message in faults(value, inspect.type_info(kind), pointer):
         return position(place, message, document)
     return None
@@ -58,7 +57,7 @@ def problem(pointer: Pointer, message: str, document: Document) -> Problem:
 
 
 def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
-    """Each place at fault, with what is expected there."""
+    """Find each value that does not fit, and say what is expected there."""
     match info, value:
         case inspect.Metadata(type=inner), _:
             yield from faults(value, inner, pointer)
@@ -69,7 +68,8 @@ def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[
             known = [field.encode_name for field in fields]
             for key in value if is_closed else ():
                 if key not in known:
-                    yield (*pointer, key), f"{UNKNOWN}; {nearest_of(key, known)}"
+                    hint = did_you_mean(key, known, otherwise=f"there are {', '.join(known)}")
+                    yield (*pointer, key), f"{UNKNOWN}; {hint}"
         case inspect.DictType(value_type=inner), dict():
             for key, part in value.items():
                 yield from faults(part, inner, (*pointer, key))
@@ -84,11 +84,11 @@ def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[
                 if len(named) == 1:
                     yield from faults(value, named[0], pointer)
                 else:
-                    yield pointer, f"must be {' or '.join(map(expected, named))}, not {short(value)}"
+                    yield pointer, f"must be {' or '.join(map(expected, named))}, not {brief(value, 40)}"
         case inspect.LiteralType(), str() if PLACEHOLDER.search(value) and not is_read_early(pointer):
             return  # known when it is replaced; whoever uses it looks again
         case _ if not fits(value, info):
-            yield pointer, f"must be {expected(info)}, not {short(value)}"
+            yield pointer, f"must be {expected(info)}, not {brief(value, 40)}"
 
 
 def is_read_early(pointer: Pointer) -> bool:
@@ -96,13 +96,8 @@ def is_read_early(pointer: Pointer) -> bool:
     return pointer[-1] == "mixin_merge" or pointer[0] == "mixin_policy"
 
 
-def nearest_of(key: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
-
-
 def fits(value: Json, info: inspect.Type) -> bool:
-    """Whether a value without parts is what is expected; as in JSON itself, 5.0 is a whole number."""
+    """Whether a scalar has the expected type; as in JSON itself, 5.0 is a whole number."""
     match info:
         case inspect.AnyType():
             return True
@@ -130,7 +125,6 @@ def is_whole(value: Json) -> bool:
 
 
 def expected(info: inspect.Type) -> str:
-    """What is expected, in words."""
     match info:
         case inspect.StructType() | inspect.DictType():
             return "an object"
@@ -149,9 +143,3 @@ def expected(info: inspect.Type) -> str:
         case inspect.FloatType(gt=above):
             return f"a number above {above}"
     return "something else"
-
-
-def short(value: Json) -> str:
-    """A value as it was written, as far as a message has room for it."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:39] + "…"

@@ -133,7 +133,7 @@ def _named(spec: ToolSpec) -> dict[str, Json]:
 
 
 def _responses_form(spec: ToolSpec) -> JsonObject:
-    """Free text is a tool type of its own here."""
+    """In this format, free text is a tool type of its own."""
     match spec.input:
         case TextInput():
             return {"type": "custom", **_named(spec), "format": _text_format(spec.input)}

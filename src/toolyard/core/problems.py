@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Position", "Problem", "sort_problems"]
+__all__ = ["Position", "Problem", "did_you_mean", "sort_problems"]
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -45,7 +45,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     severity: Literal["error", "warning"] = "error"
 
     def at(self, where: Position | None) -> Problem:
-        """The same, now that it is known where."""
+        """The same problem with its position."""
         return msgspec.structs.replace(self, where=where)
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The message, with the way that the value came if it came by one."""
+        """The message, and through which mixins the value came."""
         via = self.where.via if self.where else ()
         return f"{self.message} (by {' → '.join(via)})" if via else self.message
 
@@ -83,3 +83,11 @@ def sort_problems(problems: Iterable[Problem]) -> list[Problem]:
         return (problem.severity == "warning", *place, problem.message)
 
     return sorted(dict.fromkeys(problems), key=key)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint that names the nearest of the known names; another one when none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean '{near[0]}'?" if near else otherwise

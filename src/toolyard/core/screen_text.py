@@ -28,7 +28,7 @@ DRAWN = re.compile(r"[\r\x08\x1b\x9b]")
 
 
 def as_seen(text: str) -> str:
-    """The text that stands on a screen of any width and height at the end.
+    """Return the text that a terminal of any size would show at the end.
 
     Carriage returns, backspaces and erasures have happened, in their own line; all other control characters but newline
     and tab, and all escape sequences, are gone. A line that is erased as a whole begins anew at its start.
@@ -42,7 +42,7 @@ def as_seen(text: str) -> str:
 
 
 def drawn(line: str) -> str:
-    """One line as its last strokes left it. The cursor never passes the line's end, so nothing needs to be padded."""
+    """Apply the edits within one line. The cursor never passes the line's end, so nothing needs to be padded."""
     cells: list[str] = []
     cursor = 0
     for stroke in STROKE.finditer(line):
@@ -57,7 +57,7 @@ def drawn(line: str) -> str:
 
 
 def draw(cells: list[str], cursor: int, stroke: str) -> int:
-    """Write text over what is there, or go back; the new place of the cursor."""
+    """Overwrite text, or move back; returns the new column of the cursor."""
     if stroke[0] == "\r":
         return 0
     if stroke[0] == "\b":
@@ -73,6 +73,6 @@ def erase(cells: list[str], cursor: int, *, whole: bool) -> int:
 
 
 def move(length: int, cursor: int, number: int, way: str) -> int:
-    """Forward, back, or to a column, which counts from one."""
+    """Move forward, back, or to a column, which counts from one."""
     places = {"C": cursor + max(1, number), "D": cursor - max(1, number), "G": number - 1}
     return min(max(0, places[way]), length)

@@ -1,4 +1,4 @@
-"""Known secret values never reach a result, an event or a log, also when they come in pieces."""
+"""Takes known secrets out of texts, streams, files and configurations, and puts their names in their place."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from toolyard.config.placeholders import ENV
 from toolyard.process.environment import looks_like_credential
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -26,6 +27,7 @@ LEAST_LEFT = 4
 PIECE = 1 << 20
 CUT = re.compile(r"(\n\[\.\.\. \d+ bytes, [^\n]* left out[^\n]*\.\.\.\]\n)")
 """The line that stands in the place of what was left out."""
+PLACEHOLDER = re.compile(r"\$\{(env|file):[^}]*\}+")
 
 
 class Redactor:
@@ -43,10 +45,9 @@ class Redactor:
         return self._pattern is not None
 
     def redact(self, text: str) -> str:
-        """The text without secrets."""
         if self._pattern is None:
             return text
-        return self._pattern.sub(lambda match: f"[redacted {self._names[match[0]]}]", text)
+        return self._pattern.sub(lambda found: mark(self._names[found[0]]), text)
 
     def redact_result(self, result: ToolResult) -> ToolResult:
         """A result without secrets: in its text, in the data beside it, and in the file that has the whole."""
@@ -56,7 +57,7 @@ class Redactor:
         return replace(result, text=text, data=result.data and self.redact_all(result.data))
 
     def redact_all(self, value: Json) -> Json:
-        """A JSON value without secrets, however deep they are in it."""
+        """Redact a JSON value, however deep the secrets are in it."""
         match value:
             case str():
                 return self.redact(value)
@@ -67,7 +68,7 @@ class Redactor:
         return value
 
     def redact_cut(self, text: str) -> str:
-        """A text without secrets, of which the middle was left out: also without what is left of one at the cut."""
+        """Redact a text whose middle was left out: also what is left of a secret at the cut."""
         if self._pattern is None:
             return text
         parts = CUT.split(self.redact(text))  # every second one is the line of a cut
@@ -77,7 +78,7 @@ class Redactor:
         return "".join(parts)
 
     def redact_file(self, path: Path) -> None:
-        """Take secrets out of a file that may be larger than memory; one that cannot be cleaned is not kept."""
+        """Redact a file that may be larger than memory; one that cannot be redacted is removed."""
         if self._pattern is None:
             return
         values = [value.encode("utf-8", "surrogateescape") for value in self._values]
@@ -88,22 +89,22 @@ class Redactor:
             path.unlink(missing_ok=True)
 
     def _mark_of(self, found: re.Match[bytes]) -> bytes:
-        return f"[redacted {self._names[found[0].decode('utf-8', 'surrogateescape')]}]".encode()
+        return mark(self._names[found[0].decode("utf-8", "surrogateescape")]).encode()
 
     def _without_end(self, part: str) -> str:
-        """A text without the beginning of a secret at its end."""
+        """Cut off the beginning of a secret at the end of a text."""
         for value in self._values:
             for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
                 if part.endswith(value[:size]):
-                    return f"{part[:-size]}[redacted {self._names[value]}]"
+                    return part[:-size] + mark(self._names[value])
         return part
 
     def _without_start(self, part: str) -> str:
-        """A text without the end of a secret at its beginning."""
+        """Cut off the end of a secret at the start of a text."""
         for value in self._values:
             for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
                 if part.startswith(value[-size:]):
-                    return f"[redacted {self._names[value]}]{part[size:]}"
+                    return mark(self._names[value]) + part[size:]
         return part
 
     def stream(self, emit: Callable[[str], None]) -> StreamRedactor:
@@ -120,8 +121,13 @@ class Redactor:
         return 0
 
 
+def mark(name: str) -> str:
+    """What stands in the place of a secret."""
+    return f"[redacted {name}]"
+
+
 def spellings(value: str) -> set[str]:
-    """A value as it is, and as it stands inside a JSON text, where quotes and line ends are written otherwise."""
+    """A value as it is, and as JSON escapes it."""
     return {value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}
 
 
@@ -150,7 +156,7 @@ class StreamRedactor:
             self._emit(self._redactor.redact(text))
 
 
-def rewrite(path: Path, pattern: re.Pattern[bytes], mark: Callable[[re.Match[bytes]], bytes], *, longest: int) -> None:
+def rewrite(path: Path, pattern: re.Pattern[bytes], new: Callable[[re.Match[bytes]], bytes], *, longest: int) -> None:
     """Write a file anew with what a pattern finds replaced; one in which it finds nothing stays as it is."""
     with path.open("rb") as file:
         if not any(pattern.search(piece) for piece, _ in overlapping(file, longest - 1)):
@@ -158,10 +164,24 @@ def rewrite(path: Path, pattern: re.Pattern[bytes], mark: Callable[[re.Match[byt
         file.seek(0)
         fresh = path.with_name(path.name + ".redacted")
         with fresh.open("xb") as clean:
-            done = 0
-            for piece, certain in overlapping(file, longest - 1):
-                done = replace_in(piece, certain, done, pattern, mark, clean)
+            clean.writelines(replaced(overlapping(file, longest - 1), pattern, new))
     os.replace(fresh, path)
+
+
+def replaced(
+    pieces: Iterable[tuple[bytes, int]], pattern: re.Pattern[bytes], new: Callable[[re.Match[bytes]], bytes]
+) -> Iterator[bytes]:
+    """The bytes of overlapping pieces, each once, with what a pattern finds replaced."""
+    done = 0  # how much of the piece was given with the one before
+    for piece, certain in pieces:
+        for found in pattern.finditer(piece, done):
+            if found.start() >= certain:
+                break
+            yield piece[done : found.start()]
+            yield new(found)
+            done = found.end()
+        yield piece[done:certain]
+        done = max(0, done - certain)
 
 
 def overlapping(file: BinaryIO, overlap: int) -> Iterator[tuple[bytes, int]]:
@@ -175,71 +195,49 @@ def overlapping(file: BinaryIO, overlap: int) -> Iterator[tuple[bytes, int]]:
     yield rest, len(rest)
 
 
-def replace_in(
-    piece: bytes,
-    certain: int,
-    done: int,
-    pattern: re.Pattern[bytes],
-    mark: Callable[[re.Match[bytes]], bytes],
-    clean: BinaryIO,
-) -> int:
-    """Write a piece from where the one before ended; tell how much of the next is written already."""
-    for found in pattern.finditer(piece, done):
-        if found.start() >= certain:
-            break
-        clean.write(piece[done : found.start()] + mark(found))
-        done = found.end()
-    clean.write(piece[done:certain])
-    return max(0, done - certain)
-
-
-ENV = re.compile(r"\$\{env:([^{}]*)\}")
-PLACEHOLDER = re.compile(r"\$\{(env|file):[^}]*\}+")
-
-
 def masked(configuration: Configuration, value_of: Callable[[str], str | None]) -> Configuration:
     """The same configuration without secrets; `value_of` gives what a name in a placeholder stands for."""
-    value = masked_value(configuration.value, configuration.document.value, value_of=value_of)
+    value = masked_value(configuration.value, configuration.document.value, value_of)
     written = configuration.written
     if written is not None:
-        written = replace(written, value=masked_value(written.value, written.value, value_of=lambda _: None))
+        written = replace(written, value=masked_value(written.value, written.value, lambda _: None))
     return replace(configuration, value=value, written=written)
 
 
 def masked_value(
-    value: Json, written: Json, name: str = "", *, value_of: Callable[[str], str | None], secret: bool = False
+    value: Json, written: Json, value_of: Callable[[str], str | None], name: str = "", *, secret: bool = False
 ) -> Json:
-    """A value beside itself as it was written, which tells the names of what was put in."""
+    """Mask a value; how it was written tells which variables were put into it."""
     match value, written:
         case dict(), dict():
             return {
                 key: masked_value(
-                    part,
-                    written.get(key),
-                    key,
-                    value_of=value_of,
-                    secret=secret
-                    or (key != "plugin_policy" and name != "plugin_policy" and looks_like_credential(key)),
+                    part, written.get(key), value_of, key, secret=secret or holds_secret(key, inside=name)
                 )
                 for key, part in value.items()
             }
         case list(), list():
             return [
-                masked_value(part, other, name, value_of=value_of, secret=secret)
+                masked_value(part, other, value_of, name, secret=secret)
                 for part, other in zip(value, written, strict=True)
             ]
         case str(), _ if value and not (value == written and PLACEHOLDER.fullmatch(value)):
             if secret or looks_like_credential("", value):
-                return f"[redacted {name}]"
-            return without_secrets(value, written if isinstance(written, str) else "", value_of)
+                return mark(name)
+            return without_variables(value, written if isinstance(written, str) else "", value_of)
         case int() | float(), _ if secret and not isinstance(value, bool):
-            return f"[redacted {name}]"
+            return mark(name)
     return value
 
 
-def without_secrets(text: str, written: str, value_of: Callable[[str], str | None]) -> str:
-    """A text less what secret names put into it."""
+def holds_secret(key: str, *, inside: str) -> bool:
+    """Whether what stands under a key is a secret by the key's name; of `plugin_policy` nothing is."""
+    return "plugin_policy" not in (key, inside) and looks_like_credential(key)
+
+
+def without_variables(text: str, written: str, value_of: Callable[[str], str | None]) -> str:
+    """A text less the values that variables with secret names put into it."""
     for name in ENV.findall(written):
         if looks_like_credential(name) and (secret := value_of(name)):
-            text = text.replace(secret, f"[redacted {name}]")
+            text = text.replace(secret, mark(name))
     return text

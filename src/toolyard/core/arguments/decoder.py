@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.core.arguments.faults import ABSENT, ArgumentFault, BadArguments, brief, faults_in, kind_of
-from toolyard.core.arguments.parts import SchemaPart, dialect_of, exact_dialect, facets_of, root_part
-from toolyard.core.arguments.repair import MOST_ROUNDS, Repair
-from toolyard.core.arguments.values import MOST_LEVELS, NotJsonError, ValuePath, changed, is_deeper, parse_json
+from toolyard.core.arguments.faults import ArgumentFault, BadArguments, faults_in, kind_of
+from toolyard.core.arguments.plain_schema import property_types
+from toolyard.core.arguments.repair import MOST_LEVELS, MOST_ROUNDS, Repair, ValuePath, changed, is_deeper
+from toolyard.core.arguments.subschemas import Subschema, dialect_of, exact_dialect, in_place, root_schema
+from toolyard.core.json_values import ABSENT, NotJsonError, brief, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.core.arguments.faults import Misfit
-    from toolyard.core.arguments.values import Changes
+    from toolyard.core.arguments.faults import ValidatorError
+    from toolyard.core.arguments.repair import Changes
     from toolyard.core.tool import Json
 
 
@@ -31,18 +32,18 @@ class ArgumentDecoder:
         from referencing import Registry
 
         dialect = dialect_of(schema)
-        root = root_part(schema, dialect)
+        root = root_schema(schema, dialect)
         # An explicit registry, because the library's own would fetch what the schema refers to.
         self._validator = exact_dialect(dialect)(root.schema, registry=Registry())
-        self._required = frozenset(name for facet in facets_of(root) for name in facet.schema.get("required", ()))
-        self._defaults = all_defaults(root, defaults or {})
-        self._simple = simple_shape(schema)
+        self._required = frozenset(name for part in in_place(root) for name in part.schema.get("required", ()))
+        self._defaults = Defaults.of_tool(root, defaults or {})
+        self._property_types = property_types(schema)
 
     def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
-        """The arguments as the schema wants them, or all that is wrong with them."""
-        if self._simple is not None and type(arguments) is dict:
+        """Return the arguments as the schema wants them, or all that is wrong with them."""
+        if self._property_types is not None and type(arguments) is dict:
             value = self._defaults.fill(arguments, (), set())
-            if self._simple.fits(value):
+            if self._property_types.fit(value):
                 return value  # type: ignore[no-any-return]  # an object stays one
         return self._decode_fully(arguments)
 
@@ -52,7 +53,7 @@ class ArgumentDecoder:
         try:
             given: Json = parse_json(arguments) if isinstance(arguments, str) else arguments
             if isinstance(given, Mapping):
-                return self._fitted(dict(given))
+                return self._validated(dict(given))
             return refusal(f"expected a JSON object, got {kind_of(given)}: {brief(given)}")
         except NotJsonError as error:
             return refusal(str(error))
@@ -63,78 +64,31 @@ class ArgumentDecoder:
         except (ArithmeticError, ValueError) as error:
             return refusal(f"cannot be checked: {error}")
 
-    def _fitted(self, given: dict[str, Json]) -> dict[str, Json] | BadArguments:
-        repair, taken = Repair(), set[ValuePath]()
-        value = self._defaults.fill(given, (), taken)
+    def _validated(self, given: dict[str, Json]) -> dict[str, Json] | BadArguments:
+        """Validate, and repair what the errors complain of, until nothing is wrong or nothing can be repaired."""
+        repair, filled = Repair(), set[ValuePath]()
+        value = self._defaults.fill(given, (), filled)
         for _ in range(MOST_ROUNDS):
             if is_deeper(value, MOST_LEVELS):
                 raise RecursionError
             errors = list(self._validator.iter_errors(value))
             if not errors:
                 return value  # type: ignore[no-any-return]  # an object stays one
-            changes = repair.changes(self._validator, value, errors) | self._refused_nulls(errors, taken)
+            changes = repair.changes(self._validator, value, errors) | self._refused_nulls(errors, filled)
             if not changes:
                 break
-            value = self._defaults.fill(changed(value, changes), (), taken)
+            value = self._defaults.fill(changed(value, changes), (), filled)
         return BadArguments(faults=faults_in(errors, given))
 
-    def _refused_nulls(self, errors: Sequence[Misfit], taken: set[ValuePath]) -> Changes:
+    def _refused_nulls(self, errors: Sequence[ValidatorError], filled: set[ValuePath]) -> Changes:
         """Nulls that mean "not given": a model's for an optional property, and defaults that do not fit."""
         nulls = [tuple(error.path) for error in errors if error.instance is None and error.path]
-        optional = (path for path in nulls if path in taken or (len(path) == 1 and path[0] not in self._required))
+        optional = (path for path in nulls if path in filled or (len(path) == 1 and path[0] not in self._required))
         return dict.fromkeys(optional, ABSENT)
 
 
 def refusal(message: str) -> BadArguments:
     return BadArguments(faults=(ArgumentFault(path="", message=message),))
-
-
-TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "null": (type(None),),
-}
-WORDS = frozenset({"title", "description", "default", "examples", "deprecated"})
-"""Keywords that allow everything."""
-
-
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """Which properties there may be, and of which exact types."""
-
-    types: Mapping[str, tuple[type, ...]]
-    required: frozenset[str]
-
-    def fits(self, value: dict[str, Json]) -> bool:
-        """Whether a value surely fits; an exact look at the types tells booleans from numbers."""
-        types = self.types
-        for name, item in value.items():
-            if type(item) not in types.get(name, ()):
-                return False
-        return self.required <= value.keys()
-
-
-def simple_shape(schema: Mapping[str, Json]) -> Shape | None:
-    """The shape of a schema that says no more than a shape can."""
-    said = {key: value for key, value in schema.items() if key not in WORDS}
-    properties = said.pop("properties", {})
-    required = said.pop("required", [])
-    # Whatever is not listed does not fit the shape, so further properties may be allowed or not.
-    if said.pop("type", None) != "object" or said.keys() - {"additionalProperties"}:
-        return None
-    if isinstance(said.get("additionalProperties"), Mapping) or not isinstance(properties, Mapping):
-        return None
-    types = {name: types_of(part) for name, part in properties.items()}
-    return Shape(types=types, required=frozenset(required))
-
-
-def types_of(schema: Json) -> tuple[type, ...]:
-    """The types a property's schema allows, none when it says more than a type."""
-    if not isinstance(schema, Mapping) or schema.keys() - WORDS != {"type"}:
-        return ()
-    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    return tuple(kind for name in names for kind in TYPES.get(name, ()))
 
 
 class Defaults(msgspec.Struct):
@@ -145,57 +99,58 @@ class Defaults(msgspec.Struct):
     items: list[Defaults] = msgspec.field(default_factory=list)
 
     @classmethod
-    def of(cls, part: SchemaPart, known: dict[int, Defaults]) -> Defaults:
-        """Collect what a schema has, also behind references."""
-        if (found := known.get(id(part.schema))) is not None:
+    def of_tool(cls, root: Subschema, extra: Mapping[str, Json]) -> Defaults:
+        """All defaults of a tool's schema, and further ones for the properties at its root."""
+        known: dict[int, Defaults] = {}
+        found = cls.of(root, known)
+        if not any(each.own for each in known.values()):
+            # Most schemas have none, and then a call's arguments need no walk.
+            return cls(own=dict(extra))
+        # A copy, because a reference back to the root must not bring the extra ones along.
+        return cls(own={**found.own, **extra}, below=found.below, items=found.items)
+
+    @classmethod
+    def of(cls, schema: Subschema, known: dict[int, Defaults]) -> Defaults:
+        """Collect what a schema has, also behind references; `known` are those that were collected already."""
+        if (found := known.get(id(schema.schema))) is not None:
             return found
-        defaults = known[id(part.schema)] = cls()
-        for facet in facets_of(part):
-            for name, schema in facet.schema.get("properties", {}).items():
-                defaults._add(name, facet.into(schema), known)
-            if isinstance(items := facet.schema.get("items"), Mapping):
-                defaults.items.append(cls.of(facet.into(items), known))
+        defaults = known[id(schema.schema)] = cls()
+        for part in in_place(schema):
+            for name, below in part.schema.get("properties", {}).items():
+                defaults._add(name, part.child(below), known)
+            if isinstance(items := part.schema.get("items"), Mapping):
+                defaults.items.append(cls.of(part.child(items), known))
         return defaults
 
-    def _add(self, name: str, part: SchemaPart, known: dict[int, Defaults]) -> None:
-        for facet in facets_of(part):
-            if "default" in facet.schema:
-                self.own.setdefault(name, facet.schema["default"])
-        self.below.setdefault(name, []).append(Defaults.of(part, known))
+    def _add(self, name: str, schema: Subschema, known: dict[int, Defaults]) -> None:
+        for part in in_place(schema):
+            if "default" in part.schema:
+                self.own.setdefault(name, part.schema["default"])
+        self.below.setdefault(name, []).append(Defaults.of(schema, known))
 
-    def fill(self, value: Json, path: ValuePath, taken: set[ValuePath]) -> Json:
-        """A copy with the defaults that are missing; each is offered once and stays as its author wrote it."""
-        if path in taken:
+    def fill(self, value: Json, path: ValuePath, filled: set[ValuePath]) -> Json:
+        """Copy a value and add the missing defaults; each is added once and never repaired."""
+        if path in filled:
             return value
         if isinstance(value, dict):
-            return {**value, **self._missing(value, path, taken), **self._filled_below(value, path, taken)}
+            return {**value, **self._missing(value, path, filled), **self._filled_below(value, path, filled)}
         if isinstance(value, list):
             for node in self.items:
-                value = [node.fill(item, (*path, index), taken) for index, item in enumerate(value)]
+                value = [node.fill(item, (*path, index), filled) for index, item in enumerate(value)]
         return value
 
-    def _missing(self, value: dict[str, Json], path: ValuePath, taken: set[ValuePath]) -> dict[str, Json]:
-        names = [name for name in self.own if name not in value and (*path, name) not in taken]
-        taken.update((*path, name) for name in names)
+    def _missing(self, value: dict[str, Json], path: ValuePath, filled: set[ValuePath]) -> dict[str, Json]:
+        names = [name for name in self.own if name not in value and (*path, name) not in filled]
+        filled.update((*path, name) for name in names)
         return {name: copied(self.own[name]) for name in names}
 
-    def _filled_below(self, value: dict[str, Json], path: ValuePath, taken: set[ValuePath]) -> dict[str, Json]:
-        filled: dict[str, Json] = {}
+    def _filled_below(self, value: dict[str, Json], path: ValuePath, filled: set[ValuePath]) -> dict[str, Json]:
+        found: dict[str, Json] = {}
         for name, nodes in self.below.items():
             if isinstance(value.get(name), dict | list):
                 for node in nodes:
-                    filled[name] = node.fill(filled.get(name, value[name]), (*path, name), taken)
-        return filled
-
-
-def all_defaults(root: SchemaPart, extra: Mapping[str, Json]) -> Defaults:
-    known: dict[int, Defaults] = {}
-    found = Defaults.of(root, known)
-    if not any(each.own for each in known.values()):
-        # Most schemas have none, and then a call's arguments need no walk.
-        return Defaults(own=dict(extra))
-    # A copy, because a reference back to the root must not bring the extra ones along.
-    return Defaults(own={**found.own, **extra}, below=found.below, items=found.items)
+                    found[name] = node.fill(found.get(name, value[name]), (*path, name), filled)
+        return found
 
 
 def copied(value: Json) -> Json:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+
+from toolyard.core.arguments.plain_schema import TYPE_NAMES
+from toolyard.core.json_values import ABSENT, brief, cut, value_at
+from toolyard.core.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections import deque
@@ -16,12 +18,8 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
-ABSENT = object()
-"""Stands for a value that is not there, since None is a value."""
-
 _MOST_FAULTS = 10
 _MOST_LISTED = 20
-_MOST_CHARACTERS = 80
 _MOST_ALTERNATIVES = 5
 
 _TYPE_WORDS = {
@@ -33,8 +31,6 @@ _TYPE_WORDS = {
     "object": "an object",
     "string": "a string",
 }
-
-_KINDS = {bool: "a boolean", dict: "an object", float: "a number", int: "an integer", list: "an array", str: "a string"}
 
 _LIMITS = {
     "minimum": "must be at least {}",
@@ -67,7 +63,6 @@ class ArgumentFault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
     def __str__(self) -> str:
-        """The fault in one line."""
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
@@ -84,7 +79,7 @@ class BadArguments(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
 
-class Misfit(Protocol):
+class ValidatorError(Protocol):
     """What is read of a validator's error; the library's own type lets every field be unset."""
 
     message: str
@@ -106,28 +101,19 @@ class Misfit(Protocol):
         """Where the rule lies in the whole schema."""
 
 
-def faults_in(errors: Iterable[Misfit], given: Json) -> tuple[ArgumentFault, ...]:
+def faults_in(errors: Iterable[ValidatorError], given: Json) -> tuple[ArgumentFault, ...]:
     """Describe a validator's errors in terms of the value as it was given."""
     faults = {fault for error in errors for fault in _faults_of(error, given)}
     return tuple(sorted(faults, key=_reading_order))
 
 
-def brief(value: Json) -> str:
-    """A value as JSON, short enough to be read in a sentence."""
-    if isinstance(value, str):
-        value = value[: _MOST_CHARACTERS + 1]
-    text = _cut(json.dumps(value, ensure_ascii=False), _MOST_CHARACTERS)
-    # Half of a surrogate pair is legal in JSON, but a message that holds one cannot be sent.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def kind_of(value: Json) -> str:
-    """The kind of a value in words."""
-    return _KINDS.get(type(value), "null")
+    """Name the type of a value: "a string", "an object"."""
+    return _TYPE_WORDS[TYPE_NAMES.get(type(value), ("null",))[0]]
 
 
-def branches_of_its_kind(error: Misfit) -> list[list[Misfit]]:
-    """The errors of each alternative that takes this kind of value, only not this one."""
+def branches_of_its_kind(error: ValidatorError) -> list[list[ValidatorError]]:
+    """The errors of each alternative that takes a value of this type, but not this value."""
     return [branch for branch in _branches(error) if not _wanted_by(branch)]
 
 
@@ -144,19 +130,7 @@ def path_text(path: Iterable[str | int]) -> str:
     return text
 
 
-def value_at(value: Json, path: Iterable[str | int]) -> Json:
-    """What lies at a path, or `ABSENT`."""
-    for part in path:
-        if isinstance(value, dict):
-            value = value.get(part, ABSENT)
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return ABSENT
-    return value
-
-
-def _faults_of(error: Misfit, given: Json) -> Iterator[ArgumentFault]:
+def _faults_of(error: ValidatorError, given: Json) -> Iterator[ArgumentFault]:
     match error.validator:
         case "required":
             names = [name for name in error.validator_value if name not in error.instance]
@@ -174,23 +148,23 @@ def _faults_of(error: Misfit, given: Json) -> Iterator[ArgumentFault]:
             yield _fault(error, _sentence(error, given))
 
 
-def _fault(error: Misfit, message: str) -> ArgumentFault:
+def _fault(error: ValidatorError, message: str) -> ArgumentFault:
     return ArgumentFault(path=path_text(error.absolute_path), message=message)
 
 
-def _at_properties(error: Misfit, names: Iterable[str], message: str) -> Iterator[ArgumentFault]:
+def _at_properties(error: ValidatorError, names: Iterable[str], message: str) -> Iterator[ArgumentFault]:
     for name in names:
         yield ArgumentFault(path=path_text([*error.absolute_path, name]), message=message)
 
 
-def _missing_dependents(error: Misfit) -> Iterator[ArgumentFault]:
+def _missing_dependents(error: ValidatorError) -> Iterator[ArgumentFault]:
     for name, needed in error.validator_value.items():
         if name in error.instance:
             missing = [each for each in needed if each not in error.instance]
             yield from _at_properties(error, missing, f"required when {brief(name)} is given")
 
 
-def _unknown_properties(error: Misfit) -> Iterator[ArgumentFault]:
+def _unknown_properties(error: ValidatorError) -> Iterator[ArgumentFault]:
     known = list(error.schema.get("properties", ()))
     patterns = list(error.schema.get("patternProperties", ()))
     allowed = [*known, *(f"names that match {brief(pattern)}" for pattern in patterns)]
@@ -200,18 +174,18 @@ def _unknown_properties(error: Misfit) -> Iterator[ArgumentFault]:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f", did you mean '{near[0]}'?" if near else "."
+    near = did_you_mean(name, known)
+    return f", {near}" if near else "."
 
 
 def _known(names: Sequence[str]) -> str:
     return f" Known are: {_listed(names)}" if names else " None is allowed here"
 
 
-def _sentence(error: Misfit, given: Json) -> str:
+def _sentence(error: ValidatorError, given: Json) -> str:
     expected = _expected(error)
     if expected is None:
-        return _cut(error.message, 2 * _MOST_CHARACTERS)
+        return cut(error.message, 160)
     if "propertyNames" in error.absolute_schema_path:
         return f"property name {brief(error.instance)}: {expected}"
     original = value_at(given, error.absolute_path)
@@ -221,7 +195,7 @@ def _sentence(error: Misfit, given: Json) -> str:
     return f"{expected}, got {got}"
 
 
-def _expected(error: Misfit) -> str | None:
+def _expected(error: ValidatorError) -> str | None:
     keyword, limit = str(error.validator), error.validator_value
     if wanted := _wanted(error):
         return f"expected {_either(wanted)}"
@@ -232,13 +206,13 @@ def _expected(error: Misfit) -> str | None:
     return None
 
 
-def _is_exclusive(error: Misfit) -> bool:
+def _is_exclusive(error: ValidatorError) -> bool:
     # Before draft 6 the exclusive limits were flags beside the plain ones.
     return error.schema.get("exclusive" + str(error.validator).capitalize()) is True
 
 
-def _wanted(error: Misfit) -> list[str]:
-    """The kinds of value that would do, in words; empty when something else than the kind is wrong."""
+def _wanted(error: ValidatorError) -> list[str]:
+    """The types or values that would fit, in words; empty when something else is wrong."""
     match error.validator:
         case "type":
             types = error.validator_value
@@ -254,8 +228,8 @@ def _wanted(error: Misfit) -> list[str]:
             return []
 
 
-def _wanted_by(branch: Sequence[Misfit]) -> list[str]:
-    """What an alternative wants instead of the value; empty when the kind is right and the fault lies deeper."""
+def _wanted_by(branch: Sequence[ValidatorError]) -> list[str]:
+    """What an alternative wants instead of the value; empty when the type is right and the fault lies deeper."""
     at_root = [error for error in branch if not error.relative_path]
     # A list of values says more than their type does, and both are wrong at once.
     for error in sorted(at_root, key=lambda error: error.validator == "type"):
@@ -264,7 +238,7 @@ def _wanted_by(branch: Sequence[Misfit]) -> list[str]:
     return []
 
 
-def _unfit_alternatives(error: Misfit, given: Json) -> Iterator[ArgumentFault]:
+def _unfit_alternatives(error: ValidatorError, given: Json) -> Iterator[ArgumentFault]:
     """Explain the alternative that was most likely meant, or what each of the likely ones needs."""
     branches = branches_of_its_kind(error)
     if not branches:
@@ -276,7 +250,7 @@ def _unfit_alternatives(error: Misfit, given: Json) -> Iterator[ArgumentFault]:
         yield from _one_of(error, [faults_in(branch, given) for branch in _likeliest(branches)])
 
 
-def _wrong_tags(branches: Sequence[Sequence[Misfit]]) -> list[Misfit]:
+def _wrong_tags(branches: Sequence[Sequence[ValidatorError]]) -> list[ValidatorError]:
     """The errors of a property that tells the alternatives apart and has none of their values."""
     tags = [next((error for error in branch if error.validator in ("const", "enum")), None) for branch in branches]
     found = [tag for tag in tags if tag is not None]
@@ -284,7 +258,7 @@ def _wrong_tags(branches: Sequence[Sequence[Misfit]]) -> list[Misfit]:
     return found if same_place and len(found) == len(branches) else []
 
 
-def _one_of(error: Misfit, choices: Sequence[tuple[ArgumentFault, ...]]) -> Iterator[ArgumentFault]:
+def _one_of(error: ValidatorError, choices: Sequence[tuple[ArgumentFault, ...]]) -> Iterator[ArgumentFault]:
     different = list(dict.fromkeys(choices))
     if len(different) == 1:
         yield from different[0]
@@ -293,8 +267,8 @@ def _one_of(error: Misfit, choices: Sequence[tuple[ArgumentFault, ...]]) -> Iter
         yield _fault(error, f"must fit one of several alternatives; change either ({') or ('.join(texts)})")
 
 
-def _branches(error: Misfit) -> list[list[Misfit]]:
-    branches: dict[str | int, list[Misfit]] = {}
+def _branches(error: ValidatorError) -> list[list[ValidatorError]]:
+    branches: dict[str | int, list[ValidatorError]] = {}
     for cause in error.context:
         # The schema `false` leaves no path; nothing can be done to fit it.
         if cause.relative_schema_path:
@@ -302,7 +276,7 @@ def _branches(error: Misfit) -> list[list[Misfit]]:
     return list(branches.values())
 
 
-def _likeliest(branches: Sequence[list[Misfit]]) -> list[list[Misfit]]:
+def _likeliest(branches: Sequence[list[ValidatorError]]) -> list[list[ValidatorError]]:
     """The alternatives that need the fewest changes; a wrong tag outweighs all else."""
     distances = [(any(error.validator in ("const", "enum") for error in branch), len(branch)) for branch in branches]
     return [branch for branch, distance in zip(branches, distances, strict=True) if distance == min(distances)]
@@ -318,10 +292,6 @@ def _either(words: Sequence[str]) -> str:
 def _listed(words: Sequence[str]) -> str:
     left_out = len(words) - _MOST_LISTED
     return ", ".join([*words[:_MOST_LISTED], *([f"… (+{left_out} more)"] if left_out > 0 else [])])
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _reading_order(fault: ArgumentFault) -> tuple[str, str]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from toolyard.core.arguments.faults import branches_of_its_kind, value_at
-from toolyard.core.arguments.parts import TYPE_NAMES
-from toolyard.core.arguments.values import MOST_LEVELS, STRICT_JSON, changed, is_deeper
+from toolyard.core.arguments.faults import branches_of_its_kind
+from toolyard.core.arguments.plain_schema import TYPE_NAMES
+from toolyard.core.json_values import ABSENT, STRICT_JSON, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jsonschema.protocols import Validator
 
-    from toolyard.core.arguments.faults import Misfit
-    from toolyard.core.arguments.values import Changes
+    from toolyard.core.arguments.faults import ValidatorError
     from toolyard.core.tool import Json
 
+
+ValuePath: TypeAlias = "tuple[str | int, ...]"
+Changes: TypeAlias = "dict[ValuePath, Json]"
+"""New values by their paths; `ABSENT` removes one."""
+
+MOST_LEVELS = 64
+"""How deep arguments may be nested. The validator needs about ten frames for a level, and out of stack its part in
+Rust may panic, which no `except Exception` stops."""
 
 MOST_ROUNDS = 8
 """Each round may uncover texts inside a text that the round before has read; nobody nests them deeper."""
@@ -31,7 +38,7 @@ class Repair:
     def __init__(self) -> None:
         self._trials_left = MOST_TRIALS
 
-    def changes(self, validator: Validator, value: Json, errors: Sequence[Misfit]) -> Changes:
+    def changes(self, validator: Validator, value: Json, errors: Sequence[ValidatorError]) -> Changes:
         """The values to put in place of those that the errors complain of."""
         changes: Changes = {}
         for error in errors:
@@ -43,7 +50,7 @@ class Repair:
                     changes[path] = better
         return changes
 
-    def _better(self, validator: Validator, error: Misfit) -> Json:
+    def _better(self, validator: Validator, error: ValidatorError) -> Json:
         match error.validator:
             case "type":
                 types = error.validator_value
@@ -57,8 +64,8 @@ class Repair:
             case _:
                 return error.instance
 
-    def _as_alternative(self, validator: Validator, error: Misfit) -> Json:
-        """The value as the first alternative that it can be made to fit; else as near as one could bring it."""
+    def _as_alternative(self, validator: Validator, error: ValidatorError) -> Json:
+        """Repair the value for the first alternative that it then fits; else repair it as far as one could."""
         nearest = error.instance
         takes_text = bool(branches_of_its_kind(error))
         whole = validator.evolve(schema={str(error.validator): error.validator_value})
@@ -103,7 +110,7 @@ def as_member(value: Json, members: Sequence[Json]) -> Json:
 
 
 def spelled_value(value: Json) -> Json:
-    """What a text spells in JSON, unless that is again a text; anything else is itself."""
+    """Read a text as JSON; a text that spells another text, or nothing, stays as it is."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -112,3 +119,24 @@ def spelled_value(value: Json) -> Json:
     except (ValueError, RecursionError):
         return value
     return value if isinstance(spelled, str) or is_deeper(spelled, MOST_LEVELS) else spelled
+
+
+def is_deeper(value: Json, levels: int) -> bool:
+    """Whether a value is nested deeper than so many levels."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels < 0 or any(is_deeper(child, levels - 1) for child in children if isinstance(child, dict | list))
+
+
+def changed(value: Json, changes: Changes) -> Json:
+    """A copy with other values at some paths; all that does not change is shared."""
+    if () in changes:
+        return changes[()]
+    below: dict[str | int, Changes] = {}
+    for (head, *rest), new in changes.items():
+        below.setdefault(head, {})[tuple(rest)] = new
+    copy = value.copy()
+    for head, deeper in below.items():
+        copy[head] = changed(value[head], deeper)
+        if copy[head] is ABSENT:
+            del copy[head]
+    return copy

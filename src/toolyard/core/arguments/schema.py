@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from toolyard.core.arguments.faults import brief, faults_in, kind_of, path_text
-from toolyard.core.arguments.parts import TYPE_NAMES, SchemaPart, dialect_of, facets_of, root_part
+from toolyard.core.arguments.faults import faults_in, kind_of, path_text
+from toolyard.core.arguments.plain_schema import is_plain
+from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, root_schema
+from toolyard.core.json_values import brief
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from jsonschema.protocols import Validator
 
-    from toolyard.core.arguments.values import ValuePath
+    from toolyard.core.arguments.repair import ValuePath
     from toolyard.core.tool import Json
 
 
@@ -38,55 +38,6 @@ def schema_fault(schema: Json) -> str | None:
         return f"an address in it is not valid: {error}"
 
 
-def is_plain(schema: Json) -> bool:
-    """Whether only common keywords are used, each with a value that fits: most schemas, told in microseconds."""
-    return isinstance(schema, dict) and all(key in PLAIN and PLAIN[key](value) for key, value in schema.items())
-
-
-def is_text(value: Json) -> bool:
-    return isinstance(value, str)
-
-
-def is_flag(value: Json) -> bool:
-    return isinstance(value, bool)
-
-
-def is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def is_count(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def is_types(value: Json) -> bool:
-    return value in NAMES if isinstance(value, str) else is_name_list(value) and bool(value) and NAMES.issuperset(value)
-
-
-def is_name_list(value: Json) -> bool:
-    return isinstance(value, list) and all(map(is_text, value)) and len(set(value)) == len(value)
-
-
-def are_plain(value: Json) -> bool:
-    return isinstance(value, dict) and all(map(is_plain, value.values()))
-
-
-NAMES = frozenset(name for names in TYPE_NAMES.values() for name in names)
-PLAIN: dict[str, Callable[[Json], bool]] = {
-    **dict.fromkeys(("title", "description", "format"), is_text),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_number),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), is_count),
-    **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), is_flag),
-    **dict.fromkeys(("examples", "enum"), lambda value: isinstance(value, list)),
-    "additionalProperties": lambda value: is_flag(value) or is_plain(value),
-    "default": lambda _: True,
-    "items": is_plain,
-    "properties": are_plain,
-    "required": is_name_list,
-    "type": is_types,
-}
-
-
 def dialect_fault(schema: Mapping[str, Json]) -> str | None:
     from jsonschema import Draft3Validator
 
@@ -98,7 +49,7 @@ def dialect_fault(schema: Mapping[str, Json]) -> str | None:
 
 
 def whole_fault(schema: dict[str, Json], dialect: type[Validator]) -> str | None:
-    return meta_fault(schema, dialect) or kind_fault(schema) or part_fault(root_part(schema, dialect), dialect)
+    return meta_fault(schema, dialect) or kind_fault(schema) or part_fault(root_schema(schema, dialect), dialect)
 
 
 def meta_fault(schema: Json, dialect: type[Validator]) -> str | None:
@@ -120,9 +71,9 @@ def kind_fault(schema: dict[str, Json]) -> str | None:
     return f"type: arguments are always an object, which {brief(types)} does not allow"
 
 
-def part_fault(root: SchemaPart, dialect: type[Validator]) -> str | None:
+def part_fault(root: Subschema, dialect: type[Validator]) -> str | None:
     """What the meta-schema does not see, in every part that can be reached."""
-    known: dict[int, SchemaPart] = {}
+    known: dict[int, Subschema] = {}
     todo = deque([root])
     while todo:
         start = todo.popleft()
@@ -157,7 +108,7 @@ def foreign_fault(schema: Json, dialect: type[Validator]) -> str | None:
     return "$schema: a part must be in the same dialect as the whole"
 
 
-def reference_fault(part: SchemaPart) -> str | None:
+def reference_fault(part: Subschema) -> str | None:
     for reference in part.references():
         try:
             target = part.target(reference)
@@ -168,16 +119,16 @@ def reference_fault(part: SchemaPart) -> str | None:
     return None
 
 
-def endless_fault(part: SchemaPart) -> str | None:
-    targets = (facet for target in part.targets() for facet in facets_of(target, EVER_APPLIED))
+def endless_fault(part: Subschema) -> str | None:
+    targets = (each for target in part.targets() for each in in_place(target, EVER_APPLIED))
     return "$ref: leads back to itself without end" if any(each.schema is part.schema for each in targets) else None
 
 
-def located(root: SchemaPart, part: SchemaPart, fault: str) -> str:
+def located(root: Subschema, part: Subschema, fault: str) -> str:
     return ".".join(filter(None, [place_of(root, part), fault]))
 
 
-def place_of(root: SchemaPart, part: SchemaPart) -> str:
+def place_of(root: Subschema, part: Subschema) -> str:
     return path_text(path_to(root.schema, part.schema) or ())
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
 from toolyard.core.arguments.schema import schema_fault
+from toolyard.core.json_values import refuse_constant
 from toolyard.core.tool import Json  # noqa: TC001 - msgspec reads the annotations when the program runs
 
 if TYPE_CHECKING:
@@ -91,10 +92,6 @@ def parse_schema(text: str) -> BashSchema | tuple[SchemaFault, ...]:
         return (fault,)
     faults = tuple(schema_faults(value))
     return faults or build_schema(value)
-
-
-def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
 
 
 def not_json(text: str, error: Exception) -> SchemaFault:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.json_values import refuse_constant
 from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, call_line, encode_json, limit_hit
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
@@ -196,10 +197,6 @@ def parsed(text: str) -> Json:
         return DECODER.decode(text)
     except (ValueError, RecursionError):
         return NO_JSON
-
-
-def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
 
 
 DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=refuse_constant)

@@ -42,12 +42,12 @@ class Head(msgspec.Struct, frozen=True):
     hash: str
 
     def as_bytes(self) -> bytes:
-        """As the head file holds it, always of the same length."""
+        """The content of the head file, always of the same length."""
         return b"%b %020d %012d %b\n" % (self.day.encode(), self.size, self.seq, self.hash.encode())
 
     @classmethod
     def read(cls, data: bytes) -> Head | None:
-        """The head of a file's content; None when it is not one."""
+        """Parse the content of a head file; None when it is not one."""
         words = data.decode("ascii", "replace").split()
         try:
             day, size, seq, hash = words
@@ -71,7 +71,7 @@ class Link(NamedTuple):
 
 
 def seal(time: str, record: dict[str, Any], head: Head) -> tuple[bytes, Head]:
-    """A record as the line that follows the head, and the head after it.
+    """Turn a record into the line that follows the head; returns the line and the new head.
 
     Done twice for each call, when nothing of it is in the processor's caches any more: one plain function costs less
     than several small ones.
@@ -100,7 +100,7 @@ quick_sha256 = light_sha256()
 
 
 def read_link(line: bytes) -> Link | None:
-    """What holds a line; None when it is no line of ours, or not a whole one."""
+    """Read how a line is linked; None when it is not a whole line of a log."""
     found = SEALED.fullmatch(line)
     if found is None:
         return None
@@ -121,7 +121,7 @@ def head_path(folder: Path) -> Path:
 
 
 def take_lock(fd: int, kind: int = fcntl.LOCK_EX) -> None:
-    """Be the only writer, or a reader between two lines; whoever never lets go makes this fail, not wait for ever."""
+    """Lock the head for writing, or for reading between two lines; fails when another process never lets go."""
     give_up_at = 0.0
     while True:
         try:

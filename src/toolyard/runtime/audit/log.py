@@ -1,6 +1,6 @@
 """The audit log: append-only NDJSON, a file for each UTC day, a line before each run and one after it.
 
-Lines are chained (see audit_chain). Several processes may append to one log: whoever holds the lock on the head file
+Lines are chained (see `chain`). Several processes may append to one log: whoever holds the lock on the head file
 reads there what the last line was, adds its own and says so. Nothing that was written is ever changed: what a crash
 left unfinished is closed by a line end and a `repair` line that tells of it.
 """
@@ -53,7 +53,7 @@ class NoAudit:
         """Nothing is held."""
 
 
-NO_AUDIT = NoAudit()
+NO_AUDIT: AuditLog = NoAudit()
 
 
 class NdjsonAudit:
@@ -99,30 +99,29 @@ class NdjsonAudit:
             self._report(error)
 
     def close(self) -> None:
-        """Close the day's file and the head."""
         for fd in (self._fd, self._head_fd):
             if fd != CLOSED:
                 os.close(fd)
         self._fd = self._head_fd = CLOSED
 
     def _now(self) -> str:
-        """The time; only its fraction is put into words for each line of the same second."""
+        """The time as text; for lines of the same second only the fraction is formatted anew."""
         second, nanos = divmod(self._clock(), 1_000_000_000)
         if second != self._second[0]:
             self._second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
         return f"{self._second[1]}.{nanos // 1000:06}+00:00"
 
     def _last(self, now: str) -> Head:
-        """The line to follow: our own, if nobody wrote since and nothing was taken away, which is quick to see."""
+        """The last line of the log: quickly our own, if nobody wrote since and nothing was removed."""
         head, fd = self._head, self._fd
         if fd != CLOSED and now.startswith(head.day) and os.pread(self._head_fd, HEAD_SIZE, 0) == self._head_bytes:
             file = os.fstat(fd)
             if file.st_size == head.size and file.st_nlink:
                 return head
-        return self._look(now)
+        return self._settled_last(now)
 
-    def _look(self, now: str) -> Head:
-        """The line to follow, after one on whatever in the log is not as the head says."""
+    def _settled_last(self, now: str) -> Head:
+        """The last line of the log, after a repair line if the log is not as the head says."""
         head = Head.read(os.pread(self._head_fd, HEAD_SIZE, 0))
         head = self._without_head(now) if head is None else self._settled(head, now)
         if now[:10] <= head.day:
@@ -130,7 +129,7 @@ class NdjsonAudit:
         return self._settled(Head(now[:10], 0, 0, head.hash), now)
 
     def _settled(self, head: Head, now: str) -> Head:
-        """The head, after a line on what in its day is not as it says."""
+        """The head, after a repair line if the file of its day is not as it says."""
         size = self._size_of(head.day)
         if size > head.size:
             head = last_link(self._day_file(head.day), head)  # somebody was killed between a line and its head
@@ -139,7 +138,7 @@ class NdjsonAudit:
         return self._repair(head, now, "missing lines" if size < head.size else "torn or foreign lines")
 
     def _without_head(self, now: str) -> Head:
-        """There is no head: there is no log either, or somebody took the head away, which then is recorded."""
+        """The last line of a log without a head: it is empty, or somebody removed the head, which is recorded."""
         days = day_files(self._folder)
         if not days:
             return NO_HEAD
@@ -147,7 +146,7 @@ class NdjsonAudit:
         return self._repair(head, now, "no head")
 
     def _repair(self, head: Head, now: str, found: str) -> Head:
-        """End a line that a crash tore, and add one that says what was found."""
+        """End a line that a crash cut off, and add one that says what was found."""
         head = replace(head, size=self._size_of(head.day))
         record: dict[str, Any] = {"event": "repair", "found": found}
         if torn := read_from(self._day_file(head.day), 0).rpartition(b"\n")[2]:
@@ -170,7 +169,7 @@ class NdjsonAudit:
         self._head_fd = os.open(head_path(self._folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def _size_of(self, day: str) -> int:
-        """The size of a day's file, which is open from now on."""
+        """Open a day's file if it is not open, and return its size."""
         if self._fd != CLOSED and day == self._day:
             try:
                 stat = os.stat(self._path)
@@ -206,7 +205,7 @@ class NdjsonAudit:
 
 
 def last_link(file: Path, head: Head, *, trusting: bool = False) -> Head:
-    """The head moved to the last whole line that follows it; trusting, wherever the chain then begins."""
+    """Move the head to the last whole line after it; with `trusting`, the first line may follow any other."""
     offset = head.size
     for line in read_from(file, offset).splitlines(keepends=True):
         offset += len(line)

@@ -26,7 +26,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     failures: bool = False
 
     def wants(self, record: Record) -> bool:
-        """Whether a line is one of those; a line without a session or a tool is only of itself."""
+        """Whether a line is wanted; one without a session or a tool matches only if none is asked for."""
         return (
             (self.tool is None or record.get("tool") == self.tool)
             and (self.session is None or str(record.get("session", "")).startswith(self.session))
@@ -35,7 +35,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_failure(record: Record) -> bool:
-    """Whether a line tells of an end that was not well."""
+    """Whether a line is about a call that failed."""
     return record.get("event") == "end" and (record.get("failure") is not None or record.get("exit") not in (0, None))
 
 
@@ -68,7 +68,7 @@ class LogFollower:
         self._offsets: dict[Path, int] = {}
 
     def more(self) -> list[Record]:
-        """What came since the last time."""
+        """The lines since the last time."""
         found: list[Record] = []
         for file in files_of(self._folder, self._wanted):
             with file.open("rb") as log:

@@ -24,7 +24,7 @@ CUT_SHORT = "it was cut short by a crash or a full disk, and nothing was written
 NO_HEAD = "it is missing or unreadable, and only it says which line is the last"
 
 
-class Broken(msgspec.Struct, frozen=True, kw_only=True):
+class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """The first place where a log is not what was written."""
 
     file: Path
@@ -37,8 +37,8 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self.reason}"
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the check."""
+class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check of a log found."""
 
     lines: int
     days: int
@@ -46,11 +46,11 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """The hash of the last line; one that was noted elsewhere shows later whether the log still leads to it."""
     starts_at_the_beginning: bool
     """Whether the first line is the first that ever was; days that were put away are not missed."""
-    broken: Broken | None
+    broken: Damage | None
 
 
-class Chain:
-    """Follows the lines of a log, and stops at the first that does not hold."""
+class ChainCheck:
+    """Follows the lines of a log, and stops at the first that is not linked to the one before it."""
 
     def __init__(self, head: Head | None) -> None:
         self.head = head
@@ -59,8 +59,8 @@ class Chain:
         self.last = BEGINNING
         self.first_prev: str | None = None
 
-    def follow_day(self, file: Path, size: int) -> Broken | None:
-        """Check one file."""
+    def follow_day(self, file: Path, size: int) -> Damage | None:
+        """Check the file of one day."""
         seq, torn = 0, None
         for number, line in enumerate(lines_of(file, size), 1):
             self.lines += 1
@@ -69,32 +69,32 @@ class Chain:
                 torn = line[:-1]  # forgiven if the next line tells of it
                 continue
             if link is None:
-                return Broken(file=file, line=number, reason=NOT_OURS if line.endswith(b"\n") else CUT_SHORT)
+                return Damage(file=file, line=number, reason=NOT_OURS if line.endswith(b"\n") else CUT_SHORT)
             if torn is not None and not tells_of(line, torn):
-                return Broken(file=file, line=number - 1, reason=NOT_OURS)
+                return Damage(file=file, line=number - 1, reason=NOT_OURS)
             if not link.holds:
-                return Broken(file=file, line=number, reason=CHANGED)
+                return Damage(file=file, line=number, reason=CHANGED)
             self.first_prev = self.first_prev or link.prev
             if link.seq != seq + 1 or link.prev != (self.last if self.last != BEGINNING else self.first_prev):
-                return Broken(file=file, line=number, reason=ELSEWHERE)
+                return Damage(file=file, line=number, reason=ELSEWHERE)
             seq, torn, self.last = link.seq, None, link.hash
             self.see(file.stem, link.seq, link.hash)
-        return None if torn is None else Broken(file=file, line=number, reason=NOT_OURS)
+        return None if torn is None else Damage(file=file, line=number, reason=NOT_OURS)
 
     def see(self, day: str, seq: int, hash: str) -> None:
-        """The head is one of the lines; those after it were written in the moment of a crash."""
+        """Note whether the head is this line; lines after it were written just before a crash."""
         if self.head and (self.head.day, self.head.seq, self.head.hash) == (day, seq, hash):
             self.head_seen = True
 
 
-def check_log(folder: Path) -> Checked:
+def check_log(folder: Path) -> LogCheck:
     """Follow the whole chain; calls that are recorded meanwhile are not waited for."""
     head, sizes = snapshot(folder)
-    chain = Chain(head)
+    chain = ChainCheck(head)
     broken = next(filter(None, (chain.follow_day(file, size) for file, size in sizes.items())), None)
     if broken is None and (sizes or head):
         broken = check_end(folder, chain, [*sizes])
-    return Checked(
+    return LogCheck(
         lines=chain.lines,
         days=len(sizes),
         head=chain.last,
@@ -103,14 +103,14 @@ def check_log(folder: Path) -> Checked:
     )
 
 
-def check_end(folder: Path, chain: Chain, files: list[Path]) -> Broken | None:
+def check_end(folder: Path, chain: ChainCheck, files: list[Path]) -> Damage | None:
     """Whether the last line there is is the last that was written."""
     if chain.head is None:
-        return Broken(file=head_path(folder), line=None, reason=NO_HEAD)
+        return Damage(file=head_path(folder), line=None, reason=NO_HEAD)
     if chain.head_seen:
         return None
     reason = f"lines are missing at its end, up to line {chain.head.seq} of {chain.head.day}"
-    return Broken(file=files[-1] if files else folder, line=None, reason=reason)
+    return Damage(file=files[-1] if files else folder, line=None, reason=reason)
 
 
 def snapshot(folder: Path) -> tuple[Head | None, dict[Path, int]]:
@@ -141,7 +141,7 @@ def lines_of(file: Path, size: int) -> Iterator[bytes]:
 
 
 def tells_of(line: bytes, torn: bytes) -> bool:
-    """Whether a line is the repair of a torn one."""
+    """Whether a line is the repair of one that was cut off."""
     try:
         record = msgspec.json.decode(line)
     except msgspec.DecodeError:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SystemMessageFeature"]
 
-PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+VARIABLE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 KEY = "system_message"
 
 
@@ -26,7 +26,7 @@ class SystemMessageFeature:
     id = "feature_system_message"
 
     def build_system_message(self, config: Mapping[str, Any], context: FeatureContext) -> str | None:
-        """The template with every variable in its place; a faulty one leaves its place empty and is reported."""
+        """The template with every variable replaced; a faulty one is reported and replaced by nothing."""
         settings = config.get(KEY)
         if settings is None or isinstance(settings, str):
             return settings
@@ -34,13 +34,13 @@ class SystemMessageFeature:
         if template is None:
             return None
         runtime = Runtime(settings.get("runtime_code"), {"CONFIG": config}, context)
-        wanted = dict.fromkeys(PLACE.findall(template))
+        wanted = dict.fromkeys(VARIABLE.findall(template))
         values = {name: render(name, variables[name], runtime, context) for name in wanted if name in variables}
         for name in (name for name in wanted if name not in variables):
             near = difflib.get_close_matches(name, variables, n=1)
             hint = f"did you mean '{near[0]}'?" if near else "add it to system_message.variables"
             context.report(f"the template names a variable '{name}' that there is not", hint=hint)
-        return PLACE.sub(lambda place: values.get(place[1], place[0]), template)
+        return VARIABLE.sub(lambda found: values.get(found[1], found[0]), template)
 
     def get_ui_elements(
         self, config: Mapping[str, Any], tags: Sequence[str], models: Sequence[str], context: FeatureContext

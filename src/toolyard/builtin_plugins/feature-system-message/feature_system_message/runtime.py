@@ -1,4 +1,4 @@
-"""The Python that a configuration brings along: run for one request, its mistakes named by their lines."""
+"""Runs the Python code of a configuration for one request, and reports its errors with file and line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["FAILED", "Runtime"]
 
 FAILED = object()
-"""What comes of a snippet that could not be run."""
+"""The value of a snippet that could not be run."""
 
 
 class Runtime:
-    """The names that snippets see: those that the application gives, and the public ones of the runtime file."""
+    """Runs snippets, which see the names that the application gives and the public ones of the runtime file."""
 
     def __init__(self, file: Any, known: Mapping[str, Any], context: FeatureContext) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""One variable of a system message as text."""
+"""Turns one variable of a system message into text."""
 
 from __future__ import annotations
 

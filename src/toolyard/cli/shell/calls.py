@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.cli.call import OF_THE_TOOL, exit_code_of
-from toolyard.cli.render import show_note
-from toolyard.cli.shell_keyboard import echo
-from toolyard.cli.shell_output import ShownOutput, note_of
+from toolyard.cli.call import OF_THE_TOOL, StreamedOutput, exit_code_of
+from toolyard.cli.render import is_terminal, show_note, show_piece
+from toolyard.cli.shell.keyboard import echo
+from toolyard.core.events import OutputChunk
+from toolyard.core.screen_text import as_seen
+from toolyard.kinds.shell.session_tools import NO_OUTPUT
 
 if TYPE_CHECKING:
     from toolyard.app import AgentApplication
-    from toolyard.cli.shell_keyboard import Keyboard
+    from toolyard.cli.shell.keyboard import Keyboard
+    from toolyard.core.events import Event
     from toolyard.core.tool import JsonObject, ToolResult
 
 
@@ -28,7 +32,7 @@ AFTER_INTERRUPT = f"[[ $- == *e* ]] || (exit {INTERRUPTED})"
 """Runs once the interrupted command is over, and leaves `$?` as that did; a shell with `set -e` would end by it."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class ShellState(msgspec.Struct, frozen=True, kw_only=True):
     """Where the session stands after its last command."""
 
     cwd: str
@@ -39,16 +43,17 @@ class SessionCalls:
     """Runs commands one after the other; with a keyboard they can be interrupted, and can ask for input."""
 
     def __init__(self, app: AgentApplication, agent: str, keyboard: Keyboard | None = None) -> None:
-        self.place = Place(cwd=os.getcwd())
+        self.state = ShellState(cwd=os.getcwd())
         self._app = app
         self._agent = agent
         self._keyboard = keyboard
-        self._output = ShownOutput()
+        self._output = SessionOutput()
+        self._output.pieces.give_up = self._give_up
         self._running: asyncio.Future[ToolResult] | None = None
         self._interrupted = False
 
     async def run(self, command: str) -> None:
-        """Run a command to its end, showing what it prints, and note where the session stands then."""
+        """Run a command to its end, show what it prints, and note the new state of the session."""
         self._interrupted = False
         # What is typed ahead may be the answer to a question for a secret that is just being asked.
         with echo(False) if self._keyboard else contextlib.nullcontext():
@@ -56,7 +61,7 @@ class SessionCalls:
         self._conclude(result)
 
     def interrupt(self) -> None:
-        """Somebody ends what runs now, if anything does, and sees so before whatever it still prints."""
+        """End what runs now, and show ^C before whatever it still prints."""
         if self._running and not self._interrupted:
             self._interrupted = True
             self._output.show("^C\n")
@@ -90,7 +95,7 @@ class SessionCalls:
         return await self._call("bash_job", arguments)
 
     async def _wait_out_the_interrupt(self) -> ToolResult:
-        """The command may print until it is over, and the prompt comes after that, however often Ctrl-C does."""
+        """Wait until the command is over, since it may still print before the prompt; Ctrl-C may come again."""
         result = None
         while result is None:
             result = await self._call("bash", {"command": AFTER_INTERRUPT})
@@ -99,7 +104,7 @@ class SessionCalls:
     async def _call(self, tool: str, arguments: JsonObject) -> ToolResult | None:
         """The result of a call; None when it was interrupted."""
         output = self._output
-        output.begin(self._give_up)
+        output.begin()
         call = self._app.call_tool(tool, arguments, agent=self._agent, on_event=output.see)
         self._running = running = asyncio.ensure_future(call)
         try:
@@ -110,8 +115,8 @@ class SessionCalls:
             raise
         finally:
             self._running = None
-        if output.broken:
-            raise output.broken
+        if output.pieces.broken:
+            raise output.pieces.broken
         return None if running.cancelled() else running.result()
 
     def _conclude(self, result: ToolResult) -> None:
@@ -121,4 +126,50 @@ class SessionCalls:
         elif note := note_of(result, self._output.first_line):
             show_note(note, "faint")
         status = exit_code_of(result) if result.exit_code is None else result.exit_code
-        self.place = Place(cwd=(result.data or {}).get("cwd", self.place.cwd), status=status)
+        self.state = ShellState(cwd=(result.data or {}).get("cwd", self.state.cwd), status=status)
+
+
+LONGEST_LINE = 1 << 16
+
+
+class SessionOutput:
+    """Shows output at once, and remembers of it the first line and the one that is still open."""
+
+    def __init__(self) -> None:
+        self.first_line = ""
+        self.open_line = ""
+        self.pieces = StreamedOutput()
+        self._first_is_open = True
+
+    def begin(self) -> None:
+        """Forget the first line: the output of another call follows."""
+        self.first_line = ""
+        self._first_is_open = True
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, OutputChunk):
+            self.show(event.text)
+
+    def show(self, text: str) -> None:
+        self._remember(text)
+        self.pieces.show(text)
+
+    def end_line(self) -> None:
+        """End a line that a command left open, for a person who looks at it."""
+        if self.open_line and is_terminal(sys.stdout):
+            show_piece("\n")
+        self.open_line = ""
+
+    def _remember(self, text: str) -> None:
+        _, newline, last = text.rpartition("\n")
+        self.open_line = last[-LONGEST_LINE:] if newline else (self.open_line + last)[-LONGEST_LINE:]
+        if self._first_is_open:
+            line, newline, _ = text.partition("\n")
+            self.first_line = (self.first_line + line)[:LONGEST_LINE]
+            self._first_is_open = not newline
+
+
+def note_of(result: ToolResult, first_line: str) -> str | None:
+    """The line that a result has before the output, such as the one that says that the shell is new."""
+    line = result.text.partition("\n")[0]
+    return None if line in (NO_OUTPUT, as_seen(first_line)) else line

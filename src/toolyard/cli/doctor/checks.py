@@ -15,6 +15,7 @@ import msgspec
 
 from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
+from toolyard.config.placeholders import ENV
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.sandbox import SandboxReport
 
 
-PATIENCE = 20.0
+VERSION_TIMEOUT = 20.0
 VERSION = re.compile(r"\d+(?:\.\d+)+")
-ENV = re.compile(r"\$\{env:([^{}]*)\}")
 INSTALLERS = {
     "apt-get": "sudo apt-get install",
     "dnf": "sudo dnf install",
@@ -106,9 +106,8 @@ async def check_program(wanted: Program, children: Children) -> Row:
 
 
 async def version_of(path: str, children: Children) -> str | None:
-    """What a program says its version is."""
     environment = ParentEnvironment().current()
-    request = ChildRequest(argv=[path, "--version"], cwd="/", env=environment, timeout=PATIENCE)
+    request = ChildRequest(argv=[path, "--version"], cwd="/", env=environment, timeout=VERSION_TIMEOUT)
     try:
         outcome = await children.run(request)
     except ProcessError:
@@ -124,7 +123,6 @@ def which(program: str) -> str | None:
 
 
 def install_hint(package: str) -> str:
-    """What installs a package here."""
     if package == "uv":
         return f"{sys.executable} -m pip install uv"
     installer = next((words for name, words in INSTALLERS.items() if shutil.which(name)), "install")
@@ -132,7 +130,7 @@ def install_hint(package: str) -> str:
 
 
 def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
-    """What keeps tools in, then each property: whether it holds was tried out, not looked up."""
+    """The sandbox, then each of its properties; whether one holds was tried out, not looked up."""
     if report is None:
         hint = "toolyard config explain sandbox.mode"
         yield Row(check="sandbox", status="warning", detail="off: nothing keeps tools in", hint=hint)
@@ -145,7 +143,6 @@ def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
 
 
 def sandbox_row(report: SandboxReport) -> Row:
-    """The backend, or why there is none."""
     reasons = "; ".join(f"{backend}: {reason}" for backend, reason in report.passed_over.items())
     if report.refusal:
         return Row(check="sandbox", status="failure", detail=report.refusal, hint=sandbox_hint())
@@ -157,7 +154,6 @@ def sandbox_row(report: SandboxReport) -> Row:
 
 
 def property_row(name: Property, report: SandboxReport) -> Row:
-    """Whether a property holds."""
     check, meaning = f"sandbox {name}", MEANINGS[name]
     if report.properties[name]:
         return Row(check=check, status="ok", detail=meaning)
@@ -167,7 +163,6 @@ def property_row(name: Property, report: SandboxReport) -> Row:
 
 
 def sandbox_hint() -> str:
-    """What may bring a better one."""
     if sys.platform != "linux":
         return "run tools on Linux, in a virtual machine or a container"
     return install_hint("bubblewrap") if which("bwrap") is None else "allow user namespaces: docs/security.md"
@@ -188,7 +183,7 @@ def check_configuration(problems: Sequence[Problem], configuration: Configuratio
 
 
 def check_folders(configuration: Configuration, sessions: Path) -> Iterator[Row]:
-    """Whether plugins, sessions and the audit log have a place."""
+    """Whether the folders of plugins, sessions and the audit log can be written."""
     from toolyard.files.user_folders import user_folder
 
     yield check_folder("plugin cache", configuration.plugin_cache(user_folder("cache")), "change plugin_cache_dir")

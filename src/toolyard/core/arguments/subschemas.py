@@ -1,4 +1,4 @@
-"""A JSON Schema taken apart: its parts, where their references lead, and in which dialect it is."""
+"""The schemas inside a JSON Schema, where their references lead, and in which dialect they are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from toolyard.core.arguments.plain_schema import TYPE_NAMES
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
 if TYPE_CHECKING:
@@ -21,32 +23,18 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
-ALWAYS_APPLIED = ("allOf",)
-
-TYPE_NAMES: dict[type, tuple[str, ...]] = {
-    bool: ("boolean",),
-    dict: ("object",),
-    float: ("number",),
-    int: ("integer", "number"),
-    list: ("array",),
-    str: ("string",),
-    type(None): ("null",),
-}
-
-
-class SchemaPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A schema inside the schema, and from where its references are to be read."""
+class Subschema(msgspec.Struct, frozen=True, kw_only=True):
+    """A schema, and from where its references are to be read."""
 
     schema: Json
     resolver: Resolver[Any]
     specification: Specification[Any]
 
-    def into(self, schema: Json) -> SchemaPart:
-        """A schema that lies directly in this one."""
+    def child(self, schema: Json) -> Subschema:
         resolver = self.resolver.in_subresource(self.specification.create_resource(schema))
-        return SchemaPart(schema=schema, resolver=resolver, specification=self.specification)
+        return Subschema(schema=schema, resolver=resolver, specification=self.specification)
 
-    def target(self, reference: str) -> SchemaPart:
+    def target(self, reference: str) -> Subschema:
         """The schema that is referred to; LookupError when there is none."""
         from referencing.exceptions import Unresolvable
 
@@ -55,35 +43,35 @@ class SchemaPart(msgspec.Struct, frozen=True, kw_only=True):
         # A pointer that leads through something else than schemas fails with whatever Python says to that.
         except (Unresolvable, AttributeError, TypeError, ValueError):
             raise LookupError(reference) from None
-        return SchemaPart(schema=found.contents, resolver=found.resolver, specification=self.specification)
+        return Subschema(schema=found.contents, resolver=found.resolver, specification=self.specification)
 
     def references(self) -> Iterator[str]:
-        """The references that this schema makes itself."""
+        """The references that this schema itself makes."""
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in self.schema:
                 yield self.schema[keyword]
 
-    def targets(self) -> Iterator[SchemaPart]:
+    def targets(self) -> Iterator[Subschema]:
         """The schemas that are referred to, as far as they exist."""
         for reference in self.references():
             with suppress(LookupError):
                 yield self.target(reference)
 
-    def beside(self, keywords: Iterable[str]) -> Iterator[SchemaPart]:
+    def beside(self, keywords: Iterable[str]) -> Iterator[Subschema]:
         """The schemas under some keywords that are for the same value."""
         found = [schema for keyword in keywords for schema in schemas_under(keyword, self.schema.get(keyword))]
-        return (self.into(schema) for schema in found if isinstance(schema, Mapping))
+        return (self.child(schema) for schema in found if isinstance(schema, Mapping))
 
-    def with_all_below(self) -> Iterator[SchemaPart]:
+    def with_all_below(self) -> Iterator[Subschema]:
         """This schema and all that lie in it, without following references."""
         yield self
         for schema in self.specification.subresources_of(self.schema):
             # Not a schema of true or false, nor the list of names that older dialects allow in its place.
             if isinstance(schema, Mapping):
-                yield from self.into(schema).with_all_below()
+                yield from self.child(schema).with_all_below()
 
 
-def root_part(schema: Mapping[str, Json], dialect: type[Validator]) -> SchemaPart:
+def root_schema(schema: Mapping[str, Json], dialect: type[Validator]) -> Subschema:
     from referencing import Registry
     from referencing.jsonschema import specification_with
 
@@ -92,7 +80,7 @@ def root_part(schema: Mapping[str, Json], dialect: type[Validator]) -> SchemaPar
     # A reference back to the root would else leave the exact dialect for the standard one.
     plain = {name: value for name, value in schema.items() if name != "$schema"}
     resolver = Registry().resolver_with_root(specification.create_resource(plain))
-    return SchemaPart(schema=plain, resolver=resolver, specification=specification)
+    return Subschema(schema=plain, resolver=resolver, specification=specification)
 
 
 def schemas_under(keyword: str, value: Json) -> list[Json]:
@@ -101,18 +89,18 @@ def schemas_under(keyword: str, value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
 
 
-def facets_of(part: SchemaPart, keywords: Sequence[str] = ALWAYS_APPLIED) -> list[SchemaPart]:
-    """All the schemas for the same value: itself, those under the keywords, and those referred to."""
-    facets: dict[int, SchemaPart] = {}
-    todo = deque([part])
+def in_place(schema: Subschema, keywords: Sequence[str] = ("allOf",)) -> list[Subschema]:
+    """All the schemas that apply to the same value: itself, those under the keywords, and those referred to."""
+    found: dict[int, Subschema] = {}
+    todo = deque([schema])
     while todo:
         current = todo.popleft()
-        if not isinstance(current.schema, Mapping) or id(current.schema) in facets:
+        if not isinstance(current.schema, Mapping) or id(current.schema) in found:
             continue
-        facets[id(current.schema)] = current
+        found[id(current.schema)] = current
         todo.extend(current.beside(keywords))
         todo.extend(current.targets())
-    return list(facets.values())
+    return list(found.values())
 
 
 def dialect_of(schema: Mapping[str, Json]) -> type[Validator]:

@@ -9,12 +9,12 @@ import termios
 from typing import TYPE_CHECKING, Protocol
 
 from toolyard.cli.render import one_line, show_piece
-from toolyard.cli.shell_lines import STDIN, Lines
+from toolyard.cli.shell.lines import STDIN, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.cli.shell_calls import Place
+    from toolyard.cli.shell.calls import ShellState
 
 
 GOES_ON = "> "
@@ -24,7 +24,7 @@ SECRET = re.compile(r"password|passphrase|passcode", re.IGNORECASE)
 class Keyboard(Protocol):
     """Where commands and answers come from. A person gives up with KeyboardInterrupt and leaves with EOFError."""
 
-    async def line(self, place: Place, *, goes_on: bool = False) -> str:
+    async def line(self, state: ShellState, *, goes_on: bool = False) -> str:
         """A line of a command, the first or one more."""
 
     async def answer(self, question: str) -> str:
@@ -34,7 +34,7 @@ class Keyboard(Protocol):
         """Remember a whole command."""
 
     def interrupt(self) -> None:
-        """A signal says to give up what is being typed, if anything is."""
+        """Give up what is being typed, if anything is."""
 
 
 class PlainKeyboard:
@@ -43,13 +43,11 @@ class PlainKeyboard:
     def __init__(self) -> None:
         self._lines = Lines()
 
-    async def line(self, place: Place, *, goes_on: bool = False) -> str:
-        """A line of a command after a prompt."""
-        show_piece(GOES_ON if goes_on else prompt_of(place))
+    async def line(self, state: ShellState, *, goes_on: bool = False) -> str:
+        show_piece(GOES_ON if goes_on else prompt_of(state))
         return await self._next()
 
     async def answer(self, question: str) -> str:
-        """A line where the question ends."""
         if not asks_for_secret(question):
             with echo(True):
                 return await self._next()
@@ -58,10 +56,9 @@ class PlainKeyboard:
         return answer
 
     def keep(self, command: str) -> None:
-        """There is no history."""
+        """Nothing is remembered."""
 
     def interrupt(self) -> None:
-        """Give up the line."""
         self._lines.interrupt()
 
     async def _next(self) -> str:
@@ -76,9 +73,9 @@ class PlainKeyboard:
         return line
 
 
-def prompt_of(place: Place) -> str:
+def prompt_of(state: ShellState) -> str:
     """The session's directory, and the last status unless all is well."""
-    return f"{one_line(shortened(place.cwd))}{f' [{place.status}]' if place.status else ''} $ "
+    return f"{one_line(shortened(state.cwd))}{f' [{state.status}]' if state.status else ''} $ "
 
 
 def shortened(path: str) -> str:
@@ -88,13 +85,13 @@ def shortened(path: str) -> str:
 
 
 def asks_for_secret(question: str) -> bool:
-    """Whether what a person would answer is for nobody's eyes."""
+    """Whether a question asks for a password."""
     return SECRET.search(question) is not None
 
 
 @contextlib.contextmanager
 def echo(shown: bool) -> Iterator[None]:
-    """Let the terminal show what is typed, or not."""
+    """Turn the echo of the terminal on or off for a while."""
     before = termios.tcgetattr(STDIN)
     flags = before[3] | termios.ECHO if shown else before[3] & ~termios.ECHO
     termios.tcsetattr(STDIN, termios.TCSADRAIN, [*before[:3], flags, *before[4:]])

@@ -17,7 +17,7 @@ class Lines:
         self._waiting: asyncio.Future[None] | None = None
 
     async def next(self) -> str | None:
-        """The next line without its end; None at the end of the input, which on a terminal is not for ever."""
+        """The next line without its newline; None at the end of input, which on a terminal is not for ever."""
         while b"\n" not in self._rest:
             data = await self._read()
             if not data:
@@ -37,7 +37,7 @@ class Lines:
         loop = asyncio.get_running_loop()
         self._waiting = ready = loop.create_future()
         try:
-            loop.add_reader(STDIN, settle, ready)
+            loop.add_reader(STDIN, wake, ready)
             try:
                 await ready
             finally:
@@ -52,11 +52,11 @@ class Lines:
             return b""
 
 
-def settle(waiting: asyncio.Future[None]) -> None:
+def wake(waiting: asyncio.Future[None]) -> None:
     if not waiting.done():
         waiting.set_result(None)
 
 
 def decoded(line: bytes) -> str:
-    """What is no UTF-8 goes on as it is, to be refused where every argument is."""
+    """Decode a line; bytes that are not UTF-8 are refused later, with all other bad arguments."""
     return line.decode("utf-8", "surrogateescape")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.opening import open_application, read_config, sessions_dir, settle
+from toolyard.cli.application import enter_workspace, open_application, read_config, sessions_dir
 from toolyard.cli.render import show_json, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.cli.doctor_checks import Row
-    from toolyard.cli.main import Places
+    from toolyard.cli.doctor.checks import Row
+    from toolyard.cli.main import GlobalOptions
 
 
 STYLES = {"ok": "good", "warning": "warning", "failure": "error"}
@@ -23,19 +23,21 @@ STYLES = {"ok": "good", "warning": "warning", "failure": "error"}
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as records.")
 @click.pass_obj
-def doctor(places: Places, as_json: bool) -> int:
+def doctor(options: GlobalOptions, as_json: bool) -> int:
     """Look at the programs that tools need, at the configuration and at the folders that are written to.
 
     Each row is ok, a warning or a failure, with what to type next. Nothing is changed, and no key is shown. Exit
     status: 0 nothing failed, 1 something did.
     """
-    return run_to_end(examine(places, as_json))
+    return run_to_end(examine(options, as_json))
 
 
-async def examine(places: Places, as_json: bool) -> int:
+async def examine(options: GlobalOptions, as_json: bool) -> int:
     import asyncio
 
-    from toolyard.cli.doctor_checks import (
+    import msgspec
+
+    from toolyard.cli.doctor.checks import (
         check_configuration,
         check_folders,
         check_programs,
@@ -43,18 +45,18 @@ async def examine(places: Places, as_json: bool) -> int:
         check_sandbox,
     )
 
-    places = settle(places)
-    configuration, _ = read_config(places)
-    async with open_application(places) as app:
+    options = enter_workspace(options)
+    configuration, _ = read_config(options)
+    async with open_application(options) as app:
         rows = [
             *await check_programs(),
             *check_sandbox(await asyncio.to_thread(app.sandbox_report)),
             *check_configuration(app.problems(), configuration),
-            *check_folders(configuration, sessions_dir(places)),
+            *check_folders(configuration, sessions_dir(options)),
             *check_provider_keys(configuration),
         ]
     if as_json:
-        show_json([{"check": row.check, "status": row.status, "detail": row.detail, "hint": row.hint} for row in rows])
+        show_json([msgspec.structs.asdict(row) for row in rows])
     else:
         show(rows)
     return 1 if any(row.status == "failure" for row in rows) else 0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.cli.shell_completion import Completion, Vocabulary, complete
-from toolyard.cli.shell_grammar import Grammar
+from toolyard.cli.shell.completion import Completion, Vocabulary, complete
+from toolyard.cli.shell.grammar import Grammar
 
 
 @pytest.fixture

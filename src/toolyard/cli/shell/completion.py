@@ -50,23 +50,24 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def complete(line: str, vocabulary: Vocabulary, cwd: str) -> Completion:
-    """What could follow after the line."""
     word = last_word(line)
     if word.open_quote != "'" and (variable := VARIABLE.search(line)):
         brace, begun = variable.groups()
         names = [name for name in vocabulary.variables if name.startswith(begun)]
-        return settle(begun, names, Word(text="", open_quote="", is_command=False), end="}" if brace else "")
+        return completion_from(begun, names, Word(text="", open_quote="", is_command=False), end="}" if brace else "")
     if value := VALUE_FOLLOWS.match(word.text):
         word = Word(text=word.text[value.end() :], open_quote=word.open_quote, is_command=False)
     end = f"{word.open_quote} "
     if word.is_command and "/" not in word.text:
-        return settle(word.text, list(commands(word.text, vocabulary, cwd)) if word.text else [], word, end=end)
+        return completion_from(
+            word.text, list(commands(word.text, vocabulary, cwd)) if word.text else [], word, end=end
+        )
     names = list(files(word.text, cwd, only_programs=word.is_command))
-    return settle(word.text.rpartition("/")[2], names, word, end=end)
+    return completion_from(word.text.rpartition("/")[2], names, word, end=end)
 
 
-def settle(begun: str, names: list[str], word: Word, *, end: str) -> Completion:
-    """The one name there is, or what all have in common, or all of them."""
+def completion_from(begun: str, names: list[str], word: Word, *, end: str) -> Completion:
+    """Insert the only name, or what all names have in common; else offer all of them."""
     names = sorted(set(names))
     common = os.path.commonprefix(names)[len(begun) :]  # noqa: RUF071 - of letters, indeed
     if len(names) == 1:
@@ -106,7 +107,6 @@ def leads_to_command(word: str) -> bool:
 
 
 def commands(begun: str, vocabulary: Vocabulary, cwd: str) -> Iterator[str]:
-    """Words of the shell's own and programs on the PATH."""
     yield from (word for word in vocabulary.words if word.startswith(begun))
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         for entry in entries(os.path.join(cwd, folder), begun):
@@ -143,7 +143,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def quoted(text: str, open_quote: str) -> str:
-    """As it must be written where a quote is open, or none is."""
+    """Quote a text for where a quote is open, or none is."""
     if open_quote == "'":
         return text.replace("'", "'\\''")
     return (SPECIAL_IN_QUOTES if open_quote else SPECIAL).sub(r"\\\1", text)

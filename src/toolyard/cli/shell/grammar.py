@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolyard.process.child import ChildOutcome
 
 
-PATIENCE = 10.0
+BASH_TIMEOUT = 10.0
 UNFINISHED = re.compile(
     r"^[^`\n]*: (?:syntax error: )?unexpected (?:EOF|end of file)|^[^`\n]*: warning: here-document ", re.MULTILINE
 )
@@ -50,11 +50,11 @@ class Grammar:
         return command.endswith("\\") and not await self._complaint(f"{command}\n{ONLY_AS_A_WORD}")
 
     async def words(self) -> frozenset[str]:
-        """Bash's own commands and keywords."""
+        """Bash's builtins and keywords."""
         return await self._list("compgen -b; compgen -k")
 
     async def variables(self) -> frozenset[str]:
-        """The variables of a shell that has just started."""
+        """The variables of a new shell."""
         return await self._list("compgen -v")
 
     async def _complaint(self, command: str) -> str:
@@ -75,7 +75,7 @@ class Grammar:
             env=self._parent.current(),
             extra_env={"LC_ALL": "C"},
             stdin=stdin,
-            timeout=PATIENCE,
+            timeout=BASH_TIMEOUT,
         )
         try:
             return await self._children.run(request)

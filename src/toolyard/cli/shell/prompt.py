@@ -16,8 +16,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
 from toolyard.cli.render import show_note
-from toolyard.cli.shell_completion import complete
-from toolyard.cli.shell_keyboard import GOES_ON, asks_for_secret, prompt_of
+from toolyard.cli.shell.completion import complete
+from toolyard.cli.shell.keyboard import GOES_ON, asks_for_secret, prompt_of
 from toolyard.process.environment import looks_like_credential, process_secrets
 from toolyard.runtime.redaction import Redactor
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-    from toolyard.cli.shell_calls import Place
-    from toolyard.cli.shell_completion import Vocabulary
+    from toolyard.cli.shell.calls import ShellState
+    from toolyard.cli.shell.completion import Vocabulary
 
 
 WIDEST_QUESTION = 1000
@@ -51,10 +51,9 @@ class EditingKeyboard:
         )
         self._typing: PromptSession[str] | None = None
 
-    async def line(self, place: Place, *, goes_on: bool = False) -> str:
-        """A line of a command after a prompt."""
-        self._completer.cwd = place.cwd
-        return await self._type(self._commands, GOES_ON if goes_on else prompt_of(place))
+    async def line(self, state: ShellState, *, goes_on: bool = False) -> str:
+        self._completer.cwd = state.cwd
+        return await self._type(self._commands, GOES_ON if goes_on else prompt_of(state))
 
     async def answer(self, question: str) -> str:
         """A line in place of the question's, which is drawn once more because a prompt begins its line."""
@@ -79,7 +78,7 @@ class EditingKeyboard:
 
 
 def plain_output() -> Vt100_Output:
-    """The terminal, never asked where its cursor is: the answer would get between what a person types ahead."""
+    """A terminal that is never asked where its cursor is: its answer would mix with what a person types ahead."""
     output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
     output.enable_cpr = False
     return output
@@ -111,14 +110,12 @@ class CommandHistory(FileHistory):
         super().append_string(self._redactor.redact(command))
 
     def load_history_strings(self) -> list[str]:
-        """What earlier sessions kept, if it can be read."""
         try:
             return list(super().load_history_strings())
         except OSError:
             return []
 
     def store_string(self, string: str) -> None:
-        """Write it, if that is possible."""
         with contextlib.suppress(OSError):  # said at the start
             super().store_string(string)
 
@@ -131,7 +128,7 @@ class SessionCompleter(Completer):
         self._vocabulary = vocabulary
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Offer]:  # noqa: ARG002
-        """One to insert, or several only to be seen."""
+        """Offer one text to insert, or several names only to look at."""
         found = complete(document.text_before_cursor, self._vocabulary, self.cwd)
         if found.insert:
             yield Offer(found.insert)

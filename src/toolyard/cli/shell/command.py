@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolyard.cli.application import agent_of, open_application, sessions_dir
 from toolyard.cli.call import approver_for, explain
-from toolyard.cli.opening import agent_of, open_application, sessions_dir
 from toolyard.cli.render import is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.app import AgentApplication
-    from toolyard.cli.main import Places
-    from toolyard.cli.shell_calls import Place
-    from toolyard.cli.shell_completion import Vocabulary
-    from toolyard.cli.shell_grammar import Grammar
-    from toolyard.cli.shell_keyboard import Keyboard
+    from toolyard.cli.main import GlobalOptions
+    from toolyard.cli.shell.calls import ShellState
+    from toolyard.cli.shell.completion import Vocabulary
+    from toolyard.cli.shell.grammar import Grammar
+    from toolyard.cli.shell.keyboard import Keyboard
 
 
 GREETING = "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves."
@@ -33,20 +33,20 @@ BASH = "bash"
 
 @click.command()
 @click.pass_obj
-def shell(places: Places) -> int:
+def shell(options: GlobalOptions) -> int:
     """Sit at the live bash session that a model has with the tool `bash`.
 
     Every command goes the way of a model's: permission, limits but for that of time, redaction, the audit log. From a
     pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage, 130 interrupted.
     """
-    return run_to_end(open_session(places))
+    return run_to_end(open_session(options))
 
 
-async def open_session(places: Places) -> int:
-    from toolyard.cli.shell_grammar import Grammar
+async def open_session(options: GlobalOptions) -> int:
+    from toolyard.cli.shell.grammar import Grammar
 
-    history = sessions_dir(places).absolute() / "shell-history"
-    async with open_application(places, approver=approver_for(), only="shell:session") as app:
+    history = sessions_dir(options).absolute() / "shell-history"
+    async with open_application(options, approver=approver_for(), only="shell:session") as app:
         explain(app, None)
         if all(tool.spec.name != BASH for tool in app.tools()):
             return 1
@@ -57,9 +57,9 @@ async def open_session(places: Places) -> int:
 
 
 async def follow(app: AgentApplication, grammar: Grammar) -> int:
-    """Run what standard input holds, command by command; the status of the last."""
-    from toolyard.cli.shell_calls import SessionCalls
-    from toolyard.cli.shell_lines import Lines
+    """Run the commands of standard input; returns the status of the last."""
+    from toolyard.cli.shell.calls import SessionCalls
+    from toolyard.cli.shell.lines import Lines
 
     lines = Lines()
     calls = SessionCalls(app, agent_of(app, None))
@@ -68,15 +68,15 @@ async def follow(app: AgentApplication, grammar: Grammar) -> int:
             command += f"\n{more}"
         if command.strip():
             await calls.run(command)
-    return calls.place.status
+    return calls.state.status
 
 
 async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
-    """Talk with a person; the status of the last command."""
+    """Read commands from a person and run them; returns the status of the last."""
     import asyncio
 
-    from toolyard.cli.shell_calls import SessionCalls
-    from toolyard.cli.shell_completion import Vocabulary
+    from toolyard.cli.shell.calls import SessionCalls
+    from toolyard.cli.shell.completion import Vocabulary
 
     vocabulary = Vocabulary(words=await grammar.words(), variables=await grammar.variables())
     keyboard = open_keyboard(vocabulary, history)
@@ -89,22 +89,22 @@ async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
     on_signals([signal.SIGINT], interrupt, asyncio.get_running_loop())
     show_note(GREETING, "faint")
     with contextlib.suppress(EOFError):
-        while (command := await read_command(keyboard, grammar, calls.place)).strip() != "exit":
+        while (command := await read_command(keyboard, grammar, calls.state)).strip() != "exit":
             if command.strip():
                 vocabulary.learn(command)
                 await calls.run(command)
-    return calls.place.status
+    return calls.state.status
 
 
-async def read_command(keyboard: Keyboard, grammar: Grammar, place: Place) -> str:
-    """All lines of a command; none when the person gave it up."""
+async def read_command(keyboard: Keyboard, grammar: Grammar, state: ShellState) -> str:
+    """Read all lines of a command; empty when the person gave it up."""
     try:
-        command = await keyboard.line(place)
+        command = await keyboard.line(state)
     except KeyboardInterrupt:
         return ""
     try:
         while await grammar.is_unfinished(command):
-            command += "\n" + await keyboard.line(place, goes_on=True)
+            command += "\n" + await keyboard.line(state, goes_on=True)
     except (KeyboardInterrupt, EOFError):
         return ""
     keyboard.keep(command)
@@ -112,13 +112,13 @@ async def read_command(keyboard: Keyboard, grammar: Grammar, place: Place) -> st
 
 
 def open_keyboard(vocabulary: Vocabulary, history: Path) -> Keyboard:
-    """With editing, history and completion, where the terminal and what is installed allow it."""
-    from toolyard.cli.shell_keyboard import PlainKeyboard
+    """A keyboard with editing, history and completion, if the terminal allows it and prompt_toolkit is installed."""
+    from toolyard.cli.shell.keyboard import PlainKeyboard
 
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return PlainKeyboard()
     try:
-        from toolyard.cli.shell_prompt import EditingKeyboard
+        from toolyard.cli.shell.prompt import EditingKeyboard
     except ImportError:
         show_note(WITHOUT_EDITING, "warning")
         return PlainKeyboard()

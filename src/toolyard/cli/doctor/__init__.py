@@ -1,0 +1,1 @@
+"""`toolyard doctor`: whether everything is there that tools need."""

@@ -1,0 +1,124 @@
+"""Plain JSON Schemas, which most are: recognised and checked against in microseconds, without the schema library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolyard.core.tool import Json
+
+
+TYPE_NAMES: dict[type, tuple[str, ...]] = {
+    bool: ("boolean",),
+    dict: ("object",),
+    float: ("number",),
+    int: ("integer", "number"),
+    list: ("array",),
+    str: ("string",),
+    type(None): ("null",),
+}
+"""The schema's names for each type that JSON becomes in Python."""
+SCALAR_TYPES = {
+    name: tuple(kind for kind, names in TYPE_NAMES.items() if name in names)
+    for name in ("boolean", "integer", "null", "number", "string")
+}
+
+
+class PropertyTypes(msgspec.Struct, frozen=True, kw_only=True):
+    """The exact types that the properties of an object may have."""
+
+    types: Mapping[str, tuple[type, ...]]
+    required: frozenset[str]
+
+    def fit(self, value: dict[str, Json]) -> bool:
+        """Whether a value surely fits; exact types tell booleans from numbers."""
+        types = self.types
+        for name, item in value.items():
+            if type(item) not in types.get(name, ()):
+                return False
+        return self.required <= value.keys()
+
+
+def property_types(schema: Mapping[str, Json]) -> PropertyTypes | None:
+    """The types of all properties, if a valid schema says nothing else of the values.
+
+    `additionalProperties` may say anything: a property that is not listed never fits here.
+    """
+    if schema.get("type") != "object" or schema.keys() - ANNOTATIONS.keys() - OF_OBJECTS:
+        return None
+    types = {name: types_of(part) for name, part in schema.get("properties", {}).items()}
+    return PropertyTypes(types=types, required=frozenset(schema.get("required", ())))
+
+
+def types_of(schema: Json) -> tuple[type, ...]:
+    """The types that a property may have; none when its schema says more than a type."""
+    if not isinstance(schema, Mapping) or schema.keys() - ANNOTATIONS.keys() != {"type"}:
+        return ()
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return tuple(kind for name in names for kind in SCALAR_TYPES.get(name, ()))
+
+
+def is_plain(schema: Json) -> bool:
+    """Whether a schema uses only common keywords, each with a value that is valid for it."""
+    return isinstance(schema, dict) and all(key in KEYWORDS and KEYWORDS[key](value) for key, value in schema.items())
+
+
+def is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def is_flag(value: Json) -> bool:
+    return isinstance(value, bool)
+
+
+def is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_count(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_list(value: Json) -> bool:
+    return isinstance(value, list)
+
+
+def is_name_list(value: Json) -> bool:
+    return isinstance(value, list) and all(map(is_text, value)) and len(set(value)) == len(value)
+
+
+def is_types(value: Json) -> bool:
+    return value in NAMES if isinstance(value, str) else is_name_list(value) and bool(value) and NAMES.issuperset(value)
+
+
+def are_plain(value: Json) -> bool:
+    return isinstance(value, dict) and all(map(is_plain, value.values()))
+
+
+NAMES = frozenset(name for names in TYPE_NAMES.values() for name in names)
+OF_OBJECTS = frozenset({"type", "properties", "required", "additionalProperties"})
+ANNOTATIONS: dict[str, Callable[[Json], bool]] = {
+    **dict.fromkeys(("title", "description"), is_text),
+    **dict.fromkeys(("deprecated", "readOnly", "writeOnly"), is_flag),
+    "default": lambda _: True,
+    "examples": is_list,
+}
+"""Keywords that allow every value, each with what its own value must be."""
+KEYWORDS: dict[str, Callable[[Json], bool]] = {
+    **ANNOTATIONS,
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_number),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), is_count),
+    "additionalProperties": lambda value: is_flag(value) or is_plain(value),
+    "enum": is_list,
+    "format": is_text,
+    "items": is_plain,
+    "properties": are_plain,
+    "required": is_name_list,
+    "type": is_types,
+    "uniqueItems": is_flag,
+}
