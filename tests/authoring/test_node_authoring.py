@@ -45,7 +45,7 @@ def test_a_new_tool_passes_its_check_and_its_tests_and_can_be_called(toolyard: C
 
 def test_modes_are_for_bash_scripts(toolyard: CommandLine):
     ran = toolyard("tool", "new", "greet", "--kind", "node", "--mode", "json")
-    assert (ran.code, "--mode is for bash scripts" in ran.err) == (2, True)
+    assert (ran.code, "a tool of kind node has no mode 'json'" in ran.err) == (2, True)
 
 
 SPEAKING = "description: 'A probe.', "

@@ -28,7 +28,7 @@ def test_a_new_python_tool_passes_its_check_and_its_tests_and_can_be_called(tool
 def test_modes_are_for_bash_scripts(toolyard: CommandLine):
     ran = toolyard("tool", "new", "greet", "--kind", "python", "--mode", "json")
     assert ran.code == 2
-    assert "--mode is for bash scripts" in ran.err
+    assert "a tool of kind python has no mode 'json'" in ran.err
     assert list(toolyard.folder.iterdir()) == []
 
 

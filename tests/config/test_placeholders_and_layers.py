@@ -12,6 +12,8 @@ from toolyard.config.configuration import builtin_names, read_configuration
 from toolyard.config.document import parse_document
 from toolyard.config.layers import effective_config, merge_deep
 from toolyard.config.placeholders import Names, expand_placeholders
+from toolyard.kinds import KINDS
+from toolyard.plugins.entries import settings_of
 
 
 def names(**process: str) -> Names:
@@ -120,7 +122,7 @@ def test_merging_takes_every_value_from_the_upper_layer_that_has_one(below, abov
 )
 def test_a_field_that_does_not_fit_is_a_problem_and_keeps_its_default(tmp_path, text, message):
     (tmp_path / "c.json").write_text(text)
-    configuration = read_configuration(tmp_path / "c.json", names())
+    configuration = read_configuration(tmp_path / "c.json", names(), settings_of(KINDS))
     (problem,) = configuration.problems
     assert message in problem.message
     assert problem.where.line == 1
@@ -132,5 +134,5 @@ def test_all_problems_of_a_file_are_reported_at_once(tmp_path):
     (tmp_path / "c.json").write_text(
         '{"plugin_policy": {"allow_bash_tools": 1, "pass_env": 2}, "output": [], "x": "${env:NOPE_}"}'
     )
-    found = read_configuration(tmp_path / "c.json", names()).problems
+    found = read_configuration(tmp_path / "c.json", names(), settings_of(KINDS)).problems
     assert sorted(problem.code for problem in found) == ["config_type", "config_type", "config_type", "env_missing"]

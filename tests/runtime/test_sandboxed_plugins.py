@@ -84,7 +84,7 @@ async def test_what_a_node_package_does_while_it_is_built_is_kept_in(folder):
     async with yard.app("node:pkg", plugin_cache_dir="cache") as app:
         assert app.get_config_errors() == []
         assert await call(app) == "ran"
-    (ready,) = filter(Path.is_dir, (yard.folder / "cache" / "node").glob("probes-*"))
+    (ready,) = (yard.folder / "cache").glob("probes-*/package")
     assert ((ready / "built").read_text(), (ready / "found").read_text()) == ("built\n", "")
     assert not list(folder.rglob("made"))
 

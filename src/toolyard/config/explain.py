@@ -59,7 +59,7 @@ def explain(configuration: Configuration, key: str, agent: str) -> Explanation:
             return explain_layer(configuration, pointer, layer, ())
         case (str(first), *_) if first in WHOLE_FILE and (first, len(pointer)) != ("plugins", 1):
             layer = Layer(name="top level", pointer=(), value=configuration.value)
-            return explain_layer(configuration, pointer, layer, default_of(pointer))
+            return explain_layer(configuration, pointer, layer, default_of(configuration, pointer))
     return explain_agent(configuration, pointer, agent, dotted(("agents", agent, *pointer)))
 
 
@@ -73,7 +73,7 @@ def explain_agent(configuration: Configuration, rest: Pointer, agent: str, key: 
             added_up(configuration, agent, rest[0]) if rest[0] in PLUGIN_LISTS else held(value_at(whole, rest), added)
         )
         return Explanation(key=key, value=value, contributions=added)
-    found = tuple(contributions(configuration, layers[::-1], rest)) or default_of(rest)
+    found = tuple(contributions(configuration, layers[::-1], rest)) or default_of(configuration, rest)
     return Explanation(key=key, value=held(value_at(whole, rest), found), contributions=found)
 
 
@@ -117,7 +117,7 @@ def setters(
             yield layer, origin, origin in visible
 
 
-def default_of(pointer: Pointer) -> tuple[Contribution, ...]:
+def default_of(configuration: Configuration, pointer: Pointer) -> tuple[Contribution, ...]:
     """The default of a setting, if it has one."""
     match pointer:
         case (str(section), str(name)) if section in WITH_DEFAULTS:

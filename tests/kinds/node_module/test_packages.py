@@ -76,7 +76,7 @@ async def test_typescript_is_built_by_the_packages_own_script_in_a_copy_once_for
     async with built_app(yard) as app:
         assert codes(app) == []
         text = await call(app)
-    assert text.startswith(f"built file://{yard.folder}/cache/node/probes-")
+    assert text.startswith(f"built file://{yard.folder}/cache/probes-")
     assert not (folder / "dist").exists(), "the author's folder is left alone"
     (first,) = cached(yard)
     async with built_app(yard) as app:
@@ -394,7 +394,7 @@ async def test_a_build_that_is_killed_halfway_leaves_nothing_that_is_taken_for_a
     need("npm")
     here = Signpost(yard.folder / "here")
     slow = f"fs.writeFileSync('dist/index.js', 'half'); {TELL % (yard.folder / 'here')}"
-    slow += " if (!fs.existsSync('../../../../go')) setInterval(() => {}, 1000);"
+    slow += " if (!fs.existsSync('../../../go')) setInterval(() => {}, 1000);"
     typed(yard, scripts={"build": "node slow.cjs && node build.cjs"})
     yard.file("pkg/slow.cjs", BUILD.replace("{more}", slow))
     config = yard.config("node:pkg", plugin_cache_dir="cache")
@@ -538,7 +538,7 @@ async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_
     good, bad = ({"node_tool": {"git": str(origin), "ref": ref, "subdirectory": "tools"}} for ref in ("v1", "v2"))
     async with yard.app(good, bad, plugin_cache_dir="cache") as app:
         (problem,) = app.get_config_errors()
-        assert (problem["type"], problem["line"]) == ("plugin_ref_missing", 11)
+        assert (problem["type"], problem["line"]) == ("plugin_ref_missing", 10)
         assert [spec.name for spec in app.tool_specs()] == ["probe"]
         assert app.origin("probe").startswith(str(yard.folder / "cache"))
         assert app.origin("probe").endswith("/tree/tools/package.json")

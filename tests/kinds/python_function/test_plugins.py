@@ -172,7 +172,7 @@ async def test_a_plugin_whose_init_fails_is_a_load_failure():
     async with open_plugin(Broken) as plugin:
         (problem,) = plugin.problems
         assert "init of 'Broken' raised ValueError: no key" in problem.message
-        assert problem.where.file.name == "test_python_plugins.py"
+        assert problem.where.file.name == "test_plugins.py"
         assert problem.where.line
         assert plugin.plugins == []
 

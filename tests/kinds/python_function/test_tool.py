@@ -97,7 +97,7 @@ async def test_a_tool_that_raises_crashes_with_the_authors_own_lines():
     first, *frames = result.text.splitlines()
     assert first == "Error: 'outer' crashed: LookupError: nothing there"
     assert [frame.split()[-1] for frame in frames] == ["outer", "inner"]
-    assert all("test_python_function.py:" in frame for frame in frames)
+    assert all("test_tool.py:" in frame for frame in frames)
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), BaseException("odd")])
@@ -340,7 +340,7 @@ async def test_a_cancelled_call_ends_at_once_and_tells_the_tool():
         async with open_plugin(function) as plugin:
             stop = asyncio.Event()
             call = ToolCall(id="one", name=function.__name__, arguments={})
-            calls = plugin._invoker().call_all([call], plugin._settings(), cancelled=stop)
+            calls = plugin._calls().call_all([call], plugin._settings(), cancelled=stop)
             running = asyncio.create_task(calls)
             while not began.is_set():
                 await asyncio.sleep(0)

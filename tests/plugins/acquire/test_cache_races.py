@@ -83,7 +83,7 @@ def test_four_processes_at_once_share_one_installation(command, tmp_path):
     answers = {out for out, _ in ended}
     assert len(answers) == 1
     check(json.loads(answers.pop()))
-    assert [len(list((tmp_path / "cache").glob(f"{name}-*"))) for name in ("origin", "raced")] == [1, 1]
+    assert [len(list((tmp_path / "cache" / "plugins").glob(f"{name}-*"))) for name in ("origin", "raced")] == [1, 1]
 
 
 def test_one_who_is_killed_leaves_no_half_plugin(command, tmp_path):
@@ -94,11 +94,13 @@ def test_one_who_is_killed_leaves_no_half_plugin(command, tmp_path):
                 process.wait(chance.uniform(0.1, 2.5))
             except subprocess.TimeoutExpired:
                 process.kill()
-        check_cache(tmp_path / "cache")
+        check_cache(tmp_path / "cache" / "plugins")
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     check(json.loads(done.stdout))
-    assert [path.name for path in (tmp_path / "cache").glob(".raced*.tmp")] == [], "what the dead left is swept away"
+    assert [path.name for path in (tmp_path / "cache" / "plugins").glob(".raced*.tmp")] == [], (
+        "what the dead left is swept away"
+    )
 
 
 def test_one_who_waits_takes_over_when_the_first_is_killed(command, tmp_path):
@@ -106,7 +108,7 @@ def test_one_who_waits_takes_over_when_the_first_is_killed(command, tmp_path):
         running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first,
         running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as second,
     ):
-        locks = tmp_path / "cache" / ".locks"
+        locks = tmp_path / "cache" / "plugins" / ".locks"
         while not list(locks.glob("*")) and first.poll() is None:
             time.sleep(0.01)
         first.kill()

@@ -57,7 +57,7 @@ class ObjectSource:
     @property
     def conditions(self) -> object:
         """What the plugins are called with."""
-        return self._host.conditions(self._host.settings(PythonSettings))
+        return self._host.settings(PythonSettings)
 
     @property
     def problems(self) -> Sequence[Problem]:

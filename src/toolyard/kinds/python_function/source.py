@@ -60,9 +60,9 @@ class PythonSource:
 
     @property
     def conditions(self) -> object:
-        """What the plugins are installed, imported and called with."""
+        """What the plugins are fetched, installed and imported with; they run in the application, not in children."""
         host = self._host
-        return host.conditions(host.policy, host.plugin_cache.root, host.in_place)
+        return (host.children("outside"), host.processes.build, host.policy, host.plugin_cache.root, host.in_place)
 
     @property
     def file(self) -> Path:
