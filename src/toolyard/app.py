@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.plugin_status import Standing
-    from toolyard.process.sandbox.sandbox import Sandbox, SandboxReport
+    from toolyard.process.sandbox.policy import SandboxReport
+    from toolyard.process.sandbox.sandbox import Sandbox
 
 
 class AgentApplication:

@@ -11,7 +11,8 @@ import pytest
 from toolyard.errors import CannotStart
 from toolyard.process import companion as companion_module
 from toolyard.process.child import Children
-from toolyard.process.companion import Companion, CompanionEnd, CompanionRequest, to_the_end
+from toolyard.process.companion import Companion, CompanionEnd, CompanionRequest
+from toolyard.process.waiting import run_shielded
 
 pytestmark = pytest.mark.anyio
 
@@ -198,9 +199,9 @@ async def test_work_is_finished_before_a_cancellation_is_raised():
         done.set()
         return "result"
 
-    assert await to_the_end(work()) == "result"
+    assert await run_shielded(work()) == "result"
     done.clear()
-    task = asyncio.ensure_future(to_the_end(work()))
+    task = asyncio.ensure_future(run_shielded(work()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

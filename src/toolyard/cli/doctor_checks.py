@@ -18,7 +18,7 @@ from toolyard.config.layers import mapping
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
-from toolyard.process.sandbox.properties import MEANINGS
+from toolyard.process.sandbox.policy import PROPERTY_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
-    from toolyard.process.sandbox.properties import Property
-    from toolyard.process.sandbox.sandbox import SandboxReport
+    from toolyard.process.sandbox.policy import Property, SandboxReport
 
 
 PATIENCE = 20.0
@@ -158,7 +157,7 @@ def sandbox_row(report: SandboxReport) -> Row:
 
 def property_row(name: Property, report: SandboxReport) -> Row:
     """Whether a property holds."""
-    check, meaning = f"sandbox {name}", MEANINGS[name]
+    check, meaning = f"sandbox {name}", PROPERTY_DESCRIPTIONS[name]
     if report.properties[name]:
         return Row(check=check, status="ok", detail=meaning)
     if name in report.opened:

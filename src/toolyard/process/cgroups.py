@@ -1,12 +1,11 @@
-"""Control groups: limits on all processes of a session together, where the system lets us have a group of our own."""
+"""Control groups: limits on several processes together, where the system lets us have a group of our own."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
-
-from toolyard.process.keeper.groups import remove_group
 
 ROOT = Path("/sys/fs/cgroup")
 MEMORY = (("memory.max", "memory.limit_in_bytes"), ("memory.events", "memory.oom_control"))
@@ -15,7 +14,7 @@ PROCESSES = (("pids.max", "pids.max"), ("pids.events", "pids.events"))
 
 
 class ControlGroup:
-    """A group with limits; its folders stay empty and are removed when the last process is gone."""
+    """A group with limits: one folder for all controllers (version 2), or one for each (version 1)."""
 
     def __init__(self) -> None:
         self.folders: list[Path] = []
@@ -24,7 +23,7 @@ class ControlGroup:
 
     @classmethod
     def create(cls, *, memory_bytes: int | None, processes: int | None) -> ControlGroup:
-        """A group that holds what of this it can; `holds` says what that is."""
+        """A group with those limits that can be had; `holds` tells which."""
         group = cls()
         name = f"toolyard-{secrets.token_hex(6)}"
         if memory_bytes is not None:
@@ -34,7 +33,7 @@ class ControlGroup:
         return group
 
     def holds(self, controller: str) -> bool:
-        """Whether a limit is kept by the group."""
+        """Whether the group enforces the limit of a controller."""
         return controller in self._counters
 
     def add(self, pid: int) -> None:
@@ -53,9 +52,9 @@ class ControlGroup:
         return found
 
     def remove(self) -> None:
-        """Give up a group that has no process yet."""
+        """Remove the group if it has no process."""
         for folder in self.folders:
-            remove_group(os.fsencode(folder))
+            remove_group(folder)
         self.folders.clear()
 
     def _limit(
@@ -71,12 +70,18 @@ class ControlGroup:
                 (folder / files[0][version]).write_text(str(value))
             except OSError:
                 if folder not in self.folders:
-                    remove_group(os.fsencode(folder))
+                    remove_group(folder)
                 continue
             if folder not in self.folders:
                 self.folders.append(folder)
             self._counters[controller] = (folder / files[1][version], word)
             return
+
+
+def remove_group(folder: str | Path) -> None:
+    """Remove a group; one that still has a process stays."""
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
 
 
 def unified_parent(controller: str) -> Path | None:
@@ -114,6 +119,6 @@ def read_words(file: Path) -> list[str]:
 
 
 def read_count(file: Path, word: str) -> int:
-    """A number behind its word."""
+    """The number after a word."""
     words = read_words(file)
     return int(words[words.index(word) + 1]) if word in words[:-1] else 0

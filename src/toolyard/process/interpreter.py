@@ -1,23 +1,22 @@
-"""The bash and the Node of this machine, which run tool files, commands and sessions alike."""
+"""Finding a program on PATH, and telling when another takes its place."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from typing import Literal
 
 import msgspec
 
 
 class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that runs others' text."""
+    """A program that runs scripts."""
 
     path: str
     identity: str
-    """Changes when another program takes its place."""
+    """Changes when another program is at this path."""
 
 
-def find_interpreter(name: Literal["bash", "node"]) -> Interpreter | None:
+def find_interpreter(name: str) -> Interpreter | None:
     """The one on PATH."""
     path = shutil.which(name)
     if path is None:

@@ -30,7 +30,7 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     truncated: Truncation | None = None
 
 
-NOTHING = Captured(text="", total_bytes=0)
+NO_OUTPUT = Captured(text="", total_bytes=0)
 
 
 class HeadTail:
@@ -219,8 +219,7 @@ class Transcript:
         self._total = 0
 
     @property
-    def is_heard(self) -> bool:
-        """Whether somebody wants to know at once what comes."""
+    def has_listener(self) -> bool:
         return self._listener is not None
 
     @property
@@ -259,4 +258,4 @@ class Transcript:
         self._kept = self._listener = self._decoder = self.on_too_much = None
 
     def _so_far(self) -> Captured:
-        return self._kept.finish() if self._kept else NOTHING
+        return self._kept.finish() if self._kept else NO_OUTPUT

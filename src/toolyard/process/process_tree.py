@@ -33,14 +33,6 @@ def become_subreaper() -> bool:
     return status == 0
 
 
-def can_mark() -> int | None:
-    """The hard limit under which marks can be set, or None where they cannot."""
-    if not LINUX:
-        return None
-    _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
-    return hard if hard == resource.RLIM_INFINITY else None
-
-
 def first_mark(keeper_pid: int) -> int:
     """Where a keeper's marks begin: every keeper of a machine has its own range."""
     return MARK_BASE + keeper_pid * MARKS_EACH

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration
-    from toolyard.process.sandbox.proxy import Decision
+    from toolyard.process.sandbox.proxy import ConnectionAttempt
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
 
@@ -73,7 +73,7 @@ class Quarters:
         self._in_use.append(Children(sandbox))
         return self._in_use[-1]
 
-    def _record_connection(self, decision: Decision) -> None:
+    def _record_connection(self, decision: ConnectionAttempt) -> None:
         """Where hosts are named, every wish to reach one is on record."""
         record = {"event": "network", "session": self._session, "host": decision.host, "port": decision.port}
         outcome = {"decision": "allow" if decision.allowed else "deny", "reason": decision.reason}

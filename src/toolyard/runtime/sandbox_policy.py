@@ -14,16 +14,16 @@ from msgspec.structs import replace
 from toolyard.config.settings import SandboxSettings
 from toolyard.core.problems import Problem
 from toolyard.plugins.acquire.build import Builders
-from toolyard.process.sandbox.backends.backends import BACKENDS, HIDING
-from toolyard.process.sandbox.layout import Places
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
+from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
+from toolyard.process.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import Json
-    from toolyard.process.sandbox.backends.backends import Backend
+    from toolyard.process.sandbox.policy import Backend
 
 
 PACKAGE = Path(__file__).parent.parent
@@ -95,7 +95,7 @@ def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
     """What may be tried, best first."""
     if sys.platform != "linux":
         return ()
-    return HIDING if settings.hide_processes else BACKENDS
+    return HIDING_BACKENDS if settings.hide_processes else BACKENDS
 
 
 def builders_beside(tools: Sandbox | None, *, allow_remote: bool) -> Builders:
@@ -103,7 +103,7 @@ def builders_beside(tools: Sandbox | None, *, allow_remote: bool) -> Builders:
     if tools is None:
         return Builders()
     policy = replace(tools.policy, network=allow_remote, hosts=(), unix_sockets=False)
-    places = replace(tools.places, workspace=(), protected=(), also_writable=())
+    places = replace(tools.paths, workspace=(), protected=(), also_writable=())
     return Builders(sandbox=(policy, places))
 
 
@@ -115,11 +115,11 @@ def sandbox_problems(around: Surroundings) -> list[Problem]:
 def bad_hosts(configuration: Configuration) -> Iterator[Problem]:
     if not configuration.sandbox.hosts:
         return
-    from toolyard.process.sandbox.hosts import bad_entries
+    from toolyard.process.sandbox.hosts import invalid_hosts
 
     hint = "a host is written example.com, *.example.com or example.com:8443"
     where = configuration.document.position(("sandbox", "hosts"))
-    for text in bad_entries(configuration.sandbox.hosts):
+    for text in invalid_hosts(configuration.sandbox.hosts):
         message = f"'sandbox.hosts': '{text}' is no host"
         yield Problem(code="sandbox_host", message=message, hint=hint, where=where)
 
@@ -140,12 +140,12 @@ def code_in_reach(around: Surroundings) -> Iterator[Problem]:
             )
 
 
-def places_for(around: Surroundings) -> Places:
+def places_for(around: Surroundings) -> SandboxPaths:
     configuration, sessions, folder = around.configuration, around.sessions, around.folder
     settings = configuration.sandbox
     workspace = around.workspace()
     ours = [str(configuration.document.path), *user_folders(), str(around.cache), *around.installed()]
-    return Places(
+    return SandboxPaths(
         home=os.path.expanduser("~"),
         workspace=workspace,
         protected=[*store_parts(sessions, workspace), *ours, *code_to_guard(around)],

@@ -13,7 +13,7 @@ from toolyard.bash.session.control_channel import ShellGone
 from toolyard.bash.session.interrupt import end_processes, processes_of
 from toolyard.bash.session.reply import reply_before_end
 from toolyard.errors import ShellError
-from toolyard.process.output import NOTHING
+from toolyard.process.output import NO_OUTPUT
 from toolyard.process.process_tree import signal_all
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class JobList:
             self._shells.recover_by(end_dropped(bash, command))
             raise
         command.news = self._shells.take_news()
-        return reply_before_end(command, bash, NOTHING, job=job.id)
+        return reply_before_end(command, bash, NO_OUTPUT, job=job.id)
 
     def check_room(self) -> None:
         """Refuse one more than there may be."""

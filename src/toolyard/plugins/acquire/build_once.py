@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.files.removal import remove_tree
-from toolyard.process.companion import to_the_end
+from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -42,7 +42,7 @@ async def build_once(target: Path, make: Callable[[Path], Awaitable[Sequence[Pro
             if not problems:
                 os.rename(scaffold / "whole", target)
         finally:
-            await to_the_end(asyncio.to_thread(remove_tree, str(scaffold)))
+            await run_shielded(asyncio.to_thread(remove_tree, str(scaffold)))
     return problems
 
 

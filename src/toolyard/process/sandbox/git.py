@@ -1,4 +1,4 @@
-"""What git runs or obeys when the owner of a workspace next uses it: hooks and configuration, wherever they come from.
+"""Guards what git obeys when the owner of a workspace next uses it: hooks and configuration, wherever they come from.
 
 The workspace is not trusted: its files may be pipes that nobody writes, devices without an end, links to anywhere, and
 more of everything than a sandbox can be built of.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.process.sandbox.layout import Draft
+    from toolyard.process.sandbox.layout import LayoutDraft
 
 
 MOST_READ = 1 << 18
@@ -28,7 +28,7 @@ OURS = {"commondir": ITSELF, "config.worktree": NOTHING}
 """Who finds one of these has found what another sandbox put there, and will remove when it ends."""
 
 
-def guard_repository(draft: Draft, root: str) -> None:
+def guard_repository(draft: LayoutDraft, root: str) -> None:
     """The repository of a workspace, its submodules and its worktrees; where there is none, none can be made."""
     git = os.path.join(root, ".git")
     if os.path.isfile(git):
@@ -40,7 +40,7 @@ def guard_repository(draft: Draft, root: str) -> None:
         guard_below(draft, git)
 
 
-def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
+def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
     """A worktree's repository is elsewhere: it can be written if it says itself that this is its worktree."""
     draft.guard(pointer)
     found = POINTER.match(text_of(pointer))
@@ -55,7 +55,7 @@ def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
         guard_below(draft, git)
 
 
-def guard_git_folder(draft: Draft, git: str) -> None:
+def guard_git_folder(draft: LayoutDraft, git: str) -> None:
     """A folder like `.git`: nothing in it may say that the rest is elsewhere."""
     settings = list(settings_of(os.path.join(git, "config")))
     draft.guard(os.path.join(git, "hooks"))
@@ -73,7 +73,7 @@ def guard_git_folder(draft: Draft, git: str) -> None:
             guard_included(draft, os.path.normpath(os.path.join(git, os.path.expanduser(value))))
 
 
-def guard_included(draft: Draft, path: str) -> None:
+def guard_included(draft: LayoutDraft, path: str) -> None:
     """More of the configuration, which may lie among the files of the workspace, where an empty one would be seen."""
     if os.path.lexists(path):
         draft.guard(path)
@@ -88,7 +88,7 @@ def is_odd(settings: list[tuple[str, str, str]], git: str) -> bool:
     return ("bare", "true") in told or (not is_submodule and any(name == "worktree" for name, _ in told))
 
 
-def guard_below(draft: Draft, git: str) -> None:
+def guard_below(draft: LayoutDraft, git: str) -> None:
     """Submodules and worktrees; if there are more than anybody has, none of them can be written."""
     for folder, found in (("modules", modules_of(git)), ("worktrees", worktrees_of(git))):
         repositories = [path for _, path in zip(range(MOST_REPOSITORIES + 1), found, strict=False)]
@@ -102,7 +102,7 @@ def guard_below(draft: Draft, git: str) -> None:
                 guard_pointers(draft, path)
 
 
-def guard_pointers(draft: Draft, worktree: str) -> None:
+def guard_pointers(draft: LayoutDraft, worktree: str) -> None:
     """What a worktree says about where its repository is, and what else it obeys."""
     for name in ("commondir", "config.worktree"):
         if os.path.lexists(path := os.path.join(worktree, name)):

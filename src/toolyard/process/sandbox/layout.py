@@ -20,7 +20,7 @@ from toolyard.process.sandbox.secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_wa
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from toolyard.process.sandbox.mount_points import Placeholder
+    from toolyard.process.sandbox.mount_points import MountPoint
 
 
 Access = Literal["read", "write", "hidden", "private"]
@@ -31,13 +31,13 @@ RULE_FILES = ("toolyard.json",)
 """What a later start of ours would obey, beside the file that is in use."""
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
-    """Where things are, as the application knows it; all absolute."""
+class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """The paths that a layout is made for, as the application knows them; all absolute."""
 
     home: str
     workspace: Sequence[str]
     protected: Sequence[str] = ()
-    """Of ours: never written, wherever they are. The store, the audit log, grants, the configuration."""
+    """Never written, wherever they are: the store, the audit log, grants, the configuration."""
     readable: Sequence[str] = ()
     """Needed inside, wherever they are: tools, the interpreter, programs."""
     also_readable: Sequence[str] = ()
@@ -52,15 +52,15 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The rules by path, parents first, and what they need."""
 
     rules: dict[str, Access]
-    placeholders: Sequence[Placeholder] = ()
-    """What must not come to be, and so has to be put there to be mounted over."""
+    mount_points: Sequence[MountPoint] = ()
+    """What must not be created, and so has to be there to be mounted over."""
     unwanted: Sequence[str] = ()
-    """What must not come to be either, but would be in everybody's way: it is moved away if it does."""
+    """What must not be created either, but would be in everybody's way: it is moved away if it is."""
     unguarded: Sequence[str] = ()
     """Paths that should be protected and cannot be: the workspace itself, and links, which anybody who may write beside
     them can replace."""
     secrets: Sequence[str] = ()
-    """What is hidden and stays what it is, or would be hidden if it came to be."""
+    """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
 
     def access(self, path: str) -> Access:
         """What holds for a path."""
@@ -83,11 +83,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
 
 
-class Draft(msgspec.Struct):
-    """Rules in the making: a later one about the same path replaces an earlier one."""
+class LayoutDraft(msgspec.Struct):
+    """A layout in the making: a later rule about the same path replaces an earlier one."""
 
     rules: dict[str, Access] = msgspec.field(default_factory=lambda: {"/": "read"})
-    placeholders: list[Placeholder] = msgspec.field(default_factory=list)
+    mount_points: list[MountPoint] = msgspec.field(default_factory=list)
     unwanted: list[str] = msgspec.field(default_factory=list)
     unguarded: list[str] = msgspec.field(default_factory=list)
 
@@ -98,13 +98,13 @@ class Draft(msgspec.Struct):
                 self.rules[real] = access
 
     def can_write(self, path: str) -> bool:
-        """Whether a path could be written as things stand."""
+        """Whether a path could be written by the rules so far."""
         return nearest(self.rules, path)[1] == "write"
 
     def guard(self, path: str, content: bytes | None = None) -> None:
-        """Keep a path from being written, also when it does not exist, and what is above it from being moved away.
+        """Keep a path from being written or created, and what is above it from being moved away.
 
-        `content` is what a file must hold so that it changes nothing; without one it is a folder that is put there.
+        Where there is nothing, a file with this content is made, which must change nothing; without one, a folder.
         """
         root, access = nearest(self.rules, path)
         if access != "write":
@@ -119,44 +119,44 @@ class Draft(msgspec.Struct):
                 self.guard(real, content)
             return
         if is_missing(path):
-            self.placeholders.append((path, content))
+            self.mount_points.append((path, content))
         self.rules[path] = "read"
         for above in between(root, path):
             self.rules.setdefault(above, "write")
 
 
-def lay_out(places: Places) -> Layout:
-    """The rules for these places."""
-    home = os.path.realpath(places.home)
-    draft = Draft()
+def lay_out(paths: SandboxPaths) -> Layout:
+    """The layout for these paths. Later steps win over earlier ones about the same path, guards over all."""
+    home = os.path.realpath(paths.home)
+    draft = LayoutDraft()
     draft.add("private", PRIVATE)
     draft.add("hidden", HOMES)
     draft.add("read", [home] if home != "/" else [])
     secrets = [os.path.join(home, name) for name in HOME_SECRETS]
     systems = system_secrets() if os.geteuid() == 0 else []
     draft.add("hidden", [*secrets, *systems])
-    for path in (*places.readable, *interpreter(), *program_folders()):
+    for path in (*paths.readable, *interpreter(), *program_folders()):
         reveal(draft, path)
-    add_workspace(draft, places.workspace)
-    draft.add("hidden", places.also_hidden)
-    draft.add("read", places.also_readable)
-    draft.add("write", places.also_writable)
-    for path in places.made:
+    add_workspace(draft, paths.workspace)
+    draft.add("hidden", paths.also_hidden)
+    draft.add("read", paths.also_readable)
+    draft.add("write", paths.also_writable)
+    for path in paths.made:
         os.makedirs(path, exist_ok=True)
-    draft.add("write", places.made)
+    draft.add("write", paths.made)
     guard_home(draft, home)
-    for path in places.protected:
+    for path in paths.protected:
         draft.guard(os.path.realpath(path))
     return Layout(
         rules=tidy(draft.rules),
-        placeholders=draft.placeholders,
+        mount_points=draft.mount_points,
         unwanted=draft.unwanted,
         unguarded=draft.unguarded,
-        secrets=[path for path in (*secrets, *systems, *places.also_hidden) if is_watched(path, home)],
+        secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
     )
 
 
-def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
+def add_workspace(draft: LayoutDraft, folders: Iterable[str]) -> None:
     """Folders to work in, but none of the system's, whoever starts us there."""
     roots = {real for path in folders if os.path.isdir(real := os.path.realpath(path)) and real not in SYSTEM_FOLDERS}
     draft.add("write", roots)
@@ -169,7 +169,7 @@ def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
                 draft.unwanted.append(rules)
 
 
-def reveal(draft: Draft, path: str) -> None:
+def reveal(draft: LayoutDraft, path: str) -> None:
     """Let a path be read that lies in a place which is hidden or private, but never the whole of such a place."""
     real = os.path.realpath(path)
     root, access = nearest(draft.rules, real)
@@ -177,8 +177,8 @@ def reveal(draft: Draft, path: str) -> None:
         draft.add("read", [real])
 
 
-def guard_home(draft: Draft, home: str) -> None:
-    """A home that somebody works in: what starts by itself stays as it is, and as absent as it is."""
+def guard_home(draft: LayoutDraft, home: str) -> None:
+    """In a home that is also a workspace: start-up files can neither be changed nor created."""
     if nearest(draft.rules, home)[1] != "write":
         return
     for name, content in startup_files(home).items():

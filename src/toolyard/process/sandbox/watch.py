@@ -25,7 +25,7 @@ ONLY_FOLDERS = 0x01000000
 NOT_WATCHING = -1
 
 
-class Watch:
+class FileWatch:
     """Which file was at each path, or that there was none; asked at every call, so that it must be quick."""
 
     def __init__(self, exactly: Iterable[str] = (), roughly: Iterable[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""A layout as words for bubblewrap, which builds it of mounts in namespaces of its own."""
+"""A layout as options for bubblewrap, which builds it of mounts in namespaces of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Bubblewrap(NamedTuple):
     path: str
     version: tuple[int, ...]
 
-    def words(self, layout: Layout, *, folder: SharedFolder, network: bool, own_pids: bool) -> list[str]:
+    def options(self, layout: Layout, *, folder: SharedFolder, network: bool, own_pids: bool) -> list[str]:
         """Everything before the program that runs inside."""
         return [
             *("--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"),
