@@ -59,7 +59,7 @@ class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended and what it printed."""
+    """How a child ended and what it printed."""
 
     exit_code: int
     """As a shell counts: 128 and the signal's number when a signal ended it."""
@@ -69,7 +69,7 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     stderr: Captured
     duration: float
     left: Sequence[int] = ()
-    """Processes that could not be killed; empty but for ones the kernel itself holds."""
+    """Processes that could not be killed because the kernel itself holds them; usually empty."""
 
 
 class Children:
@@ -86,7 +86,7 @@ class Children:
 
     @property
     def protections(self) -> Mapping[str, bool]:
-        """What this system lets us do about runaway processes; known after the first child."""
+        """What this system lets us do about runaway processes: `subreaper`, `marks`. Known after the first child."""
         return self._keeper.protections
 
     @property
@@ -96,7 +96,7 @@ class Children:
 
     @property
     def handouts(self) -> str | None:
-        """A folder of ours that children can read; None for any, where nothing keeps them in."""
+        """A folder of ours that children can read; None without a sandbox, where they can read any."""
         return self.sandbox.folder().handouts if self.sandbox else None
 
     @property
@@ -105,21 +105,21 @@ class Children:
         return self._keeper.is_busy
 
     def is_stale(self) -> bool:
-        """Whether their sandbox does not keep in any more what it should, or not where they work now."""
+        """Whether files that the sandbox protects or hides were replaced since it was built."""
         return self._keeper.sandbox is not None and self._keeper.sandbox.is_stale()
 
     @property
     def keeper(self) -> KeeperLink:
-        """For children that last longer than a call."""
+        """For children that outlive a call."""
         return self._keeper
 
     async def choose_sandbox(self) -> None:
-        """The first time on a machine it is tried what a sandbox can do here, which takes a moment."""
+        """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
         if self.sandbox and not self.sandbox.is_chosen and not self.sandbox.is_known():
             await asyncio.to_thread(self.sandbox.choose)
 
     def start(self) -> None:
-        """Get ready for the first child, which then need not wait; what stands against it is said to that child."""
+        """Start the keeper, so that the first child need not wait; if that fails, the first child is told."""
         with contextlib.suppress(ProcessError):
             self._keeper.start()
 
@@ -175,7 +175,7 @@ class Children:
 def encode_words(
     argv: Sequence[str], cwd: str | Path, extra_env: Mapping[str, str]
 ) -> tuple[list[bytes], bytes, dict[bytes, bytes]]:
-    """Program, arguments, directory and variables as the system takes them."""
+    """Program, arguments, directory and variables as bytes."""
     try:
         variables = {as_bytes(name): as_bytes(value) for name, value in extra_env.items()}
         return [as_bytes(word) for word in argv], os.fsencode(cwd), variables

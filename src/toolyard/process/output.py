@@ -197,7 +197,10 @@ def after_continuation(data: bytes, start: int) -> int:
 
 
 class Transcript:
-    """Takes bytes; what it keeps them in is made for the first of them, since many commands print nothing."""
+    """Keeps the head and tail of a stream and tells a listener what comes.
+
+    The buffer is made for the first bytes, since many commands print nothing.
+    """
 
     __slots__ = ("_decoder", "_kept", "_limit", "_listener", "_spill_to", "_total", "on_too_much", "stop_at")
 
@@ -224,7 +227,7 @@ class Transcript:
 
     @property
     def unread(self) -> bool:
-        """Whether there is anything to take."""
+        """Whether something came since the last `take`."""
         return self._kept is not None
 
     def add(self, data: bytes) -> None:
@@ -239,7 +242,7 @@ class Transcript:
             self.on_too_much()
 
     def finish(self) -> Captured:
-        """All of it."""
+        """What was kept of the whole stream; the listener hears the rest."""
         decoder, self._decoder = self._decoder, None
         try:
             if decoder and self._listener and (rest := decoder.finish()):
@@ -254,7 +257,7 @@ class Transcript:
         return taken
 
     def forget(self) -> None:
-        """Start again with nothing, heard by nobody."""
+        """Drop what was kept, and the listener."""
         self._kept = self._listener = self._decoder = self.on_too_much = None
 
     def _so_far(self) -> Captured:

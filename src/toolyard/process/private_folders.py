@@ -39,7 +39,7 @@ class PrivateFolder:
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | SAFELY, 0o600, dir_fd=self._fd)
 
     def write(self, name: str, data: bytes) -> None:
-        """A new file with a content."""
+        """Write a new file."""
         with open(self.new_file(name), "wb") as file:
             file.write(data)
 

@@ -1,7 +1,7 @@
-"""What a sandbox's inside looks like: which path can be read, which written, which is hidden, which private.
+"""The layout of a sandbox: which paths can be read, which written, which are hidden, which private.
 
-A rule is about a path and all below it; the most specific one decides. So a workspace below a home that can be read can
-be written, and a folder of hooks below that workspace cannot.
+A rule is about a path and all below it; the most specific one decides. So a workspace can be written though the home
+around it can only be read, and a folder of hooks below that workspace can only be read again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.git import guard_repository, is_missing
 from toolyard.process.sandbox.secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_watched, startup_files, system_secrets
 
@@ -28,7 +29,7 @@ Access = Literal["read", "write", "hidden", "private"]
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
 HOMES = ("/home", "/root")
 RULE_FILES = ("toolyard.json",)
-"""What a later start of ours would obey, beside the file that is in use."""
+"""Configuration files that a later start would obey, beside the one that is in use."""
 
 
 class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +158,7 @@ def lay_out(paths: SandboxPaths) -> Layout:
 
 
 def add_workspace(draft: LayoutDraft, folders: Iterable[str]) -> None:
-    """Folders to work in, but none of the system's, whoever starts us there."""
+    """Folders to work in, but no folder of the system, even if we were started there."""
     roots = {real for path in folders if os.path.isdir(real := os.path.realpath(path)) and real not in SYSTEM_FOLDERS}
     draft.add("write", roots)
     for root in sorted(roots):
@@ -170,7 +171,7 @@ def add_workspace(draft: LayoutDraft, folders: Iterable[str]) -> None:
 
 
 def reveal(draft: LayoutDraft, path: str) -> None:
-    """Let a path be read that lies in a place which is hidden or private, but never the whole of such a place."""
+    """Let a path below a hidden or private folder be read, but never that folder itself."""
     real = os.path.realpath(path)
     root, access = nearest(draft.rules, real)
     if access in ("hidden", "private") and real != root:
@@ -209,11 +210,11 @@ def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
 
 def between(root: str, path: str) -> list[str]:
     """The folders below a root and above a path."""
-    return [str(above) for above in PurePosixPath(path).parents if str(above).startswith(root.rstrip("/") + "/")]
+    return [above for above in map(str, PurePosixPath(path).parents) if above != root and is_inside(above, root)]
 
 
 def tidy(rules: dict[str, Access]) -> dict[str, Access]:
-    """Parents first, without what holds already; but a `write` below a `write` keeps its folder from being moved."""
+    """Parents first, without rules that change nothing. A `write` below a `write` stays: it prevents a move."""
     kept: dict[str, Access] = {}
     for path in sorted(rules, key=lambda path: path.split("/")):
         access = rules[path]

@@ -240,7 +240,7 @@ async def pass_on(
     there_reader: asyncio.StreamReader,
     there_writer: asyncio.StreamWriter,
 ) -> None:
-    """Both directions until both have ended."""
+    """Pass data on in both directions until both have ended."""
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(pump(reader, there_writer))

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolyard.files.inside import is_inside
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -74,7 +76,7 @@ class Bubblewrap(NamedTuple):
 
 def has_below(layout: Layout, path: str) -> bool:
     """Whether a hidden folder holds something that is not hidden, for which it needs room."""
-    return any(other.startswith(path + "/") for other in layout.rules)
+    return any(other != path and is_inside(other, path) for other in layout.rules)
 
 
 def find_bubblewrap() -> Bubblewrap | None:
