@@ -8,6 +8,7 @@ import secrets
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
 MEMORY = (("memory.max", "memory.limit_in_bytes"), ("memory.events", "memory.oom_control"))
 PROCESSES = (("pids.max", "pids.max"), ("pids.events", "pids.events"))
 """The file that sets a limit and the one that counts its hits, each in the second and in the first version."""
@@ -86,17 +87,17 @@ def remove_group(folder: str | Path) -> None:
 
 def unified_parent(controller: str) -> Path | None:
     """Where a group can be made in the second version, if children there may have the controller."""
-    for line in own_groups():
+    for line in read_text(OWN_GROUPS).splitlines():
         number, _, path = line.split(":", 2)
         parent = ROOT / path.lstrip("/")
-        if number == "0" and controller in read_words(parent / "cgroup.subtree_control"):
+        if number == "0" and controller in read_text(parent / "cgroup.subtree_control").split():
             return parent
     return None
 
 
 def own_parent(controller: str) -> Path | None:
     """Where a group can be made in the first version, which has a tree for each controller."""
-    for line in own_groups():
+    for line in read_text(OWN_GROUPS).splitlines():
         _, controllers, path = line.split(":", 2)
         parent = ROOT / controller / path.lstrip("/")
         if controller in controllers.split(",") and os.access(parent, os.W_OK):
@@ -104,21 +105,14 @@ def own_parent(controller: str) -> Path | None:
     return None
 
 
-def own_groups() -> list[str]:
-    try:
-        return Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return []
-
-
-def read_words(file: Path) -> list[str]:
-    try:
-        return file.read_text().split()
-    except OSError:
-        return []
-
-
 def read_count(file: Path, word: str) -> int:
-    """The number after a word."""
-    words = read_words(file)
+    """The number after a word in a file of counters."""
+    words = read_text(file).split()
     return int(words[words.index(word) + 1]) if word in words[:-1] else 0
+
+
+def read_text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

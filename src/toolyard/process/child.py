@@ -76,23 +76,24 @@ class Children:
     """Runs children on behalf of one application, in its sandbox if it has one."""
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
-        self._keeper = KeeperLink(sandbox)
+        self.keeper = KeeperLink(sandbox)
+        """For children that outlive a call."""
         self._reading = DelayedReading()
 
     @property
     def keeper_pid(self) -> int | None:
         """The process that owns all children, while there is one."""
-        return self._keeper.pid
+        return self.keeper.pid
 
     @property
     def protections(self) -> Mapping[str, bool]:
         """What this system lets us do about runaway processes: `subreaper`, `marks`. Known after the first child."""
-        return self._keeper.protections
+        return self.keeper.protections
 
     @property
     def sandbox(self) -> Sandbox | None:
         """What the children are kept in; None when nothing does."""
-        return self._keeper.sandbox
+        return self.keeper.sandbox
 
     @property
     def handouts(self) -> str | None:
@@ -101,17 +102,11 @@ class Children:
 
     @property
     def is_busy(self) -> bool:
-        """Whether any child runs."""
-        return self._keeper.is_busy
+        return self.keeper.is_busy
 
     def is_stale(self) -> bool:
         """Whether files that the sandbox protects or hides were replaced since it was built."""
-        return self._keeper.sandbox is not None and self._keeper.sandbox.is_stale()
-
-    @property
-    def keeper(self) -> KeeperLink:
-        """For children that outlive a call."""
-        return self._keeper
+        return self.keeper.sandbox is not None and self.keeper.sandbox.is_stale()
 
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
@@ -121,7 +116,7 @@ class Children:
     def start(self) -> None:
         """Start the keeper, so that the first child need not wait; if that fails, the first child is told."""
         with contextlib.suppress(ProcessError):
-            self._keeper.start()
+            self.keeper.start()
 
     async def run(self, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
@@ -130,7 +125,7 @@ class Children:
         fds, stdout, stderr = open_streams(request)
         try:
             limits = request.limits.as_rlimits()
-            spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
+            spawned = self.keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
             self._reading.add(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
@@ -152,7 +147,7 @@ class Children:
 
     async def aclose(self) -> None:
         """End every child that still runs."""
-        await self._keeper.aclose()
+        await self.keeper.aclose()
 
     async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:
         """Wait for the end, and whether the deadline brought it about."""
@@ -175,7 +170,6 @@ class Children:
 def encode_words(
     argv: Sequence[str], cwd: str | Path, extra_env: Mapping[str, str]
 ) -> tuple[list[bytes], bytes, dict[bytes, bytes]]:
-    """Program, arguments, directory and variables as bytes."""
     try:
         variables = {as_bytes(name): as_bytes(value) for name, value in extra_env.items()}
         return [as_bytes(word) for word in argv], os.fsencode(cwd), variables

@@ -99,7 +99,6 @@ class JsonRpcClient:
         return request
 
     def tell(self, method: str, params: JsonObject) -> None:
-        """Send a notification."""
         self._send({"method": method, "params": params})
 
     def kill(self, why: str) -> None:

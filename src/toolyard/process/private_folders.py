@@ -39,7 +39,6 @@ class PrivateFolder:
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | SAFELY, 0o600, dir_fd=self._fd)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a new file."""
         with open(self.new_file(name), "wb") as file:
             file.write(data)
 
@@ -52,7 +51,6 @@ class PrivateFolder:
             return file.read(MOST_READ)
 
     def new_pipe(self, name: str, mode: int) -> int:
-        """A new named pipe, opened."""
         os.mkfifo(name, 0o600, dir_fd=self._fd)
         fd = os.open(name, mode | SAFELY, dir_fd=self._fd)
         if not stat.S_ISFIFO(os.fstat(fd).st_mode):
@@ -61,11 +59,9 @@ class PrivateFolder:
         return fd
 
     def remove_file(self, name: str) -> None:
-        """Remove one file."""
         os.unlink(name, dir_fd=self._fd)
 
     def remove(self) -> None:
-        """Remove it with all that is in it."""
         self.close()
         remove_tree(self.path)
 
@@ -97,7 +93,6 @@ class SharedFolder:
         sweep(os.path.dirname(self.path))
 
     def remove(self) -> None:
-        """Remove it with all that is in it."""
         os.close(self._claim)
         remove_tree(self.path)
 

@@ -54,7 +54,6 @@ class PipeReader:
             self._is_listening = True
 
     def stop(self) -> None:
-        """Do not read any more."""
         if self._is_listening:
             self._loop.remove_reader(self.fd)
             self._is_listening = False

@@ -149,7 +149,9 @@ class KeeperProcess:
         """The last line that was printed on the way into a sandbox, by what has ended or does so now."""
         signal_all(descendants([self._process.pid]), signal.SIGKILL)
         self._process.wait()
-        printed = os.pread(self._stderr, 1 << 14, 0).decode(errors="replace").strip() if self._stderr else ""
+        printed = (
+            os.pread(self._stderr, 1 << 14, 0).decode(errors="replace").strip() if self._stderr is not None else ""
+        )
         return printed.splitlines()[-1] if printed else ""
 
     def _close_stderr(self) -> None:

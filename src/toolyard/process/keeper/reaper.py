@@ -107,7 +107,6 @@ class Reaper:
         return int(REAP_EVERY * 1000) if self.calls else None
 
     def kill(self, id: int, *, grace: float) -> None:
-        """The application wants a call to end."""
         self.reap()  # what has ended by itself until now was not cut short
         if call := self.calls.get(id):
             call.cut_short = call.cut_short or call.status is None

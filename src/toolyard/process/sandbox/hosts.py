@@ -41,7 +41,6 @@ class AllowedHost(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its address may be private: it was given as an address, so that is meant."""
 
     def covers(self, name: str, port: int) -> bool:
-        """Whether it means this host and this port."""
         fits = name.endswith("." + self.name) if self.subdomains else name == self.name
         return fits and port in self.ports
 
@@ -58,7 +57,6 @@ class AllowedHosts:
 
 
 def invalid_hosts(texts: Iterable[str]) -> list[str]:
-    """The entries that are no hosts."""
     return [text for text in texts if read_host(text) is None]
 
 

@@ -64,7 +64,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
 
     def access(self, path: str) -> Access:
-        """What holds for a path."""
         return nearest(self.rules, path)[1]
 
     def writable(self) -> list[str]:
@@ -93,7 +92,6 @@ class LayoutDraft(msgspec.Struct):
     unguarded: list[str] = msgspec.field(default_factory=list)
 
     def add(self, access: Access, paths: Iterable[str]) -> None:
-        """A rule for each path that exists."""
         for path in paths:
             if os.path.lexists(path) and os.path.lexists(real := os.path.realpath(path)):
                 self.rules[real] = access
@@ -201,7 +199,6 @@ def program_folders() -> list[str]:
 
 
 def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
-    """The most specific rule about a path."""
     for place in (path, *map(str, PurePosixPath(path).parents)):
         if place in rules:
             return place, rules[place]

@@ -75,9 +75,8 @@ def lock_shared(folder: str) -> int | None:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
-    for _ in range(
-        LOCK_TRIES
-    ):  # whoever removes something has it locked for a moment; one that never lets go must not stop us
+    # Whoever removes something has the folder locked for a moment; one that never lets go must not stop us.
+    for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:

@@ -52,7 +52,6 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def given_up(self) -> tuple[Property, ...]:
-        """The properties that the configuration itself gives up."""
         opened: dict[Property, bool] = {"network": self.network, "sockets": self.unix_sockets}
         return tuple(name for name, is_open in opened.items() if is_open)
 

@@ -177,7 +177,6 @@ class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_request(head: bytes) -> ProxyRequest:
-    """Read the head of a request."""
     line = TARGET.match(head)
     if line is None:
         raise RequestRefused("400 Bad Request", "this is not a request to a proxy")

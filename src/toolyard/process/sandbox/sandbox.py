@@ -75,7 +75,6 @@ class Sandbox:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether it is known which backend it is."""
         return self._choice is not None
 
     def is_known(self) -> bool:
@@ -249,7 +248,6 @@ class Sandbox:
         return tuple(name for name in self._self_test().result(backend).held if name not in self.policy.given_up)
 
     def _is_complete(self, held: tuple[Property, ...]) -> bool:
-        """Whether that is all that the configuration has not given up."""
         return len(held) == len(PROPERTIES) - len(self.policy.given_up)
 
     def _why_not(self, backend: Backend) -> str:

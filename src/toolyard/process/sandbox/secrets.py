@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
+HISTORIES = (
+    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
+    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
+)  # fmt: skip
 HOME_SECRETS = (
     # keys
     *(".ssh", ".gnupg", ".age", ".password-store", ".pki", ".local/share/keyrings", ".local/share/kwalletd"),
@@ -32,16 +36,11 @@ HOME_SECRETS = (
     *(".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".librewolf", ".zen", ".cache/mozilla"),
     *(".cache/google-chrome", ".cache/chromium", ".config/Slack", ".config/discord", ".config/Signal"),
     *(".local/share/TelegramDesktop", ".config/Element", ".bitcoin", ".ethereum", ".electrum", ".config/solana"),
-    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
-    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
+    *HISTORIES,
     *(".var/app", "snap"),
 )  # fmt: skip
 """Below a home: hidden in every sandbox."""
-OFTEN_REPLACED = frozenset({
-    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
-    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
-    *(".claude.json",),
-})  # fmt: skip
+OFTEN_REPLACED = frozenset({*HISTORIES, ".claude.json"})
 """Those of them that programs replace all the time: no reason to build the sandbox anew each time."""
 
 STARTUP_FILES = (

@@ -118,5 +118,4 @@ def keeper_options(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
 
 
 def find_support() -> SandboxSupport:
-    """What this machine has."""
     return SandboxSupport(bubblewrap=find_bubblewrap(), landlock=landlock_version())

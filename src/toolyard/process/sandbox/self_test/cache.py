@@ -41,7 +41,6 @@ class SelfTestResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def held(self) -> tuple[Property, ...]:
-        """The properties that hold."""
         return () if self.failure else tuple(name for name in PROPERTIES if not self.open.get(name, ["untried"]))
 
 
@@ -61,7 +60,6 @@ class SelfTest:
         return backend in self._known or self.support.lacking(backend) is not None
 
     def result(self, backend: Backend) -> SelfTestResult:
-        """What a backend keeps in."""
         if backend not in self._known:
             from toolyard.process.sandbox.self_test.probe import try_backend
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     Scene: TypeAlias = dict[str, Any]
-    Try: TypeAlias = Callable[[Scene], bool]
+    Try: TypeAlias = Callable[[Scene], bool | None]
 
 
 PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
@@ -43,16 +43,16 @@ def main() -> None:
 
 
 def succeeds(attempt: Try, scene: Scene) -> bool:
+    """Whether a try raises no error, and does not itself say that it failed."""
     try:
-        return attempt(scene)
+        return attempt(scene) is not False
     except OSError:
         return False
 
 
-def write(*where: str, mode: str = "w") -> bool:
+def write(*where: str, mode: str = "w") -> None:
     with open(os.path.join(*where), mode) as file:
         file.write("x")
-    return True
 
 
 def read(*where: str) -> str:
@@ -67,50 +67,46 @@ def libc() -> ctypes.CDLL:
 # --- files
 
 
-def write_new_file_outside(scene: Scene) -> bool:
-    return write(scene["outside"], "new")
+def write_new_file_outside(scene: Scene) -> None:
+    write(scene["outside"], "new")
 
 
-def change_file_outside(scene: Scene) -> bool:
-    return write(scene["outside"], "file", mode="a")
+def change_file_outside(scene: Scene) -> None:
+    write(scene["outside"], "file", mode="a")
 
 
-def remove_file_outside(scene: Scene) -> bool:
+def remove_file_outside(scene: Scene) -> None:
     os.unlink(os.path.join(scene["outside"], "file"))
-    return True
 
 
-def link_out_of_the_workspace(scene: Scene) -> bool:
+def link_out_of_the_workspace(scene: Scene) -> None:
     way = os.path.join(scene["workspace"], "way")
     os.symlink(scene["outside"], way)
-    return write(way, "linked")
+    write(way, "linked")
 
 
-def write_into_home(scene: Scene) -> bool:
-    return write(scene["home"], ".bashrc")
+def write_into_home(scene: Scene) -> None:
+    write(scene["home"], ".bashrc")
 
 
 def cannot_write_workspace(scene: Scene) -> bool:
     return not succeeds(lambda scene: write(scene["workspace"], "own"), scene)
 
 
-def change_rights_outside(scene: Scene) -> bool:
+def change_rights_outside(scene: Scene) -> None:
     os.chmod(os.path.join(scene["outside"], "other"), 0o640)
-    return True
 
 
-def change_rights_by_handle(scene: Scene) -> bool:
+def change_rights_by_handle(scene: Scene) -> None:
     fd = os.open(os.path.join(scene["outside"], "other"), os.O_RDONLY)
     try:
         os.fchmod(fd, 0o640)
     finally:
         os.close(fd)
-    return True
 
 
-def change_times_outside(scene: Scene) -> bool:
+def change_times_outside(scene: Scene) -> None:
     os.utime(os.path.join(scene["outside"], "other"), (1, 1))
-    return True
 
 
 def read_secret(scene: Scene) -> bool:
@@ -129,45 +125,42 @@ def read_secret_through_a_process(scene: Scene) -> bool:
     return "secret" in read(f"/proc/{scene['victim']}/root{scene['home']}/.ssh/key")
 
 
-def write_hook(scene: Scene) -> bool:
+def write_hook(scene: Scene) -> None:
     hooks = os.path.join(scene["repository"], ".git", "hooks")
     os.makedirs(hooks, exist_ok=True)
-    return write(hooks, "pre-commit")
+    write(hooks, "pre-commit")
 
 
-def write_git_config(scene: Scene) -> bool:
-    return write(scene["repository"], ".git", "config", mode="a")
+def write_git_config(scene: Scene) -> None:
+    write(scene["repository"], ".git", "config", mode="a")
 
 
-def put_repository_elsewhere(scene: Scene) -> bool:
+def put_repository_elsewhere(scene: Scene) -> None:
     """Git takes hooks and configuration from where this file says."""
-    return write(scene["repository"], ".git", "commondir")
+    write(scene["repository"], ".git", "commondir")
 
 
-def move_repository_away(scene: Scene) -> bool:
+def move_repository_away(scene: Scene) -> None:
     git = os.path.join(scene["repository"], ".git")
     os.rename(git, git + "-old")
-    return True
 
 
-def make_repository(scene: Scene) -> bool:
+def make_repository(scene: Scene) -> None:
     os.makedirs(os.path.join(scene["workspace"], ".git", "hooks"))
-    return True
 
 
-def write_rules(scene: Scene) -> bool:
-    return write(scene["repository"], "toolyard.json", mode="a")
+def write_rules(scene: Scene) -> None:
+    write(scene["repository"], "toolyard.json", mode="a")
 
 
-def replace_rules(scene: Scene) -> bool:
+def replace_rules(scene: Scene) -> None:
     other = os.path.join(scene["repository"], "other.json")
     write(other)
     os.rename(other, os.path.join(scene["repository"], "toolyard.json"))
-    return True
 
 
-def write_store(scene: Scene) -> bool:
-    return write(scene["store"], "audit.ndjson", mode="a")
+def write_store(scene: Scene) -> None:
+    write(scene["store"], "audit.ndjson", mode="a")
 
 
 def see_foreign_temporary_file(scene: Scene) -> bool:
@@ -189,9 +182,8 @@ def leave_temporary_file(scene: Scene) -> bool:
 # --- network and sockets
 
 
-def connect_tcp(scene: Scene) -> bool:
+def connect_tcp(scene: Scene) -> None:
     socket.create_connection(("127.0.0.1", scene["tcp"]), PATIENCE).close()
-    return True
 
 
 def send_udp(scene: Scene) -> bool:
@@ -201,41 +193,35 @@ def send_udp(scene: Scene) -> bool:
     return False
 
 
-def open_raw_socket(_: Scene) -> bool:
+def open_raw_socket(_: Scene) -> None:
     socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close()
-    return True
 
 
-def open_packet_socket(_: Scene) -> bool:
+def open_packet_socket(_: Scene) -> None:
     socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
-    return True
 
 
-def connect_socket_file(scene: Scene) -> bool:
+def connect_socket_file(scene: Scene) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(os.path.join(scene["workspace"], "socket"))
-    return True
 
 
-def connect_abstract_socket(scene: Scene) -> bool:
+def connect_abstract_socket(scene: Scene) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect("\0" + scene["mark"])
-    return True
 
 
-def send_datagram_from_a_pair(scene: Scene) -> bool:
+def send_datagram_from_a_pair(scene: Scene) -> None:
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with one, other:
         one.sendto(b"x", os.path.join(scene["workspace"], "datagrams"))
-    return True
 
 
-def send_datagram_from_a_raw_pair(scene: Scene) -> bool:
+def send_datagram_from_a_raw_pair(scene: Scene) -> None:
     """For the kernel this is a pair of datagrams too."""
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)
     with one, other:
         one.sendto(b"x", os.path.join(scene["workspace"], "datagrams"))
-    return True
 
 
 def reach_shared_memory(scene: Scene) -> bool:
@@ -244,45 +230,39 @@ def reach_shared_memory(scene: Scene) -> bool:
     return shmat(scene["memory"], None, 0) not in (None, ctypes.c_void_p(-1).value)
 
 
-def hear_of_other_processes(_: Scene) -> bool:
+def hear_of_other_processes(_: Scene) -> None:
     """The kernel tells there what is started, to whoever may ask."""
     socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_CONNECTOR).close()
-    return True
 
 
 # --- processes
 
 
-def signal_process(scene: Scene) -> bool:
+def signal_process(scene: Scene) -> None:
     os.kill(scene["victim"], 0)
-    return True
 
 
-def signal_by_handle(scene: Scene) -> bool:
+def signal_by_handle(scene: Scene) -> None:
     handle = os.pidfd_open(scene["victim"])
     try:
         signal.pidfd_send_signal(handle, 0)
     finally:
         os.close(handle)
-    return True
 
 
-def limit_process(scene: Scene) -> bool:
+def limit_process(scene: Scene) -> None:
     """One on processor time would end it; this one changes nothing."""
     import resource
 
     resource.prlimit(scene["victim"], resource.RLIMIT_CPU, resource.prlimit(scene["victim"], resource.RLIMIT_CPU))
-    return True
 
 
-def slow_process_down(scene: Scene) -> bool:
+def slow_process_down(scene: Scene) -> None:
     os.setpriority(os.PRIO_PROCESS, scene["victim"], os.getpriority(os.PRIO_PROCESS, scene["victim"]))
-    return True
 
 
-def bind_process_to_a_processor(scene: Scene) -> bool:
+def bind_process_to_a_processor(scene: Scene) -> None:
     os.sched_setaffinity(scene["victim"], os.sched_getaffinity(scene["victim"]))
-    return True
 
 
 def read_environment(scene: Scene) -> bool:
@@ -338,27 +318,24 @@ def change_root(scene: Scene) -> bool:
     return in_child(lambda: libc().chroot(os.fsencode(scene["workspace"])) == 0)
 
 
-def type_on_a_terminal(_: Scene) -> bool:
+def type_on_a_terminal(_: Scene) -> None:
     import fcntl
 
     ours, theirs = os.openpty()
     with contextlib.closing(os.fdopen(ours)), contextlib.closing(os.fdopen(theirs)):
         fcntl.ioctl(theirs, 0x5412, b"x")
-    return True
 
 
-def leave_rights_of_the_owner(scene: Scene) -> bool:
+def leave_rights_of_the_owner(scene: Scene) -> None:
     """A program that lends its owner's rights to whoever runs it."""
     path = os.path.join(scene["workspace"], "lent")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))
-    return True
 
 
-def give_rights_of_the_owner(scene: Scene) -> bool:
+def give_rights_of_the_owner(scene: Scene) -> None:
     path = os.path.join(scene["workspace"], "given")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755))
     os.chmod(path, 0o4755)  # noqa: S103 - which must fail
-    return True
 
 
 def in_child(attempt: Callable[[], bool]) -> bool:
