@@ -27,7 +27,7 @@ class PrivateFolder:
 
     def __init__(self, base: str | None = None) -> None:
         """In `base`, or in the first usual place that can be written; OSError when there is none."""
-        self.path = new_folder([base] if base else bases(), PREFIX)
+        self.path = new_folder([base] if base else base_folders(), PREFIX)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | SAFELY)
 
     def place(self, name: str) -> str:
@@ -79,7 +79,7 @@ class SharedFolder:
     """
 
     def __init__(self) -> None:
-        self.path = new_folder(bases(), SHARED)
+        self.path = new_folder(base_folders(), SHARED)
         self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._claim, fcntl.LOCK_SH)
         self.cleanup_file = os.path.join(self.path, "cleanup.json")
@@ -90,15 +90,15 @@ class SharedFolder:
         """Written by both sides; by us alone; by the inside, for temporary files."""
         for folder in (self.exchange, self.handouts, self.tmp):
             os.mkdir(folder, 0o700)
-        sweep(os.path.dirname(self.path))
+        remove_abandoned(os.path.dirname(self.path))
 
     def remove(self) -> None:
         os.close(self._claim)
         remove_tree(self.path)
 
 
-def bases() -> list[str]:
-    """Where such folders may be, the best place first."""
+def base_folders() -> list[str]:
+    """Where such folders may be, the best one first."""
     places = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", tempfile.gettempdir())  # noqa: S108 - ours alone
     return [place for place in places if place and os.access(place, os.W_OK | os.X_OK)]
 
@@ -113,9 +113,9 @@ def new_folder(places: list[str], prefix: str) -> str:
     raise reason
 
 
-def sweep(place: str) -> None:
+def remove_abandoned(base: str) -> None:
     """Remove shared folders of processes that are no more."""
-    with os.scandir(place) as entries:
+    with os.scandir(base) as entries:
         found = [entry.path for entry in entries if entry.name.startswith(SHARED)]
     for path in found:
         try:

@@ -114,36 +114,31 @@ class KeeperProcess:
         kill_marked(first_mark(self._process.pid))
 
     def _enter(self, confinement: Confinement) -> tuple[Any, ...]:
-        """Tell the keeper what to give up, and wait for its word that it has."""
+        """Wait until the keeper is in its sandbox; returns its hello."""
+        message = self._ask_to_confine(confinement)
         try:
-            reason, hello = self._ask_to_confine(confinement)
-            if hello is None:
-                raise CannotStart(f"{confinement.backend}: {self._last_words() or reason}", errno=errno.EPERM)
-        except CannotStart:
-            self._channel.close()
-            raise
+            if message[0] != "hello":
+                self._channel.close()
+                raise CannotStart(f"{confinement.backend}: {self._last_words() or message[1]}", errno=errno.EPERM)
         finally:
             self._close_stderr()
         self.pid = innermost(self._process.pid)
         for fd in self._channel.take_fds(1):
             self.proxy_listener = socket.socket(fileno=fd)
-        return hello
+        return message
 
-    def _ask_to_confine(self, confinement: Confinement) -> tuple[str, tuple[Any, ...] | None]:
-        """Its hello, or the reason why there is none."""
-        conditions = (
-            first_mark(self._process.pid), confinement.own_pids, confinement.proxy, confinement.encoded_options()
-        )  # fmt: skip
+    def _ask_to_confine(self, confinement: Confinement) -> tuple[Any, ...]:
+        """Tell the keeper what to give up, and wait for its word that it has."""
+        first = first_mark(self._process.pid)
+        options = confinement.encoded_options()
         self._channel.set_timeout(ENTER_PATIENCE)
-        self._channel.send(("confine", *conditions))
+        self._channel.send(("confine", first, confinement.own_pids, confinement.proxy, options))
         try:
-            message = self._channel.wait()
+            message = self._channel.wait() or ("unconfined", "it ended at once")
         except OSError as error:
-            return f"it does not answer: {error}", None
+            message = ("unconfined", f"it does not answer: {error}")
         self._channel.set_timeout(0)
-        if message is None:
-            return "it ended at once", None
-        return ("", message) if message[0] == "hello" else (message[1], None)
+        return message
 
     def _last_words(self) -> str:
         """The last line that was printed on the way into a sandbox, by what has ended or does so now."""

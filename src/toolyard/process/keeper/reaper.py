@@ -178,7 +178,7 @@ class Reaper:
                 self.advance_end(call, call.deadline, now)
         if self.sweep_at is not None and now >= self.sweep_at:
             self.sweep_at = None
-            self.sweep(until=now + KILL_SPELL)
+            self.kill_unowned(until=now + KILL_SPELL)
         if now >= self.release_at:
             self.release_at = now + REAP_EVERY
             self.finish_released()
@@ -230,7 +230,7 @@ class Reaper:
         if self.sweep_at is None:
             self.sweep_at = time.monotonic() + SWEEP_AFTER
 
-    def sweep(self, *, until: float) -> None:
+    def kill_unowned(self, *, until: float) -> None:
         """Kill adopted processes whose call is over, and look again until there are none."""
         if self.unowned():
             self.kill_heads(self.unowned, until=until)

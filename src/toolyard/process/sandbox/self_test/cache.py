@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.policy import Backend, Property
 
 
-PLACES = ("/dev/shm", "/tmp")  # noqa: S108 - both are empty after a start of the machine, and we look whose file it is
+CACHE_FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108 - both are empty after a start of the machine, and we check the owner
 OWN_FILES = Path(__file__).parents[1]
 """All of the sandbox: a change of any of its modules makes a result stale."""
 MOST_KEPT = 8
@@ -92,8 +92,8 @@ def fingerprint() -> str:
 
 
 def cache_file() -> str:
-    place = next((place for place in PLACES if os.path.isdir(place)), PLACES[-1])
-    return f"{place}/toolyard-sandbox-{os.geteuid()}.json"
+    folder = next(filter(os.path.isdir, CACHE_FOLDERS), CACHE_FOLDERS[-1])
+    return f"{folder}/toolyard-sandbox-{os.geteuid()}.json"
 
 
 def read(file: str) -> dict[str, Any]:
