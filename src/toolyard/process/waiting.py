@@ -24,6 +24,10 @@ class Promise(Generic[T]):
         self._value: T | None = None
         self._waiter: asyncio.Future[None] | None = None
 
+    @property
+    def is_set(self) -> bool:
+        return self._value is not None
+
     def set(self, value: T) -> None:
         """Only the first value counts."""
         self._value = value if self._value is None else self._value

@@ -318,6 +318,26 @@ async def test_a_keeper_that_hangs_is_ended_with_all_it_owns(desk, monkeypatch):
 
 
 @pytest.mark.anyio
+async def test_a_call_that_is_cancelled_as_it_ends_costs_nobody_the_keeper(desk, monkeypatch):
+    monkeypatch.setattr(child, "ANSWER_PATIENCE", 0.0)
+    call = asyncio.ensure_future(desk.run("exit 0", grace=0.0))
+    keeper = desk.children.keeper
+    settle = keeper._settle
+
+    def settle_and_cancel(id, outcome):
+        settle(id, outcome)
+        call.cancel()
+
+    monkeypatch.setattr(keeper, "_settle", settle_and_cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    monkeypatch.undo()
+    first = keeper.pid
+    assert (await desk.run("exit 4")).exit_code == 4
+    assert keeper.pid == first
+
+
+@pytest.mark.anyio
 async def test_closing_ends_the_running_calls_and_their_processes(desk):
     running = [desk.start(script) for script in WORLD.values()]
     for call in running:

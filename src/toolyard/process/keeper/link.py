@@ -76,6 +76,8 @@ class Spawned:
 
         A keeper that takes more than `answer_within` beyond that is itself killed, and all that it owns.
         """
+        if self._outcome.is_set:  # which somebody who was cancelled meanwhile has not seen
+            return
         self._link.send(self.id, ("kill", self.id, grace))
         if answer_within is not None and self._alarm is None:
             loop = asyncio.get_running_loop()
