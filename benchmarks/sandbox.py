@@ -13,9 +13,9 @@ from benchmarks.measure import Note, Row, milliseconds
 from toolyard.bash.session.session import BashSession
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment
-from toolyard.process.sandbox.backends.backends import BACKENDS, Backend
-from toolyard.process.sandbox.layout import Places
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
+from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.policy import BACKENDS, Backend, SandboxPolicy
+from toolyard.process.sandbox.sandbox import Sandbox
 
 STARTS, FIRST_STARTS, CALLS = 60, 8, 400
 COMMANDS = ("true", "echo hi", "/bin/true", "f() { echo x | cat; }; f")
@@ -59,7 +59,7 @@ async def measure(backend: Backend, workspace: Path, inside: Children, outside: 
 
 
 def sandbox(backend: Backend, workspace: Path) -> Sandbox:
-    places = Places(home=os.path.expanduser("~"), workspace=[str(workspace)])
+    places = SandboxPaths(home=os.path.expanduser("~"), workspace=[str(workspace)])
     return Sandbox(SandboxPolicy(backends=(backend,)), places)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from toolyard.process.sandbox.properties import MEANINGS, PROPERTIES  # noqa: E402
+from toolyard.process.sandbox.policy import PROPERTIES, PROPERTY_DESCRIPTIONS  # noqa: E402
 from users import as_other  # noqa: E402
 
 PAGE = ROOT / "docs" / "security.md"
@@ -57,7 +57,7 @@ def table(found: dict[str, dict[str, dict]]) -> list[str]:
         f"| | {' | '.join(f'{backend}: {who}' for backend, who in columns)} |",
         f"|---|{'---|' * len(columns)}",
         *(
-            f"| `{name}`: {MEANINGS[name]} | {' | '.join(cell(found, name, *one) for one in columns)} |"
+            f"| `{name}`: {PROPERTY_DESCRIPTIONS[name]} | {' | '.join(cell(found, name, *one) for one in columns)} |"
             for name in PROPERTIES
         ),
         "",

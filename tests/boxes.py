@@ -10,8 +10,9 @@ from typing import Any
 
 from support import need_backend
 from toolyard.process.child import Children, ChildRequest
-from toolyard.process.sandbox.layout import Places
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
+from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.policy import SandboxPolicy
+from toolyard.process.sandbox.sandbox import Sandbox
 
 PATIENCE = 60.0
 
@@ -34,7 +35,7 @@ class Box:
     def children(self, backend: str, *, places: dict[str, Any] | None = None, **policy: Any) -> Children:
         need_backend(backend)
         given = {"home": str(self.home), "workspace": [str(self.workspace)], **(places or {})}
-        sandbox = Sandbox(SandboxPolicy(**{"backends": (backend,), **policy}), Places(**given))
+        sandbox = Sandbox(SandboxPolicy(**{"backends": (backend,), **policy}), SandboxPaths(**given))
         self.open.append(Children(sandbox))
         return self.open[-1]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import Kind
     from toolyard.plugins.plugin_status import PluginStatus
-    from toolyard.process.sandbox.sandbox import SandboxReport
+    from toolyard.process.sandbox.policy import SandboxReport
 
 __all__ = ["AgentApplication"]
 

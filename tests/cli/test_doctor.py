@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support import CommandLine, need_backend
-from toolyard.process.sandbox.properties import PROPERTIES
+from toolyard.process.sandbox.policy import PROPERTIES
 
 PROGRAMS = ["python", "bash", "git", "node", "npm", "uv", "bubblewrap"]
 

@@ -16,7 +16,7 @@ from boxes import Box
 from marks import end_marked, fresh_mark, marked
 from support import until
 from toolyard.process.child import Children, ChildRequest
-from toolyard.process.sandbox.backends.backends import BACKENDS
+from toolyard.process.sandbox.policy import BACKENDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -11,7 +11,7 @@ import pytest
 from toolyard.errors import CannotStart
 from toolyard.process import companion as companion_module
 from toolyard.process.child import Children
-from toolyard.process.companion import Companion, CompanionEnd, CompanionRequest, to_the_end
+from toolyard.process.companion import Companion, CompanionEnd, CompanionRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -188,21 +188,3 @@ async def test_a_keeper_that_dies_takes_its_companions_with_it(desk):
     await heard.until(desk, lambda: heard.ends)
     assert "keeper ended unexpectedly" in heard.ends[0].trouble
     await desk.until(lambda: desk.alive() == [])
-
-
-async def test_work_is_finished_before_a_cancellation_is_raised():
-    done = asyncio.Event()
-
-    async def work() -> str:
-        await asyncio.sleep(0.01)
-        done.set()
-        return "result"
-
-    assert await to_the_end(work()) == "result"
-    done.clear()
-    task = asyncio.ensure_future(to_the_end(work()))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert done.is_set()

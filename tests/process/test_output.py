@@ -6,6 +6,7 @@ import re
 import resource
 import tempfile
 import tracemalloc
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolyard.process.output import Captured, HeadTail, Utf8Stream, limit_text
+from toolyard.process.output import Captured, HeadTail, Transcript, limit_text
 
 MISSING_LINE = re.compile(r"\n\[\.\.\. (\d+) bytes, (\d+) lines? left out(?:; the whole is in (.*))? \.\.\.\]\n")
 MIXED = "aé€😀\nz\u0301ñ\n日本語🇨🇭\n" * 2
@@ -75,12 +76,24 @@ def test_any_bytes_keep_a_true_head_and_tail_however_they_came(data, limit, cuts
     assert omitted_lines == whole.count("\n") - (head + tail).count("\n")
 
 
+def heard_pieces(data: Iterable[bytes]) -> list[str]:
+    """What a listener hears after each piece, and at the end."""
+    heard: list[str] = []
+    transcript = Transcript(1 << 20, listener=heard.append)
+    pieces = []
+    for piece in data:
+        transcript.add(piece)
+        pieces.append("".join(heard))
+        heard.clear()
+    transcript.finish()
+    return [*pieces, "".join(heard)]
+
+
 @given(data=DATA, cuts=st.lists(st.integers(0, 80), max_size=12))
 def test_the_pieces_of_a_decoded_stream_add_up_to_the_whole(data, cuts):
-    stream = Utf8Stream()
     places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
-    pieces = [stream.feed(data[start:end]) for start, end in pairwise(places)]
-    assert "".join([*pieces, stream.finish()]) == data.decode("utf-8", "replace")
+    pieces = heard_pieces(data[start:end] for start, end in pairwise(places))
+    assert "".join(pieces) == data.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize(("data", "pieces"), [
@@ -90,8 +103,7 @@ def test_the_pieces_of_a_decoded_stream_add_up_to_the_whole(data, cuts):
     (b"\xff|\xe2\x82",         ["\ufffd", "", "\ufffd"]),
 ])  # fmt: skip
 def test_a_character_comes_when_it_is_complete(data, pieces):
-    stream = Utf8Stream()
-    assert [*map(stream.feed, data.split(b"|")), stream.finish()] == pieces
+    assert heard_pieces(data.split(b"|")) == pieces
 
 
 @given(text=st.text(st.characters(), max_size=60), limit=st.integers(0, 60))

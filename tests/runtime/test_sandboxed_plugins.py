@@ -10,7 +10,7 @@ import pytest
 from node_yard import NodeYard, call
 from repositories import descriptor, packaging, write
 from support import need, need_backend
-from toolyard.process.sandbox.backends.backends import BACKENDS
+from toolyard.process.sandbox.policy import BACKENDS
 from yard import Yard, inhabit
 
 pytestmark = pytest.mark.anyio

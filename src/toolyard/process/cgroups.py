@@ -1,21 +1,21 @@
-"""Control groups: limits on all processes of a session together, where the system lets us have a group of our own."""
+"""Control groups: limits on several processes together, where the system lets us have a group of our own."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
 
-from toolyard.process.keeper.groups import remove_group
-
 ROOT = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
 MEMORY = (("memory.max", "memory.limit_in_bytes"), ("memory.events", "memory.oom_control"))
 PROCESSES = (("pids.max", "pids.max"), ("pids.events", "pids.events"))
 """The file that sets a limit and the one that counts its hits, each in the second and in the first version."""
 
 
 class ControlGroup:
-    """A group with limits; its folders stay empty and are removed when the last process is gone."""
+    """A group with limits: one folder for all controllers (version 2), or one for each (version 1)."""
 
     def __init__(self) -> None:
         self.folders: list[Path] = []
@@ -24,7 +24,7 @@ class ControlGroup:
 
     @classmethod
     def create(cls, *, memory_bytes: int | None, processes: int | None) -> ControlGroup:
-        """A group that holds what of this it can; `holds` says what that is."""
+        """A group with those limits that can be had; `holds` tells which."""
         group = cls()
         name = f"toolyard-{secrets.token_hex(6)}"
         if memory_bytes is not None:
@@ -34,7 +34,7 @@ class ControlGroup:
         return group
 
     def holds(self, controller: str) -> bool:
-        """Whether a limit is kept by the group."""
+        """Whether the group enforces the limit of a controller."""
         return controller in self._counters
 
     def add(self, pid: int) -> None:
@@ -53,9 +53,9 @@ class ControlGroup:
         return found
 
     def remove(self) -> None:
-        """Give up a group that has no process yet."""
+        """Remove the group if it has no process."""
         for folder in self.folders:
-            remove_group(os.fsencode(folder))
+            remove_group(folder)
         self.folders.clear()
 
     def _limit(
@@ -71,7 +71,7 @@ class ControlGroup:
                 (folder / files[0][version]).write_text(str(value))
             except OSError:
                 if folder not in self.folders:
-                    remove_group(os.fsencode(folder))
+                    remove_group(folder)
                 continue
             if folder not in self.folders:
                 self.folders.append(folder)
@@ -79,19 +79,25 @@ class ControlGroup:
             return
 
 
+def remove_group(folder: str | Path) -> None:
+    """Remove a group; one that still has a process stays."""
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+
+
 def unified_parent(controller: str) -> Path | None:
     """Where a group can be made in the second version, if children there may have the controller."""
-    for line in own_groups():
+    for line in read_text(OWN_GROUPS).splitlines():
         number, _, path = line.split(":", 2)
         parent = ROOT / path.lstrip("/")
-        if number == "0" and controller in read_words(parent / "cgroup.subtree_control"):
+        if number == "0" and controller in read_text(parent / "cgroup.subtree_control").split():
             return parent
     return None
 
 
 def own_parent(controller: str) -> Path | None:
     """Where a group can be made in the first version, which has a tree for each controller."""
-    for line in own_groups():
+    for line in read_text(OWN_GROUPS).splitlines():
         _, controllers, path = line.split(":", 2)
         parent = ROOT / controller / path.lstrip("/")
         if controller in controllers.split(",") and os.access(parent, os.W_OK):
@@ -99,21 +105,14 @@ def own_parent(controller: str) -> Path | None:
     return None
 
 
-def own_groups() -> list[str]:
-    try:
-        return Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return []
-
-
-def read_words(file: Path) -> list[str]:
-    try:
-        return file.read_text().split()
-    except OSError:
-        return []
-
-
 def read_count(file: Path, word: str) -> int:
-    """A number behind its word."""
-    words = read_words(file)
+    """The number after a word in a file of counters."""
+    words = read_text(file).split()
     return int(words[words.index(word) + 1]) if word in words[:-1] else 0
+
+
+def read_text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import tempfile
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,10 +14,11 @@ import msgspec
 
 from toolyard.errors import CannotStart, ProcessError
 from toolyard.process.environment import as_bytes
-from toolyard.process.keeper.link import KeeperLink, close_all
+from toolyard.process.keeper.link import KeeperLink
+from toolyard.process.keeper.wire import close_all
 from toolyard.process.limits import NO_LIMITS, Limits
-from toolyard.process.output import Transcript
-from toolyard.process.pipe_end import PipeEnd
+from toolyard.process.streams import DelayedReading, OutputStream, open_stdin
+from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +34,7 @@ GRACE = 1.0
 """How long a tree may take to end after SIGTERM before it is killed."""
 ANSWER_PATIENCE = 5.0
 """How long the keeper may take beyond the grace; only a stopped or broken keeper takes longer."""
+STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
 class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +59,7 @@ class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended and what it printed."""
+    """How a child ended and what it printed."""
 
     exit_code: int
     """As a shell counts: 128 and the signal's number when a signal ended it."""
@@ -68,59 +69,54 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     stderr: Captured
     duration: float
     left: Sequence[int] = ()
-    """Processes that could not be killed; empty but for ones the kernel itself holds."""
+    """Processes that could not be killed because the kernel itself holds them; usually empty."""
 
 
 class Children:
     """Runs children on behalf of one application, in its sandbox if it has one."""
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
-        self._keeper = KeeperLink(sandbox)
-        self._unheard = Unheard()
+        self.keeper = KeeperLink(sandbox)
+        """For children that outlive a call."""
+        self._reading = DelayedReading()
 
     @property
     def keeper_pid(self) -> int | None:
         """The process that owns all children, while there is one."""
-        return self._keeper.pid
+        return self.keeper.pid
 
     @property
     def protections(self) -> Mapping[str, bool]:
-        """What this system lets us do about runaway processes; known after the first child."""
-        return self._keeper.protections
+        """What this system lets us do about runaway processes: `subreaper`, `marks`. Known after the first child."""
+        return self.keeper.protections
 
     @property
     def sandbox(self) -> Sandbox | None:
         """What the children are kept in; None when nothing does."""
-        return self._keeper.sandbox
+        return self.keeper.sandbox
 
     @property
     def handouts(self) -> str | None:
-        """A folder of ours that children can read; None for any, where nothing keeps them in."""
+        """A folder of ours that children can read; None without a sandbox, where they can read any."""
         return self.sandbox.folder().handouts if self.sandbox else None
 
     @property
     def is_busy(self) -> bool:
-        """Whether any child runs."""
-        return self._keeper.is_busy
+        return self.keeper.is_busy
 
     def is_stale(self) -> bool:
-        """Whether their sandbox does not keep in any more what it should, or not where they work now."""
-        return self._keeper.sandbox is not None and self._keeper.sandbox.is_stale()
-
-    @property
-    def keeper(self) -> KeeperLink:
-        """For children that last longer than a call."""
-        return self._keeper
+        """Whether files that the sandbox protects or hides were replaced since it was built."""
+        return self.keeper.sandbox is not None and self.keeper.sandbox.is_stale()
 
     async def choose_sandbox(self) -> None:
-        """The first time on a machine it is tried what a sandbox can do here, which takes a moment."""
+        """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
         if self.sandbox and not self.sandbox.is_chosen and not self.sandbox.is_known():
             await asyncio.to_thread(self.sandbox.choose)
 
     def start(self) -> None:
-        """Get ready for the first child, which then need not wait; what stands against it is said to that child."""
+        """Start the keeper, so that the first child need not wait; if that fails, the first child is told."""
         with contextlib.suppress(ProcessError):
-            self._keeper.start()
+            self.keeper.start()
 
     async def run(self, request: ChildRequest) -> ChildOutcome:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
@@ -129,11 +125,11 @@ class Children:
         fds, stdout, stderr = open_streams(request)
         try:
             limits = request.limits.as_rlimits()
-            spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
-            self._unheard.add(stdout, stderr)
+            spawned = self.keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
+            self._reading.add(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
         finally:
-            self._unheard.leave(stdout, stderr)
+            self._reading.discard(stdout, stderr)
             try:
                 captured_stdout = stdout.finish()
             finally:
@@ -151,47 +147,29 @@ class Children:
 
     async def aclose(self) -> None:
         """End every child that still runs."""
-        await self._keeper.aclose()
+        await self.keeper.aclose()
 
     async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:
-        """Wait for the end; past the deadline, or when we are cancelled, bring it about."""
-        cancelled: asyncio.CancelledError | None = None
+        """Wait for the end, and whether the deadline brought it about."""
         try:
-            if ended := await spawned.ended(within=request.timeout):
+            if ended := await spawned.ended_within(request.timeout):
                 return ended, False
-        except asyncio.CancelledError as error:
-            cancelled = error
-        ended = await self._end(spawned, request.grace, cancelled)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessError):
+                await self._end(spawned, request.grace)
+            raise
+        ended = await self._end(spawned, request.grace)
         return ended, ended.cut_short
 
-    async def _end(self, spawned: Spawned, grace: float, cancelled: asyncio.CancelledError | None) -> Ended:
-        """Kill the tree and see it gone; a cancellation, be it the first or the tenth, is raised only then.
-
-        A keeper that does not answer in time is itself ended, and the tree with it.
-        """
-        spawned.kill(grace=grace)
-        giving_up = asyncio.get_running_loop().call_later(grace + ANSWER_PATIENCE, self._keeper.give_up)
-        ended: Ended | None = None
-        try:
-            while ended is None:
-                try:
-                    ended = await spawned.ended()
-                except asyncio.CancelledError as error:
-                    cancelled = error
-        except ProcessError:
-            if cancelled is None:
-                raise
-        finally:
-            giving_up.cancel()
-        if ended is None or cancelled is not None:
-            raise cancelled or asyncio.CancelledError
-        return ended
+    async def _end(self, spawned: Spawned, grace: float) -> Ended:
+        """Kill the tree and see it gone, however often we are cancelled meanwhile."""
+        spawned.kill(grace=grace, answer_within=ANSWER_PATIENCE)
+        return await run_shielded(spawned.ended())
 
 
 def encode_words(
     argv: Sequence[str], cwd: str | Path, extra_env: Mapping[str, str]
 ) -> tuple[list[bytes], bytes, dict[bytes, bytes]]:
-    """Program, arguments, directory and variables as the system takes them."""
     try:
         variables = {as_bytes(name): as_bytes(value) for name, value in extra_env.items()}
         return [as_bytes(word) for word in argv], os.fsencode(cwd), variables
@@ -205,19 +183,17 @@ def read_wait_status(status: int) -> tuple[int, int | None]:
     return (128 - code, -code) if code < 0 else (code, None)
 
 
-READ_AFTER = 0.01
-STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
-
-
-def open_streams(request: ChildRequest) -> tuple[dict[int, int], Printed, Printed]:
+def open_streams(request: ChildRequest) -> tuple[dict[int, int], OutputStream, OutputStream]:
     """The child's descriptors and our two readers; all of them or none."""
     fds: dict[int, int] = {}
-    readers: list[Printed] = []
+    readers: list[OutputStream] = []
     try:
         if request.stdin is not None:
             fds[0] = open_stdin(request.stdin)
-        for stream in STREAMS:
-            reader, fds[len(readers) + 1] = Printed.open(request, stream)
+        for number, stream in enumerate(STREAMS, start=1):
+            listener = partial(request.on_output, stream) if request.on_output and stream in request.streams else None
+            spill_to = request.spill_to if stream == "stdout" else None
+            reader, fds[number] = OutputStream.new(request.output_limit, listener=listener, spill_to=spill_to)
             readers.append(reader)
     except OSError as error:
         close_all(fds.values())
@@ -225,93 +201,3 @@ def open_streams(request: ChildRequest) -> tuple[dict[int, int], Printed, Printe
             reader.finish()
         raise CannotStart(f"streams: {error.strerror}", errno=error.errno or 0) from error
     return fds, readers[0], readers[1]
-
-
-class Printed:
-    """What a child prints on one of its streams."""
-
-    __slots__ = ("_pipe", "_transcript")
-
-    def __init__(self, pipe: PipeEnd, transcript: Transcript) -> None:
-        self._pipe = pipe
-        self._transcript = transcript
-
-    @classmethod
-    def open(cls, request: ChildRequest, stream: Stream) -> tuple[Printed, int]:
-        """One for us, and the end that goes to the child."""
-        heard = request.on_output if stream in request.streams else None
-        pipe, theirs = PipeEnd.new()
-        transcript = Transcript(
-            request.output_limit,
-            listener=partial(heard, stream) if heard else None,
-            spill_to=request.spill_to if stream == "stdout" else None,
-        )
-        return cls(pipe, transcript), theirs
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether somebody wants to know at once what comes."""
-        return self._transcript.is_heard
-
-    def start(self) -> None:
-        """Begin to read whenever there is something."""
-        self._pipe.listen(self._transcript.add, self._pipe.close)
-
-    def finish(self) -> Captured:
-        """Take what is still in the pipe, whoever else may hold it open, and close it."""
-        try:
-            self._pipe.drain(self._transcript.add)
-        finally:
-            self._pipe.close()
-            captured = self._transcript.finish()
-        return captured
-
-
-class Unheard:
-    """Pipes that are read at once where somebody listens, else as soon as their children have lived a little.
-
-    Most children end within milliseconds and print less than a pipe holds; what those print is read once, at their end,
-    which saves a good part of what a call costs. One timer serves all of them: at each turn those are read that were
-    there at the turn before.
-    """
-
-    def __init__(self) -> None:
-        self._young: set[Printed] = set()
-        self._old: set[Printed] = set()
-        self._timer: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
-
-    def add(self, *readers: Printed) -> None:
-        """Read these now or soon."""
-        for reader in readers:
-            if reader.is_heard:
-                reader.start()
-            else:
-                self._young.add(reader)
-        loop = asyncio.get_running_loop()
-        if self._young and (self._timer is None or self._timer[0] is not loop):
-            self._timer = (loop, loop.call_later(READ_AFTER, self._turn, loop))
-
-    def leave(self, *readers: Printed) -> None:
-        """These have ended."""
-        self._young.difference_update(readers)
-        self._old.difference_update(readers)
-
-    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        for reader in self._old:
-            reader.start()
-        self._old, self._young = self._young, set()
-        self._timer = (loop, loop.call_later(READ_AFTER, self._turn, loop)) if self._old else None
-
-
-def open_stdin(data: bytes) -> int:
-    """A descriptor that holds exactly `data`: no writer, no deadlock, and nothing to clean up."""
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd

@@ -1,31 +1,31 @@
-"""A child that outlives a call: lines go in and lines come out, until it ends or is ended with its whole tree."""
+"""A child that stays between calls: lines go in and lines come out, until it ends or is ended with its whole tree."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections import deque
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.errors import CannotStart, ProcessError
 from toolyard.process.child import ANSWER_PATIENCE, encode_words, read_wait_status
-from toolyard.process.keeper.link import close_all
-from toolyard.process.limits import Limits
-from toolyard.process.pipe_end import PipeEnd
+from toolyard.process.keeper.wire import close_all
+from toolyard.process.limits import NO_LIMITS, Limits
+from toolyard.process.streams import PipeReader
+from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.process.keeper.link import KeeperLink, Spawned
 
 
-Result = TypeVar("Result")
 GRACE = 0.5
 LONGEST_LINE = 64 << 20
-"""A line that is longer is no message, and is not waited for."""
+"""Whoever prints a longer line is killed: it is no message."""
 
 
 class CompanionRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +36,16 @@ class CompanionRequest(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str | Path
     env: Mapping[bytes, bytes]
     extra_env: Mapping[str, str] = msgspec.field(default_factory=dict)
-    limits: Limits = msgspec.field(default_factory=Limits)
+    limits: Limits = NO_LIMITS
     private: bool = False
-    """Whether lines travel by the descriptors 3 (in) and 4 (out), so that nothing it or its children print is in them.
+    """Whether lines travel by the descriptors 3 (in) and 4 (out), apart from what the child and its children print.
 
-    Standard input is at its end then, and both standard streams are its log.
+    Its standard input is at its end then, and both standard streams are its log.
     """
 
 
 class CompanionEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended, with nothing of its tree left."""
+    """How a companion ended, with nothing of its tree left."""
 
     exit_code: int | None = None
     """As a shell counts; None when it did not even start, or was lost."""
@@ -60,7 +60,7 @@ class CompanionEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Companion:
-    """One running child; exactly one call of `on_end` tells its end."""
+    """One such child. `on_end` is called exactly once, after the last line."""
 
     def __init__(
         self,
@@ -79,7 +79,6 @@ class Companion:
         self._line: list[bytes] = []
         self._line_size = 0
         self._over = asyncio.Event()
-        self._giving_up: asyncio.TimerHandle | None = None
         self._to_child = -1
         self._spawned = self._start(request)
         self._watching = self._loop.create_task(self._watch())
@@ -92,15 +91,14 @@ class Companion:
                 self._flush()
 
     def kill(self, *, grace: float = GRACE) -> None:
-        """Ask its whole tree to end, and make it after `grace` seconds; a keeper that does not is ended itself."""
+        """Ask its whole tree to end, and force it after `grace` seconds."""
         if self.end is None:
-            self._spawned.kill(grace=grace)
-            self._giving_up = self._giving_up or self._loop.call_later(grace + ANSWER_PATIENCE, self._keeper.give_up)
+            self._spawned.kill(grace=grace, answer_within=ANSWER_PATIENCE)
 
     async def aclose(self, *, grace: float = GRACE) -> None:
-        """Kill it and see it gone."""
+        """Kill it and wait until nothing of it is left."""
         self.kill(grace=grace)
-        await to_the_end(self._over.wait())
+        await run_shielded(self._over.wait())
 
     def _start(self, request: CompanionRequest) -> Spawned:
         """Open the pipes and ask for the child; nothing is open when that fails."""
@@ -117,7 +115,7 @@ class Companion:
         return spawned
 
     def _open_pipes(self, private: bool) -> dict[int, int]:
-        """Our ends, and those of the child by the numbers it knows them by.
+        """Open our ends, and return those of the child by the numbers it knows them by.
 
         The keeper itself holds at least two descriptors from 3 on, so that none of those that it passes on has the
         number of another's target.
@@ -133,21 +131,19 @@ class Companion:
         its_input, self._to_child, from_child, its_output, log, its_log = opened
         for fd in (self._to_child, from_child, log):
             os.set_blocking(fd, False)
-        self._lines, self._log = PipeEnd(from_child), PipeEnd(log)
+        self._lines, self._log = PipeReader(from_child), PipeReader(log)
         if not private:
             return {0: its_input, 1: its_output, 2: its_log}
         return {1: its_log, 2: second_log[0], 3: its_input, 4: its_output}
 
     async def _watch(self) -> None:
-        """Wait for the end, take what it said last, and tell."""
+        """Wait for the end, take what was printed last, and call `on_end`."""
         try:
             ended = await self._spawned.ended()
-            exit_code, signal = read_wait_status(ended.wait_status) if ended else (None, None)
+            exit_code, signal = read_wait_status(ended.wait_status)
             end = CompanionEnd(exit_code=exit_code, signal=signal)
         except ProcessError as error:
             end = CompanionEnd(trouble=str(error))
-        if self._giving_up:
-            self._giving_up.cancel()
         try:
             self._lines.drain(self._take)
             self._log.drain(self._on_log)
@@ -194,17 +190,3 @@ class Companion:
         os.close(self._to_child)
         self._to_child = -1
         self._outbox.clear()
-
-
-async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Finish what must be finished; a cancellation, be it the first or the tenth, is raised only then."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled:
-        raise cancelled
-    return task.result()

@@ -26,7 +26,7 @@ COUNTED_TOKENS = re.compile(
     r"\b(?:MAX|MIN|NUM|TOTAL)(?: (?:COMPLETION|CONTEXT|INPUT|NEW|OUTPUT|PROMPT|THINKING))? TOKENS\b"
     r"|\bTOKENS? (?:BUDGET|COUNT|LIMIT|PER)\b"
 )
-"""Tokens that a model counts, such as MAX_TOKENS, not ones that open a door."""
+"""Tokens that a model counts, such as MAX_TOKENS, not ones that are credentials."""
 SECRET_VALUE = re.compile(
     r"""(?<![\w-])(?:sk-|xai-|pplx-|tvly-|nvapi-|glpat-|xapp-|xox[abeprs]-|pypi-|[rs]k_(?:live|test)_|gh[oprsu]_|github_pat_
         |dckr_pat_|dop_v1_|gsk_|hf_|npm_|r8_|shp(?:at|ca|pa|ss)_|whsec_|AIza|ATATT3|SG\.|ya29\.)[\w.-]{16}
@@ -37,7 +37,7 @@ SECRET_VALUE = re.compile(
       | (?:^|[;\s])(?i:password|passwd|pwd|accountkey|sharedaccess(?:key|signature))\s*=\s*[^;\s]""",
     re.VERBOSE,
 )
-"""Values that are secrets under any name: keys by their makers' prefixes, passwords in addresses and connections."""
+"""Values that are secrets under any name: keys with well-known prefixes, passwords in URLs and connection strings."""
 CHANGES_BASH = frozenset({
     "BASHOPTS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD", "CDPATH", "ENV", "EXECIGNORE",
     "FUNCNEST", "GLOBIGNORE", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS4", "SHELLOPTS", "TIMEFORMAT", "TMOUT",

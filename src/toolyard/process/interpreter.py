@@ -1,4 +1,4 @@
-"""Programs on PATH that run the text of others, known again when another takes their place."""
+"""Finding a program on PATH, and telling when another takes its place."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 
 
 class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that runs others' text."""
+    """A program that runs scripts."""
 
     path: str
     identity: str
-    """Changes when another program takes its place."""
+    """Changes when another program is at this path."""
 
 
 def find_interpreter(name: str) -> Interpreter | None:

@@ -24,15 +24,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     processes: int | None = None
     """Of the whole user, where there is no control group; nothing to root."""
     output_bytes: int | None = None
-    """What one command may print; not the kernel's business."""
+    """What one command may print; we count that ourselves."""
 
     def replaced_by(self, others: Limits) -> Limits:
-        """These, but for what the others say something of."""
+        """These limits, with those of the others in place of theirs where the others have one."""
         said = {field.name: getattr(others, field.name) for field in fields(others)}
         return replace(self, **{name: value for name, value in said.items() if value is not None})
 
     def as_rlimits(self) -> list[tuple[int, int]]:
-        """The pairs that the kernel understands."""
+        """The resource and its limit, for `setrlimit`."""
         limits = (
             (resource.RLIMIT_CPU, self.cpu_seconds, MOST_SECONDS),
             (resource.RLIMIT_AS, self.memory_bytes, MOST),
@@ -40,7 +40,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             (resource.RLIMIT_NOFILE, self.open_files, MOST),
             (resource.RLIMIT_NPROC, self.processes, MOST),
         )
-        # Below nothing is nothing: to the kernel -1 would mean no limit at all.
+        # Never below zero: to the kernel -1 would mean no limit at all.
         return [(which, min(max(value, 0), most)) for which, value, most in limits if value is not None]
 
 

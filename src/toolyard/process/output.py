@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+UTF8_DECODER = codecs.getincrementaldecoder("utf-8")
 PIECE_SIZE = 4096
 """Smaller pieces are joined, so that a child that prints byte by byte does not cost an object for each."""
 
@@ -30,7 +31,7 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     truncated: Truncation | None = None
 
 
-NOTHING = Captured(text="", total_bytes=0)
+NO_OUTPUT = Captured(text="", total_bytes=0)
 
 
 class HeadTail:
@@ -50,7 +51,6 @@ class HeadTail:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes of the stream."""
         self.total += len(data)
         if self._spill is not None:
             self._write_spill(data)
@@ -142,21 +142,6 @@ def open_new(path: Path) -> FileIO:
         os.close(folder)
 
 
-class Utf8Stream:
-    """Decodes a stream as it comes: a character split over two reads is one, invalid bytes become U+FFFD."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def feed(self, data: bytes) -> str:
-        """The characters that are complete by now."""
-        return self._decoder.decode(data)
-
-    def finish(self) -> str:
-        """What an unfinished last character amounts to."""
-        return self._decoder.decode(b"", final=True)
-
-
 def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:
     """Cut a text that is already in memory to its head and tail."""
     data = text.encode("utf-8", "surrogatepass")
@@ -197,7 +182,10 @@ def after_continuation(data: bytes, start: int) -> int:
 
 
 class Transcript:
-    """Takes bytes; what it keeps them in is made for the first of them, since many commands print nothing."""
+    """Keeps the head and tail of a stream and tells a listener what comes.
+
+    The buffer is made for the first bytes, since many commands print nothing.
+    """
 
     __slots__ = ("_decoder", "_kept", "_limit", "_listener", "_spill_to", "_total", "on_too_much", "stop_at")
 
@@ -211,7 +199,8 @@ class Transcript:
     ) -> None:
         self._limit = limit
         self._listener = listener
-        self._decoder = Utf8Stream() if listener else None
+        # A character split over two reads is one, and invalid bytes become U+FFFD.
+        self._decoder = UTF8_DECODER("replace") if listener else None
         self._spill_to = spill_to
         self.stop_at = stop_at
         self._kept: HeadTail | None = None
@@ -219,31 +208,29 @@ class Transcript:
         self._total = 0
 
     @property
-    def is_heard(self) -> bool:
-        """Whether somebody wants to know at once what comes."""
+    def has_listener(self) -> bool:
         return self._listener is not None
 
     @property
     def unread(self) -> bool:
-        """Whether there is anything to take."""
+        """Whether something came since the last `take`."""
         return self._kept is not None
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes."""
         self._total += len(data)
         if self._kept is None:
             self._kept = HeadTail(self._limit, spill_to=self._spill_to)
         self._kept.add(data)
-        if self._decoder and self._listener and (text := self._decoder.feed(data)):
+        if self._decoder and self._listener and (text := self._decoder.decode(data)):
             self._listener(text)
         if self.stop_at is not None and self._total > self.stop_at and self.on_too_much:
             self.on_too_much()
 
     def finish(self) -> Captured:
-        """All of it."""
+        """What was kept of the whole stream; the listener hears the rest."""
         decoder, self._decoder = self._decoder, None
         try:
-            if decoder and self._listener and (rest := decoder.finish()):
+            if decoder and self._listener and (rest := decoder.decode(b"", final=True)):
                 self._listener(rest)
         finally:
             captured = self._so_far()  # also when nobody gets it: it closes the file
@@ -255,8 +242,8 @@ class Transcript:
         return taken
 
     def forget(self) -> None:
-        """Start again with nothing, heard by nobody."""
+        """Drop what was kept, and the listener."""
         self._kept = self._listener = self._decoder = self.on_too_much = None
 
     def _so_far(self) -> Captured:
-        return self._kept.finish() if self._kept else NOTHING
+        return self._kept.finish() if self._kept else NO_OUTPUT

@@ -1,8 +1,7 @@
-"""Folders that only we can enter, in memory where there is such a place.
+"""Folders that only our user can enter, in memory where there is such a place.
 
 What runs in a sandbox may put anything into a folder that it shares with us: a link in the place of a file must not
-make us read or write elsewhere in its name. So files are reached from the open folder by one name, and never through
-a link.
+make us read or write elsewhere. So files are opened by one name, relative to the open folder, and never through a link.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import tempfile
 import time
 
 from toolyard.files.removal import remove_tree
-from toolyard.process.sandbox.cleanup import LASTING
 
 PREFIX = "toolyard-"
 SHARED = "toolyard-shared-"
@@ -28,8 +26,8 @@ class PrivateFolder:
     """A new folder of ours, whose files others may have changed or replaced."""
 
     def __init__(self, base: str | None = None) -> None:
-        """In `base`, or in the first place that has room; OSError when there is none."""
-        self.path = new_folder([base] if base else bases(), PREFIX)
+        """In `base`, or in the first usual place that can be written; OSError when there is none."""
+        self.path = new_folder([base] if base else base_folders(), PREFIX)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | SAFELY)
 
     def place(self, name: str) -> str:
@@ -41,7 +39,6 @@ class PrivateFolder:
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | SAFELY, 0o600, dir_fd=self._fd)
 
     def write(self, name: str, data: bytes) -> None:
-        """A new file with a content."""
         with open(self.new_file(name), "wb") as file:
             file.write(data)
 
@@ -54,7 +51,6 @@ class PrivateFolder:
             return file.read(MOST_READ)
 
     def new_pipe(self, name: str, mode: int) -> int:
-        """A new named pipe, opened."""
         os.mkfifo(name, 0o600, dir_fd=self._fd)
         fd = os.open(name, mode | SAFELY, dir_fd=self._fd)
         if not stat.S_ISFIFO(os.fstat(fd).st_mode):
@@ -63,48 +59,46 @@ class PrivateFolder:
         return fd
 
     def remove_file(self, name: str) -> None:
-        """Take a name away."""
         os.unlink(name, dir_fd=self._fd)
 
     def remove(self) -> None:
-        """Give it up with all that is in it."""
         self.close()
         remove_tree(self.path)
 
     def close(self) -> None:
-        """Let go of it; whoever else uses it removes it."""
+        """Close it; whoever else uses it removes it."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 class SharedFolder:
-    """What the inside and the outside of a sandbox share, claimed as long as we live.
+    """The folder that the inside and the outside of a sandbox share, locked as long as we live.
 
-    Whoever is killed leaves its folder behind; the next one to make a folder removes it.
+    An application that is killed leaves its folder behind; the next one to make a folder removes it.
     """
 
     def __init__(self) -> None:
-        self.path = new_folder(bases(), SHARED)
+        self.path = new_folder(base_folders(), SHARED)
         self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._claim, fcntl.LOCK_SH)
-        self.lasting = os.path.join(self.path, LASTING)
+        self.cleanup_file = os.path.join(self.path, "cleanup.json")
+        """Names what to remove if we are killed."""
         self.exchange, self.handouts, self.tmp = (
             os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp")
         )
         """Written by both sides; by us alone; by the inside, for temporary files."""
         for folder in (self.exchange, self.handouts, self.tmp):
             os.mkdir(folder, 0o700)
-        sweep(os.path.dirname(self.path))
+        remove_abandoned(os.path.dirname(self.path))
 
     def remove(self) -> None:
-        """Give it up, with all that is in it."""
         os.close(self._claim)
         remove_tree(self.path)
 
 
-def bases() -> list[str]:
-    """Where such folders may be, the best place first."""
+def base_folders() -> list[str]:
+    """Where such folders may be, the best one first."""
     places = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", tempfile.gettempdir())  # noqa: S108 - ours alone
     return [place for place in places if place and os.access(place, os.W_OK | os.X_OK)]
 
@@ -119,20 +113,20 @@ def new_folder(places: list[str], prefix: str) -> str:
     raise reason
 
 
-def sweep(place: str) -> None:
+def remove_abandoned(base: str) -> None:
     """Remove shared folders of processes that are no more."""
-    with os.scandir(place) as entries:
+    with os.scandir(base) as entries:
         found = [entry.path for entry in entries if entry.name.startswith(SHARED)]
     for path in found:
         try:
             facts = os.lstat(path)
             if facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > UNCLAIMED_FOR:
-                remove_unclaimed(path)
+                remove_if_unclaimed(path)
         except OSError:
             continue
 
 
-def remove_unclaimed(path: str) -> None:
+def remove_if_unclaimed(path: str) -> None:
     claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)

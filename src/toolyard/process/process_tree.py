@@ -33,14 +33,6 @@ def become_subreaper() -> bool:
     return status == 0
 
 
-def can_mark() -> int | None:
-    """The hard limit under which marks can be set, or None where they cannot."""
-    if not LINUX:
-        return None
-    _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
-    return hard if hard == resource.RLIM_INFINITY else None
-
-
 def first_mark(keeper_pid: int) -> int:
     """Where a keeper's marks begin: every keeper of a machine has its own range."""
     return MARK_BASE + keeper_pid * MARKS_EACH
@@ -160,22 +152,23 @@ def start_time(pid: int) -> int | None:
         except OSError:
             return None
         return 0
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            fields = stat.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    fields = stat_fields(pid)
+    return None if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
 
 
 def processor_seconds(pid: int) -> float:
     """How much processor time a process has used itself; nothing when that cannot be told."""
+    fields = stat_fields(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """What the kernel says of a process, from its state on; nothing when it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
-            fields = stat.read().rpartition(b")")[2].split()
+            return stat.read().rpartition(b")")[2].split()
     except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return []
 
 
 def signal_all(tree: dict[int, int], number: int) -> int:

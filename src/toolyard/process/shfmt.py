@@ -1,4 +1,4 @@
-"""Runs shfmt on a line of shell text. A filter of our own choice: it reads one small file and ends within milliseconds.
+"""Runs shfmt, which parses a line of shell text.
 
 It is started directly, without the keeper, which is there for programs that may do anything: that halves the time, and
 a shell that waits for permission waits for this. Input and output are files in memory, so that nothing can block, and
@@ -11,7 +11,6 @@ import os
 import select
 import signal
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +23,8 @@ def parse_with_shfmt(text: bytes, *, patience: float = PATIENCE) -> bytes | None
     program = find_shfmt()
     if program is None:
         return None
+    from toolyard.process.streams import memory_file
+
     given = taken = -1
     try:
         given, taken = memory_file(), memory_file()
@@ -60,13 +61,6 @@ def scripts_folder() -> Path:
     import sysconfig
 
     return Path(sysconfig.get_path("scripts"))
-
-
-def memory_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("shfmt", os.MFD_CLOEXEC)
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
 
 
 def wait_for(pid: int, patience: float) -> int | None:

@@ -14,7 +14,7 @@ from toolyard.runtime.sandbox_policy import build_runner, sandbox_problems, tool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.process.sandbox.proxy import Decision
+    from toolyard.process.sandbox.proxy import ConnectionAttempt
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
     from toolyard.runtime.sandbox_policy import SandboxInputs
@@ -66,7 +66,7 @@ class ProcessPools:
         self._in_use.append(Children(sandbox))
         return self._in_use[-1]
 
-    def _record_connection(self, decision: Decision) -> None:
+    def _record_connection(self, decision: ConnectionAttempt) -> None:
         """Where hosts are named, every wish to reach one is on record."""
         record = {"event": "network", "session": self._session, "host": decision.host, "port": decision.port}
         outcome = {"decision": "allow" if decision.allowed else "deny", "reason": decision.reason}

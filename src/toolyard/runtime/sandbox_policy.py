@@ -15,9 +15,9 @@ from toolyard.core.problems import Problem
 from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
-from toolyard.process.sandbox.backends.backends import BACKENDS, HIDING
-from toolyard.process.sandbox.layout import Places
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
+from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
+from toolyard.process.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import Json
     from toolyard.plugins.kind import Reference
-    from toolyard.process.sandbox.backends.backends import Backend
+    from toolyard.process.sandbox.policy import Backend
 
 
 PACKAGE = Path(__file__).parent.parent
@@ -96,7 +96,7 @@ def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
     """What may be tried, best first."""
     if sys.platform != "linux":
         return ()
-    return HIDING if settings.hide_processes else BACKENDS
+    return HIDING_BACKENDS if settings.hide_processes else BACKENDS
 
 
 def build_runner(tools: Sandbox | None, *, allow_remote: bool) -> BuildRunner:
@@ -104,7 +104,7 @@ def build_runner(tools: Sandbox | None, *, allow_remote: bool) -> BuildRunner:
     if tools is None:
         return BuildRunner()
     policy = replace(tools.policy, network=allow_remote, hosts=(), unix_sockets=False)
-    places = replace(tools.places, workspace=(), protected=(), also_writable=())
+    places = replace(tools.paths, workspace=(), protected=(), also_writable=())
     return BuildRunner(sandbox=(policy, places))
 
 
@@ -116,11 +116,11 @@ def sandbox_problems(inputs: SandboxInputs) -> list[Problem]:
 def bad_hosts(configuration: Configuration) -> Iterator[Problem]:
     if not configuration.sandbox.hosts:
         return
-    from toolyard.process.sandbox.hosts import bad_entries
+    from toolyard.process.sandbox.hosts import invalid_hosts
 
     hint = "a host is written example.com, *.example.com or example.com:8443"
     where = configuration.document.position(("sandbox", "hosts"))
-    for text in bad_entries(configuration.sandbox.hosts):
+    for text in invalid_hosts(configuration.sandbox.hosts):
         message = f"'sandbox.hosts': '{text}' is no host"
         yield Problem(code="sandbox_host", message=message, hint=hint, where=where)
 
@@ -141,13 +141,13 @@ def code_in_reach(inputs: SandboxInputs) -> Iterator[Problem]:
             )
 
 
-def sandbox_places(inputs: SandboxInputs) -> Places:
+def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     configuration, sessions, folder = inputs.configuration, inputs.sessions, inputs.folder
     settings = configuration.sandbox
     workspace = inputs.workspace()
     file = [] if configuration.in_memory else [str(configuration.document.path)]
     ours = [*file, *user_folders(), *inputs.stores]
-    return Places(
+    return SandboxPaths(
         home=os.path.expanduser("~"),
         workspace=workspace,
         protected=[*store_parts(sessions, workspace), *ours, *inputs.guarded()],

@@ -13,9 +13,9 @@ from support import command_lines, is_alive, need_backend
 from toolyard.bash.session.session import BashSession
 from toolyard.process.child import Children
 from toolyard.process.limits import Limits
-from toolyard.process.sandbox.backends.backends import BACKENDS
-from toolyard.process.sandbox.layout import Places
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
+from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
+from toolyard.process.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 60.0
@@ -33,7 +33,7 @@ def place(tmp_path) -> Path:
 @pytest.fixture(params=BACKENDS)
 async def children(request, place) -> AsyncIterator[Children]:
     need_backend(request.param)
-    places = Places(home=str(place / "home"), workspace=[str(place / "work")])
+    places = SandboxPaths(home=str(place / "home"), workspace=[str(place / "work")])
     children = Children(Sandbox(SandboxPolicy(backends=(request.param,)), places))
     yield children
     await children.aclose()

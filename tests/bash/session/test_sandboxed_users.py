@@ -20,13 +20,14 @@ SESSION = """
 import asyncio, json, os, sys
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.limits import Limits
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
-from toolyard.process.sandbox.layout import Places
+from toolyard.process.sandbox.policy import SandboxPolicy
+from toolyard.process.sandbox.sandbox import Sandbox
+from toolyard.process.sandbox.layout import SandboxPaths
 from toolyard.bash.session.session import BashSession
 
 async def main(home, work):
     said = {}
-    sandbox = Sandbox(SandboxPolicy(), Places(home=home, workspace=[work]))
+    sandbox = Sandbox(SandboxPolicy(), SandboxPaths(home=home, workspace=[work]))
     children = Children(sandbox)
     said["name"] = sandbox.name
     env = {b"PATH": os.environb[b"PATH"]}

@@ -21,7 +21,7 @@ from support import AS_FROM_A_SHELL, memory
 from toolyard.errors import CannotStart, KeeperLost
 from toolyard.process import child
 from toolyard.process.child import Children
-from toolyard.process.keeper import link as keeper_link
+from toolyard.process.keeper import keeper_process
 
 WORLD = {
     "plain": "echo ready; sleep $1",
@@ -307,7 +307,7 @@ async def test_a_keeper_asked_to_end_ends_the_children_first(desk):
 @pytest.mark.anyio
 async def test_a_keeper_that_hangs_is_ended_with_all_it_owns(desk, monkeypatch):
     monkeypatch.setattr(child, "ANSWER_PATIENCE", 0.3)
-    monkeypatch.setattr(keeper_link, "CLOSE_PATIENCE", 0.3)
+    monkeypatch.setattr(keeper_process, "CLOSE_PATIENCE", 0.3)
     running = desk.start("setsid sleep $1 & echo ready; sleep $1", timeout=0.8, grace=0.1)
     await running.until_heard("ready\n")
     os.kill(desk.children.keeper_pid, signal.SIGSTOP)
@@ -315,6 +315,26 @@ async def test_a_keeper_that_hangs_is_ended_with_all_it_owns(desk, monkeypatch):
         await running.outcome()
     assert desk.alive() == []
     assert (await desk.run("exit 4")).exit_code == 4
+
+
+@pytest.mark.anyio
+async def test_a_call_that_is_cancelled_as_it_ends_costs_nobody_the_keeper(desk, monkeypatch):
+    monkeypatch.setattr(child, "ANSWER_PATIENCE", 0.0)
+    call = asyncio.ensure_future(desk.run("exit 0", grace=0.0))
+    keeper = desk.children.keeper
+    settle = keeper._settle
+
+    def settle_and_cancel(id, outcome):
+        settle(id, outcome)
+        call.cancel()
+
+    monkeypatch.setattr(keeper, "_settle", settle_and_cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    monkeypatch.undo()
+    first = keeper.pid
+    assert (await desk.run("exit 4")).exit_code == 4
+    assert keeper.pid == first
 
 
 @pytest.mark.anyio

@@ -257,11 +257,12 @@ async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box):
 APPLICATION = """
 import asyncio, os, sys
 from toolyard.process.child import Children, ChildRequest
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
-from toolyard.process.sandbox.layout import Places
+from toolyard.process.sandbox.sandbox import Sandbox
+from toolyard.process.sandbox.policy import SandboxPolicy
+from toolyard.process.sandbox.layout import SandboxPaths
 
 async def main(backend, home, work, mark):
-    children = Children(Sandbox(SandboxPolicy(backends=(backend,)), Places(home=home, workspace=[work])))
+    children = Children(Sandbox(SandboxPolicy(backends=(backend,)), SandboxPaths(home=home, workspace=[work])))
     script = "echo {} > toolyard.json; setsid sleep $0 & echo up; sleep $0"
     request = ChildRequest(argv=["/bin/bash", "-c", script, mark], cwd=work, env={b"PATH": os.environb[b"PATH"]},
                            on_output=lambda _, text: print(text, flush=True))
@@ -303,10 +304,10 @@ async def test_processes_inside_are_bounded_together(box, backend):
     """By a control group, or where there is none by what processes inherit; elsewhere not, as is documented."""
     children = box.children(backend, processes=64)
     said = (await box.python(children, FORK_MANY)).stdout.text
-    bounds = children.sandbox._bounds
-    assert said == ("refused after True\n" if bounds.folders or bounds.inherited(backend) else "")
+    limits = children.sandbox._limits
+    assert said == ("refused after True\n" if limits.group_folders or limits.inherited(backend) else "")
     assert (await box.bash(children, "echo after")).stdout.text == "after\n"
-    folders = bounds.folders
+    folders = limits.group_folders
     await children.aclose()
     assert not [folder for folder in folders if os.path.exists(folder)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from support import need
 from toolyard.process.sandbox.backends.landlock import grants
-from toolyard.process.sandbox.layout import Layout, Places, lay_out
+from toolyard.process.sandbox.layout import Layout, SandboxPaths, lay_out
 
 
 class Plot:
@@ -29,7 +29,7 @@ class Plot:
         return str(path)
 
     def layout(self, **places) -> Layout:
-        return lay_out(Places(**{"home": self.home, "workspace": [self.workspace], **places}))
+        return lay_out(SandboxPaths(**{"home": self.home, "workspace": [self.workspace], **places}))
 
     def access(self, *names: str, **places) -> list[str]:
         layout = self.layout(**places)
@@ -84,7 +84,7 @@ def test_git_s_hooks_and_configuration_are_guarded_and_git_itself_cannot_be_move
         *("write", "write"),
     ]
     assert layout.rules[git] == "write", "a mount of its own, which cannot be renamed"
-    assert (f"{git}/hooks", None) in layout.placeholders
+    assert (f"{git}/hooks", None) in layout.mount_points
 
 
 def test_submodules_are_guarded_like_their_repository(plot):
@@ -99,7 +99,7 @@ def test_submodules_are_guarded_like_their_repository(plot):
 def test_without_a_repository_none_can_be_made(plot):
     layout = plot.layout()
     assert layout.access(f"{plot.workspace}/.git/hooks/pre-commit") == "read"
-    assert (f"{plot.workspace}/.git", None) in layout.placeholders
+    assert (f"{plot.workspace}/.git", None) in layout.mount_points
 
 
 def test_a_rule_file_is_guarded_and_where_there_is_none_watched_for(plot):
@@ -112,7 +112,7 @@ def test_a_rule_file_is_guarded_and_where_there_is_none_watched_for(plot):
 
 def test_what_a_killed_sandbox_left_in_the_place_of_a_repository_is_none(plot):
     plot.make("home/work/.git/")
-    assert f"{plot.workspace}/.git" in dict(plot.layout().placeholders)
+    assert f"{plot.workspace}/.git" in dict(plot.layout().mount_points)
 
 
 def test_a_store_in_the_workspace_can_be_read_only_and_what_is_above_it_not_moved(plot):
@@ -136,9 +136,9 @@ def test_in_a_home_that_is_the_workspace_what_starts_by_itself_stays_as_it_is(pl
     layout = plot.layout(workspace=[plot.home])
     names = (".profile", ".bashrc", ".bash_profile", ".gitconfig", ".ssh/key", "notes")
     assert [layout.access(f"{plot.home}/{name}") for name in names] == [*["read"] * 4, "hidden", "write"]
-    placeholders = dict(layout.placeholders)
-    assert placeholders[f"{plot.home}/.bashrc"] == b""
-    assert placeholders[f"{plot.home}/.bash_profile"] == b". ~/.profile\n", "or bash would not read that any more"
+    mount_points = dict(layout.mount_points)
+    assert mount_points[f"{plot.home}/.bashrc"] == b""
+    assert mount_points[f"{plot.home}/.bash_profile"] == b". ~/.profile\n", "or bash would not read that any more"
 
 
 @pytest.mark.parametrize("folder", ["/", "/etc", "/usr", "/tmp", "/home"])

@@ -15,10 +15,11 @@ import pytest
 
 from support import need_backend
 from toolyard.process.child import Children, ChildRequest
-from toolyard.process.sandbox.hosts import Hosts, bad_entries, is_public, normal_name
-from toolyard.process.sandbox.layout import Places
-from toolyard.process.sandbox.proxy import Decision, Proxy
-from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
+from toolyard.process.sandbox.hosts import AllowedHosts, invalid_hosts, is_public, normal_name
+from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.policy import SandboxPolicy
+from toolyard.process.sandbox.proxy import ConnectionAttempt, Proxy
+from toolyard.process.sandbox.sandbox import Sandbox
 
 PATIENCE = 60.0
 
@@ -73,13 +74,13 @@ def test_a_name_is_written_in_one_way_or_is_none(host, name):
     ],
 )
 def test_which_hosts_an_entry_means(entry, name, port, allowed):
-    assert (Hosts([entry]).find(name, port) is not None) is allowed
+    assert (AllowedHosts([entry]).find(name, port) is not None) is allowed
 
 
 def test_what_is_no_host_is_named_and_allows_nothing():
     bad = ["", "*", "*.", "https://example.com", "example.com/x", "exa mple.com", "example.com:99999", "a*b.com"]
-    assert bad_entries([*bad, "example.com"]) == bad
-    assert Hosts(bad).find("example.com", 443) is None
+    assert invalid_hosts([*bad, "example.com"]) == bad
+    assert AllowedHosts(bad).find("example.com", 443) is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ class Outside:
     """Servers on the loopback, a proxy before them, and what it decided."""
 
     def __init__(self) -> None:
-        self.decisions: list[Decision] = []
+        self.decisions: list[ConnectionAttempt] = []
         self.requests: list[bytes] = []
         self.names: dict[str, list[str]] = {}
         self.server: asyncio.Server
@@ -138,7 +139,7 @@ async def outside() -> AsyncIterator[Outside]:
 
 @contextlib.asynccontextmanager
 async def proxy_for(outside: Outside, *hosts: str) -> AsyncIterator[int]:
-    proxy = Proxy(Hosts(hosts), outside.decisions.append)
+    proxy = Proxy(AllowedHosts(hosts), outside.decisions.append)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         proxy.start(listener.dup())
@@ -248,7 +249,7 @@ async def test_a_request_that_never_ends_is_not_read_for_ever(outside):
 async def test_in_a_sandbox_the_proxy_is_the_only_way_out(outside, tmp_path, backend):
     need_backend(backend)
     host = f"localhost:{outside.port}"
-    places = Places(home=str(tmp_path), workspace=[str(tmp_path / "work")])
+    places = SandboxPaths(home=str(tmp_path), workspace=[str(tmp_path / "work")])
     sandbox = Sandbox(SandboxPolicy(backends=(backend,), hosts=(host,)), places)
     sandbox.on_decision = outside.decisions.append
     children = Children(sandbox)
@@ -284,7 +285,7 @@ for url in sys.argv[1:]:
 @pytest.mark.anyio
 async def test_where_there_is_no_network_of_its_own_named_hosts_are_not_reached_at_all(outside, tmp_path):
     need_backend("landlock")
-    places = Places(home=str(tmp_path), workspace=[str(Path(tmp_path))])
+    places = SandboxPaths(home=str(tmp_path), workspace=[str(Path(tmp_path))])
     children = Children(Sandbox(SandboxPolicy(backends=("landlock",), hosts=(f"localhost:{outside.port}",)), places))
     script = f"env | grep -ci proxy; exec 3<>/dev/tcp/127.0.0.1/{outside.port} && echo reached"
     env = {b"PATH": os.fsencode(os.environ["PATH"])}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import quoted
 from toolyard.errors import ShellError
-from toolyard.process.pipe_end import PipeEnd, read_some
+from toolyard.process.streams import PipeReader, read_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ class OutputChannel:
         """Its path as bash reads it."""
         self._folder = folder
         self._name = name
-        self._pipe = PipeEnd(folder.new_pipe(name, os.O_RDONLY))
+        self._pipe = PipeReader(folder.new_pipe(name, os.O_RDONLY))
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._sink: Transcript | None = None

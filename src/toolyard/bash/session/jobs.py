@@ -13,7 +13,7 @@ from toolyard.bash.session.control_channel import ShellGone
 from toolyard.bash.session.interrupt import end_processes, processes_of
 from toolyard.bash.session.reply import reply_before_end
 from toolyard.errors import ShellError
-from toolyard.process.output import NOTHING
+from toolyard.process.output import NO_OUTPUT
 from toolyard.process.process_tree import signal_all
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class JobList:
             self._supervisor.recover_by(end_dropped(shell, command))
             raise
         command.notice = self._supervisor.take_notice()
-        return reply_before_end(command, shell, NOTHING, job=job.id)
+        return reply_before_end(command, shell, NO_OUTPUT, job=job.id)
 
     def check_room(self) -> None:
         """Raise when no more jobs may run."""

@@ -19,7 +19,7 @@ from toolyard.config.placeholders import ENV
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
-from toolyard.process.sandbox.properties import MEANINGS
+from toolyard.process.sandbox.policy import PROPERTY_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
-    from toolyard.process.sandbox.properties import Property
-    from toolyard.process.sandbox.sandbox import SandboxReport
+    from toolyard.process.sandbox.policy import Property, SandboxReport
 
 
 VERSION_TIMEOUT = 20.0
@@ -154,7 +153,7 @@ def sandbox_row(report: SandboxReport) -> Row:
 
 
 def property_row(name: Property, report: SandboxReport) -> Row:
-    check, meaning = f"sandbox {name}", MEANINGS[name]
+    check, meaning = f"sandbox {name}", PROPERTY_DESCRIPTIONS[name]
     if report.properties[name]:
         return Row(check=check, status="ok", detail=meaning)
     if name in report.opened:

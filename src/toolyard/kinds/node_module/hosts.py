@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from toolyard.kinds.node_module.settings import NodeSettings
-from toolyard.process.companion import CompanionRequest, to_the_end
-from toolyard.process.json_rpc import Answer, Answered, HostLink, Lost
+from toolyard.process.companion import CompanionRequest
+from toolyard.process.json_rpc import JsonRpcClient, RpcAnswer, RpcLost, RpcResult
 from toolyard.process.limits import Limits
+from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
     from toolyard.kinds.node_module.package import NodePackage
     from toolyard.plugins.host import Host
-    from toolyard.process.json_rpc import Progress, Question
+    from toolyard.process.json_rpc import PendingRequest, Progress
 
 
 log = logging.getLogger("toolyard.node")
@@ -35,7 +36,7 @@ class TimedOut(msgspec.Struct, frozen=True, kw_only=True):
     """No answer came in time."""
 
 
-Reply: TypeAlias = Answer | TimedOut
+Reply: TypeAlias = RpcAnswer | TimedOut
 
 
 class NodeProcess:
@@ -43,7 +44,7 @@ class NodeProcess:
 
     __slots__ = ("busy", "cwd", "given_up", "link", "retiring")
 
-    def __init__(self, link: HostLink, cwd: str, *, retiring: bool) -> None:
+    def __init__(self, link: JsonRpcClient, cwd: str, *, retiring: bool) -> None:
         self.link = link
         self.cwd = cwd
         self.busy = 0
@@ -74,7 +75,7 @@ class NodeHosts:
     ) -> Reply:
         """One request with its time limit; what it leaves undone is ended before this returns, also when cancelled."""
         if self._closed:
-            return Lost(reason="its package is not loaded any more")
+            return RpcLost(reason="its package is not loaded any more")
         timeout = self._timeout
         host = self._host_for(cwd)
         about = {**params.get("_meta", {}), "toolyard/cwd": cwd}
@@ -85,11 +86,11 @@ class NodeHosts:
             if answer is not None:
                 return answer
             late = f"{subject} did not finish within {timeout:g} seconds and could not be stopped otherwise"
-            await to_the_end(self._give_up(host, question, late))
+            await run_shielded(self._give_up(host, question, late))
             return TimedOut()
         except asyncio.CancelledError:
             unstoppable = f"{subject} was cancelled and could not be stopped otherwise"
-            await to_the_end(self._give_up(host, question, unstoppable))
+            await run_shielded(self._give_up(host, question, unstoppable))
             raise
         finally:
             host.busy -= 1
@@ -121,7 +122,7 @@ class NodeHosts:
         return host
 
     def _start(self, cwd: str) -> NodeProcess:
-        link = HostLink(self._host.children().keeper, host_request(self._host, self.package), log=log)
+        link = JsonRpcClient(self._host.children().keeper, host_request(self._host, self.package), log=log)
         declared = [{"id": tool.id, "entry": tool.entry, "export": tool.export} for tool in self.package.tools]
         # Nothing is waited for: the first call follows at once, and is answered when the host has come up.
         link.ask("initialize", {"_meta": {"toolyard/root": self.package.root, "toolyard/tools": declared}})
@@ -129,7 +130,7 @@ class NodeHosts:
         self._hosts.append(host)
         return host
 
-    async def _give_up(self, host: NodeProcess, question: Question, why: str) -> None:
+    async def _give_up(self, host: NodeProcess, question: PendingRequest, why: str) -> None:
         """Stop one call: by its signal if it minds that, else with its host.
 
         Others in the same host go on as long as it still answers; it then takes no more calls, and ends with the last.
@@ -155,9 +156,9 @@ class NodeHosts:
             host.link.kill("it was not needed any more")
 
 
-async def answers(link: HostLink) -> bool:
+async def answers(link: JsonRpcClient) -> bool:
     """Whether the program still minds what it is told."""
-    return isinstance(await link.ask("ping", {}).answer(within=PONG_PATIENCE), Answered)
+    return isinstance(await link.ask("ping", {}).answer(within=PONG_PATIENCE), RpcResult)
 
 
 def node_path(host: Host) -> str:

@@ -12,7 +12,7 @@ from toolyard.core.arguments.schema import schema_fault
 from toolyard.errors import ProcessError
 from toolyard.kinds.node_module.hosts import NodeHosts, TimedOut
 from toolyard.kinds.node_module.settings import NodeSettings
-from toolyard.process.json_rpc import Answered, Lost, Refused
+from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
@@ -108,15 +108,15 @@ async def read_listing(package: NodePackage, host: Host) -> tuple[NodeListing, l
     try:
         reply = await hosts.ask("tools/list", {}, cwd=package.root, subject="loading the tools")
     except ProcessError as error:
-        reply = Lost(reason=str(error))
+        reply = RpcLost(reason=str(error))
     finally:
         await hosts.aclose()
     match reply:
-        case Answered(result=result):
+        case RpcResult(result=result):
             listing, faults = parse_listing(result)
-        case Refused(message=message, data=data):
+        case RpcError(message=message, data=data):
             return NodeListing(tools=[]), [NodeFault(code=str(data.get("code") or "node_host"), message=message)]
-        case Lost(reason=reason):
+        case RpcLost(reason=reason):
             message = f"the host could not load the tools: {reason}"
             return NodeListing(tools=[]), [NodeFault(code="node_host", message=message)]
         case TimedOut():

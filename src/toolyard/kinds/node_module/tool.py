@@ -11,7 +11,7 @@ from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
 from toolyard.kinds.node_module.hosts import TimedOut, node_path
 from toolyard.kinds.node_module.settings import NodeSettings
-from toolyard.process.json_rpc import Answered, Lost, Refused
+from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 from toolyard.process.output import Captured, HeadTail
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class NodeModuleTool:
             reply = await self._ask("tools/preview", plan, context)
         except ProcessError:
             return ""
-        return one_line(content_text(reply.result) or "") if isinstance(reply, Answered) else ""
+        return one_line(content_text(reply.result) or "") if isinstance(reply, RpcResult) else ""
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Call it; what it yields is heard while it runs."""
@@ -84,11 +84,11 @@ class NodeModuleTool:
         except ProcessError as error:
             return self._failed(f"could not be run: {error}", output, failure="crash")
         match reply:
-            case Answered(result=result):
+            case RpcResult(result=result):
                 return self._answered(result, output)
-            case Refused(message=message):
+            case RpcError(message=message):
                 return self._failed(f"could not be run: {message}", output, failure="crash")
-            case Lost() as lost:
+            case RpcLost() as lost:
                 return self._lost(lost, output)
             case TimedOut():
                 limit = seconds(self._timeout)
@@ -119,7 +119,7 @@ class NodeModuleTool:
             truncated=captured.truncated,
         )
 
-    def _lost(self, lost: Lost, output: Output) -> ToolResult:
+    def _lost(self, lost: RpcLost, output: Output) -> ToolResult:
         """The host ended under the call: by itself, as any process may, or because of another call."""
         words = f"was lost with its Node host: {lost.reason}\nThe next call starts a new host."
         how: Failure = "crash" if lost.exit_code is None else "exit_code"

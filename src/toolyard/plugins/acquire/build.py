@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.process.child import ChildOutcome, ChildRequest
-    from toolyard.process.sandbox.layout import Places
-    from toolyard.process.sandbox.sandbox import Sandbox, SandboxPolicy
+    from toolyard.process.sandbox.layout import SandboxPaths
+    from toolyard.process.sandbox.policy import SandboxPolicy
+    from toolyard.process.sandbox.sandbox import Sandbox
 
 
 class BuildRunner(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +27,7 @@ class BuildRunner(msgspec.Struct, frozen=True, kw_only=True):
     perhaps in the application.
     """
 
-    sandbox: tuple[SandboxPolicy, Places] | None = None
+    sandbox: tuple[SandboxPolicy, SandboxPaths] | None = None
     """What it is like but for the folder; None where none is wanted."""
 
     async def run(self, request: ChildRequest, folder: Path, *, downloads: str | Path) -> ChildOutcome:

@@ -1,4 +1,4 @@
-"""How the keeper starts a child."""
+"""How the keeper starts a child: with its mark, its descriptors, its terminal and its limits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import errno
 import os
 import resource
 import struct
+
+from toolyard.process.process_tree import LINUX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +21,41 @@ REASON = struct.Struct("!I")
 TIOCSCTTY = 0x540E
 
 
+class Marks:
+    """Numbers by which a process can be assigned to its call, whatever it does to hide.
+
+    A mark is the soft limit on real-time processor time (RLIMIT_RTTIME): every descendant inherits it, it means nothing
+    to ordinary processes, and ours are far beyond what could act as a limit. The keeper carries a child's mark for the
+    moment of its spawn.
+    """
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+        self._soft, self._hard = resource.getrlimit(resource.RLIMIT_RTTIME) if LINUX else (0, 0)
+        self.are_available = LINUX and self._hard == resource.RLIM_INFINITY
+
+    def carry_next(self, count: int) -> range:
+        """Carry the mark that the next child inherits, the first of a range that is its own; empty without marks."""
+        if not self.are_available:
+            return range(0)
+        marks = range(self.last + 1, self.last + 1 + count)
+        self.last += count
+        resource.setrlimit(resource.RLIMIT_RTTIME, (marks.start, self._hard))
+        return marks
+
+    def drop(self) -> None:
+        """Carry again what we were given ourselves: a keeper around us finds us by that."""
+        if self.are_available:
+            resource.setrlimit(resource.RLIMIT_RTTIME, (self._soft, self._hard))
+
+
 def spawn_unlimited(
     argv: list[bytes],
     env: dict[bytes, bytes],
     fds: list[tuple[int, int]],
     terminal: bytes | None,
 ) -> int:
-    """The quick way, for a child that may use what the application may."""
+    """The quick way, for a child without limits."""
     actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in fds]
     if terminal is not None:
         # The first terminal that the leader of a new session opens becomes its controlling one.
@@ -49,10 +79,11 @@ def fork_limited(
     limits: list[tuple[int, int]],
     terminal: bytes | int | None,
 ) -> int:
-    """The exact way: limits that hold from the program's first instruction, for itself and all that it starts.
+    """The slow way, for limits that hold from the program's first instruction, and for a terminal that is open already.
 
-    They cannot be set from outside once it runs, because it may have forked by then; nor be inherited from us, because
-    a hard limit that we lower for ourselves can not be raised again. One thread makes the fork as safe as a spawn.
+    Limits cannot be set from outside once it runs, because it may have forked by then; nor be inherited from us,
+    because a hard limit that we lower for ourselves cannot be raised again. With one thread a fork is as safe as a
+    spawn.
     """
     failed, tell = os.pipe()
     try:

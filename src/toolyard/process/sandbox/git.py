@@ -1,4 +1,4 @@
-"""What git runs or obeys when the owner of a workspace next uses it: hooks and configuration, wherever they come from.
+"""Guards what git obeys when the owner of a workspace next uses it: hooks and configuration, wherever they come from.
 
 The workspace is not trusted: its files may be pipes that nobody writes, devices without an end, links to anywhere, and
 more of everything than a sandbox can be built of.
@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.process.sandbox.layout import Draft
+    from toolyard.process.sandbox.layout import LayoutDraft
 
 
 MOST_READ = 1 << 18
 MOST_REPOSITORIES, DEEPEST = 64, 6
-"""Of submodules and worktrees: each takes some mounts, of which there cannot be any number."""
+"""The most submodules or worktrees that are guarded one by one: each takes some mounts, whose number is limited."""
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
 ITSELF, NOTHING = b".\n", b"# nothing\n"
-"""In `commondir`: the repository's configuration and hooks are its own. In `config.worktree`: nothing."""
+"""In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
+`config.worktree`."""
 OURS = {"commondir": ITSELF, "config.worktree": NOTHING}
-"""Who finds one of these has found what another sandbox put there, and will remove when it ends."""
+"""The contents by which a mount point of another sandbox is recognised, which will remove it when it ends."""
 
 
-def guard_repository(draft: Draft, root: str) -> None:
+def guard_repository(draft: LayoutDraft, root: str) -> None:
     """The repository of a workspace, its submodules and its worktrees; where there is none, none can be made."""
     git = os.path.join(root, ".git")
     if os.path.isfile(git):
@@ -40,7 +41,7 @@ def guard_repository(draft: Draft, root: str) -> None:
         guard_below(draft, git)
 
 
-def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
+def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
     """A worktree's repository is elsewhere: it can be written if it says itself that this is its worktree."""
     draft.guard(pointer)
     found = POINTER.match(text_of(pointer))
@@ -55,7 +56,7 @@ def guard_worktree(draft: Draft, root: str, pointer: str) -> None:
         guard_below(draft, git)
 
 
-def guard_git_folder(draft: Draft, git: str) -> None:
+def guard_git_folder(draft: LayoutDraft, git: str) -> None:
     """A folder like `.git`: nothing in it may say that the rest is elsewhere."""
     settings = list(settings_of(os.path.join(git, "config")))
     draft.guard(os.path.join(git, "hooks"))
@@ -73,8 +74,8 @@ def guard_git_folder(draft: Draft, git: str) -> None:
             guard_included(draft, os.path.normpath(os.path.join(git, os.path.expanduser(value))))
 
 
-def guard_included(draft: Draft, path: str) -> None:
-    """More of the configuration, which may lie among the files of the workspace, where an empty one would be seen."""
+def guard_included(draft: LayoutDraft, path: str) -> None:
+    """A file that the configuration includes; a missing one is not made, since it may lie where people would see it."""
     if os.path.lexists(path):
         draft.guard(path)
     elif draft.can_write(path):
@@ -82,14 +83,14 @@ def guard_included(draft: Draft, path: str) -> None:
 
 
 def is_odd(settings: list[tuple[str, str, str]], git: str) -> bool:
-    """Whether a repository says things about itself that git does not believe where there is a `commondir`."""
+    """Whether a repository has settings that git ignores where there is a `commondir`."""
     is_submodule = f"{os.sep}.git{os.sep}" in git  # it is found by its worktree, whatever it says
     told = [(name, value) for section, name, value in settings if section == "core"]
     return ("bare", "true") in told or (not is_submodule and any(name == "worktree" for name, _ in told))
 
 
-def guard_below(draft: Draft, git: str) -> None:
-    """Submodules and worktrees; if there are more than anybody has, none of them can be written."""
+def guard_below(draft: LayoutDraft, git: str) -> None:
+    """Submodules and worktrees; if there are more than the limit, none of them can be written."""
     for folder, found in (("modules", modules_of(git)), ("worktrees", worktrees_of(git))):
         repositories = [path for _, path in zip(range(MOST_REPOSITORIES + 1), found, strict=False)]
         if None in repositories or len(repositories) > MOST_REPOSITORIES:
@@ -102,7 +103,7 @@ def guard_below(draft: Draft, git: str) -> None:
                 guard_pointers(draft, path)
 
 
-def guard_pointers(draft: Draft, worktree: str) -> None:
+def guard_pointers(draft: LayoutDraft, worktree: str) -> None:
     """What a worktree says about where its repository is, and what else it obeys."""
     for name in ("commondir", "config.worktree"):
         if os.path.lexists(path := os.path.join(worktree, name)):
@@ -143,7 +144,7 @@ def settings_of(config: str) -> Iterator[tuple[str, str, str]]:
 
 
 def text_of(path: str) -> str:
-    """What a file says; nothing when it is none, or says what no file of git does."""
+    """The text of a regular file; empty when there is none, or when it holds a NUL."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
@@ -161,7 +162,7 @@ def entries_of(folder: str) -> list[str]:
 
 
 def is_missing(path: str) -> bool:
-    """Whether there is nothing, or only what a sandbox put in its place: an empty folder, a file that says nothing."""
+    """Whether there is nothing, or only the mount point of a sandbox: an empty folder, a file that changes nothing."""
     name = os.path.basename(path)
     try:
         if not os.path.lexists(path) or (name == ".git" and not os.listdir(path)):

@@ -1,4 +1,4 @@
-"""Which hosts may be reached: names as they are written in a configuration, and the addresses that they lead to."""
+"""Which hosts may be reached: names as a configuration has them, and which addresses are public."""
 
 from __future__ import annotations
 
@@ -22,47 +22,45 @@ CARRIES_IPV4 = {
     ipaddress.ip_network("2002::/16"): 80,
     ipaddress.ip_network("::/96"): 0,
 }
-"""Networks whose addresses stand for an address of the old kind, and how many bits come after that."""
+"""IPv6 networks whose addresses hold an IPv4 address, and how many bits come after it."""
+NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "3fff::/20", "5f00::/16")))
+"""Networks that are not public, which not every version of Python knows; the first leads to IPv4 addresses of the local
+network."""
 
-OF_SOMEBODY = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "3fff::/20", "5f00::/16")))
-"""Networks that are nobody's in the open internet, which not every version of Python knows: the first leads to
-addresses of the old kind in whichever network we are."""
 
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One host that is allowed."""
+class AllowedHost(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `sandbox.hosts`."""
 
     text: str
+    """As it was written."""
     name: str
-    below: bool
+    subdomains: bool
     """Whether it means every name below, and not the name itself."""
     ports: tuple[int, ...]
     private: bool
     """Whether its address may be private: it was given as an address, so that is meant."""
 
     def covers(self, name: str, port: int) -> bool:
-        """Whether it means this host and this port."""
-        fits = name.endswith("." + self.name) if self.below else name == self.name
+        fits = name.endswith("." + self.name) if self.subdomains else name == self.name
         return fits and port in self.ports
 
 
-class Hosts:
-    """The hosts that are allowed."""
+class AllowedHosts:
+    """The hosts that a sandbox may reach."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._entries = [entry for text in texts if (entry := read_entry(text))]
+        self._hosts = [host for text in texts if (host := read_host(text))]
 
-    def find(self, name: str, port: int) -> Entry | None:
+    def find(self, name: str, port: int) -> AllowedHost | None:
         """The entry that allows a host."""
-        return next((entry for entry in self._entries if entry.covers(name, port)), None)
+        return next((host for host in self._hosts if host.covers(name, port)), None)
 
 
-def bad_entries(texts: Iterable[str]) -> list[str]:
-    """What is no host."""
-    return [text for text in texts if read_entry(text) is None]
+def invalid_hosts(texts: Iterable[str]) -> list[str]:
+    return [text for text in texts if read_host(text) is None]
 
 
-def read_entry(text: str) -> Entry | None:
+def read_host(text: str) -> AllowedHost | None:
     """`example.com`, `*.example.com`, `example.com:8443`, `127.0.0.1:5432`."""
     found = ENTRY.fullmatch(text.strip())
     name = normal_name(found["host"]) if found else None
@@ -70,7 +68,7 @@ def read_entry(text: str) -> Entry | None:
         return None
     ports = (int(found["port"]),) if found["port"] else PORTS
     literal = as_address(name) is not None or name == "localhost"
-    return Entry(text=text, name=name, below=bool(found["any"]), ports=ports, private=literal)
+    return AllowedHost(text=text, name=name, subdomains=bool(found["any"]), ports=ports, private=literal)
 
 
 def normal_name(host: str) -> str | None:
@@ -95,13 +93,13 @@ def as_address(text: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is of the open internet, also when another is wrapped in it."""
+    """Whether an address is on the open internet; of one that holds another, whether that is."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return is_public(address.ipv4_mapped)
         for network, after in CARRIES_IPV4.items():
             if address in network:
                 return is_public(ipaddress.IPv4Address(int(address) >> after & 0xFFFFFFFF))
-        if address.teredo is not None or address.is_site_local or any(address in one for one in OF_SOMEBODY):
+        if address.teredo is not None or address.is_site_local or any(address in one for one in NOT_PUBLIC):
             return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)

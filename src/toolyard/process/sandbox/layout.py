@@ -1,7 +1,7 @@
-"""What a sandbox's inside looks like: which path can be read, which written, which is hidden, which private.
+"""The layout of a sandbox: which paths can be read, which written, which are hidden, which private.
 
-A rule is about a path and all below it; the most specific one decides. So a workspace below a home that can be read can
-be written, and a folder of hooks below that workspace cannot.
+A rule is about a path and all below it; the most specific one decides. So a workspace can be written though the home
+around it can only be read, and a folder of hooks below that workspace can only be read again.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.git import guard_repository, is_missing
 from toolyard.process.sandbox.secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_watched, startup_files, system_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from toolyard.process.sandbox.mount_points import Placeholder
+    from toolyard.process.sandbox.mount_points import MountPoint
 
 
 Access = Literal["read", "write", "hidden", "private"]
@@ -28,16 +29,16 @@ Access = Literal["read", "write", "hidden", "private"]
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
 HOMES = ("/home", "/root")
 RULE_FILES = ("toolyard.json",)
-"""What a later start of ours would obey, beside the file that is in use."""
+"""Configuration files that a later start would obey, beside the one that is in use."""
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
-    """Where things are, as the application knows it; all absolute."""
+class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """The paths that a layout is made for, as the application knows them; all absolute."""
 
     home: str
     workspace: Sequence[str]
     protected: Sequence[str] = ()
-    """Of ours: never written, wherever they are. The store, the audit log, grants, the configuration."""
+    """Never written, wherever they are: the store, the audit log, grants, the configuration."""
     readable: Sequence[str] = ()
     """Needed inside, wherever they are: tools, the interpreter, programs."""
     also_readable: Sequence[str] = ()
@@ -52,18 +53,17 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The rules by path, parents first, and what they need."""
 
     rules: dict[str, Access]
-    placeholders: Sequence[Placeholder] = ()
-    """What must not come to be, and so has to be put there to be mounted over."""
+    mount_points: Sequence[MountPoint] = ()
+    """What must not be created, and so has to be there to be mounted over."""
     unwanted: Sequence[str] = ()
-    """What must not come to be either, but would be in everybody's way: it is moved away if it does."""
+    """What must not be created either, but would be in everybody's way: it is moved away if it is."""
     unguarded: Sequence[str] = ()
     """Paths that should be protected and cannot be: the workspace itself, and links, which anybody who may write beside
     them can replace."""
     secrets: Sequence[str] = ()
-    """What is hidden and stays what it is, or would be hidden if it came to be."""
+    """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
 
     def access(self, path: str) -> Access:
-        """What holds for a path."""
         return nearest(self.rules, path)[1]
 
     def writable(self) -> list[str]:
@@ -83,28 +83,27 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
 
 
-class Draft(msgspec.Struct):
-    """Rules in the making: a later one about the same path replaces an earlier one."""
+class LayoutDraft(msgspec.Struct):
+    """A layout in the making: a later rule about the same path replaces an earlier one."""
 
     rules: dict[str, Access] = msgspec.field(default_factory=lambda: {"/": "read"})
-    placeholders: list[Placeholder] = msgspec.field(default_factory=list)
+    mount_points: list[MountPoint] = msgspec.field(default_factory=list)
     unwanted: list[str] = msgspec.field(default_factory=list)
     unguarded: list[str] = msgspec.field(default_factory=list)
 
     def add(self, access: Access, paths: Iterable[str]) -> None:
-        """A rule for each path that exists."""
         for path in paths:
             if os.path.lexists(path) and os.path.lexists(real := os.path.realpath(path)):
                 self.rules[real] = access
 
     def can_write(self, path: str) -> bool:
-        """Whether a path could be written as things stand."""
+        """Whether a path could be written by the rules so far."""
         return nearest(self.rules, path)[1] == "write"
 
     def guard(self, path: str, content: bytes | None = None) -> None:
-        """Keep a path from being written, also when it does not exist, and what is above it from being moved away.
+        """Keep a path from being written or created, and what is above it from being moved away.
 
-        `content` is what a file must hold so that it changes nothing; without one it is a folder that is put there.
+        Where there is nothing, a file with this content is made, which must change nothing; without one, a folder.
         """
         root, access = nearest(self.rules, path)
         if access != "write":
@@ -119,45 +118,45 @@ class Draft(msgspec.Struct):
                 self.guard(real, content)
             return
         if is_missing(path):
-            self.placeholders.append((path, content))
+            self.mount_points.append((path, content))
         self.rules[path] = "read"
         for above in between(root, path):
             self.rules.setdefault(above, "write")
 
 
-def lay_out(places: Places) -> Layout:
-    """The rules for these places."""
-    home = os.path.realpath(places.home)
-    draft = Draft()
+def lay_out(paths: SandboxPaths) -> Layout:
+    """The layout for these paths. Later steps win over earlier ones about the same path, guards over all."""
+    home = os.path.realpath(paths.home)
+    draft = LayoutDraft()
     draft.add("private", PRIVATE)
     draft.add("hidden", HOMES)
     draft.add("read", [home] if home != "/" else [])
     secrets = [os.path.join(home, name) for name in HOME_SECRETS]
     systems = system_secrets() if os.geteuid() == 0 else []
     draft.add("hidden", [*secrets, *systems])
-    for path in (*places.readable, *interpreter(), *program_folders()):
+    for path in (*paths.readable, *interpreter(), *program_folders()):
         reveal(draft, path)
-    add_workspace(draft, places.workspace)
-    draft.add("hidden", places.also_hidden)
-    draft.add("read", places.also_readable)
-    draft.add("write", places.also_writable)
-    for path in places.made:
+    add_workspace(draft, paths.workspace)
+    draft.add("hidden", paths.also_hidden)
+    draft.add("read", paths.also_readable)
+    draft.add("write", paths.also_writable)
+    for path in paths.made:
         os.makedirs(path, exist_ok=True)
-    draft.add("write", places.made)
+    draft.add("write", paths.made)
     guard_home(draft, home)
-    for path in places.protected:
+    for path in paths.protected:
         draft.guard(os.path.realpath(path))
     return Layout(
         rules=tidy(draft.rules),
-        placeholders=draft.placeholders,
+        mount_points=draft.mount_points,
         unwanted=draft.unwanted,
         unguarded=draft.unguarded,
-        secrets=[path for path in (*secrets, *systems, *places.also_hidden) if is_watched(path, home)],
+        secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
     )
 
 
-def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
-    """Folders to work in, but none of the system's, whoever starts us there."""
+def add_workspace(draft: LayoutDraft, folders: Iterable[str]) -> None:
+    """Folders to work in, but no folder of the system, even if we were started there."""
     roots = {real for path in folders if os.path.isdir(real := os.path.realpath(path)) and real not in SYSTEM_FOLDERS}
     draft.add("write", roots)
     for root in sorted(roots):
@@ -169,16 +168,16 @@ def add_workspace(draft: Draft, folders: Iterable[str]) -> None:
                 draft.unwanted.append(rules)
 
 
-def reveal(draft: Draft, path: str) -> None:
-    """Let a path be read that lies in a place which is hidden or private, but never the whole of such a place."""
+def reveal(draft: LayoutDraft, path: str) -> None:
+    """Let a path below a hidden or private folder be read, but never that folder itself."""
     real = os.path.realpath(path)
     root, access = nearest(draft.rules, real)
     if access in ("hidden", "private") and real != root:
         draft.add("read", [real])
 
 
-def guard_home(draft: Draft, home: str) -> None:
-    """A home that somebody works in: what starts by itself stays as it is, and as absent as it is."""
+def guard_home(draft: LayoutDraft, home: str) -> None:
+    """In a home that is also a workspace: start-up files can neither be changed nor created."""
     if nearest(draft.rules, home)[1] != "write":
         return
     for name, content in startup_files(home).items():
@@ -200,7 +199,6 @@ def program_folders() -> list[str]:
 
 
 def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
-    """The most specific rule about a path."""
     for place in (path, *map(str, PurePosixPath(path).parents)):
         if place in rules:
             return place, rules[place]
@@ -209,11 +207,11 @@ def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
 
 def between(root: str, path: str) -> list[str]:
     """The folders below a root and above a path."""
-    return [str(above) for above in PurePosixPath(path).parents if str(above).startswith(root.rstrip("/") + "/")]
+    return [above for above in map(str, PurePosixPath(path).parents) if above != root and is_inside(above, root)]
 
 
 def tidy(rules: dict[str, Access]) -> dict[str, Access]:
-    """Parents first, without what holds already; but a `write` below a `write` keeps its folder from being moved."""
+    """Parents first, without rules that change nothing. A `write` below a `write` stays: it prevents a move."""
     kept: dict[str, Access] = {}
     for path in sorted(rules, key=lambda path: path.split("/")):
         access = rules[path]

@@ -1,7 +1,8 @@
-"""What stands in the place of files that must not come to be, while a sandbox lasts.
+"""Mount points for what must not be created in a workspace, and moving away what cannot be prevented.
 
-A mount needs something to be mounted on. So an empty folder, or a file that changes nothing for whoever reads it, is
-put there, hidden from nobody, and removed again by the last sandbox that needs it.
+A mount needs something to be mounted on. Where a protected file is missing, an empty folder, or a file that changes
+nothing for whoever reads it, is made while the sandbox lasts. Everybody can see it, and the last sandbox that needs it
+removes it.
 """
 
 from __future__ import annotations
@@ -16,46 +17,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-Placeholder = tuple[str, bytes | None]
+MountPoint = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
 MOST_KEPT = 100
-CLAIM_TRIES, CLAIM_PAUSE = 20, 0.002
+LOCK_TRIES, LOCK_PAUSE = 20, 0.002
 STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Placeholders:
-    """Put there at once, and removed when nobody needs them any more."""
+class MountPoints:
+    """Made at once, and removed when no sandbox needs them any more."""
 
-    def __init__(self, wanted: Sequence[Placeholder]) -> None:
-        # Claimed first: another sandbox that ends just now would else remove what we have seen to be there.
+    def __init__(self, wanted: Sequence[MountPoint]) -> None:
+        # Locked first: another sandbox that ends just now would otherwise remove what we have seen to be there.
         folders = sorted({os.path.dirname(path) for path, _ in wanted})
-        self._claims = [fd for folder in folders if (fd := claim(folder)) is not None]
-        self.put = [one for one in wanted if is_put(one)]
-        """Those that could be; where we cannot make anything, nobody inside can."""
+        self._locks = [fd for folder in folders if (fd := lock_shared(folder)) is not None]
+        self.made = [(path, content) for path, content in wanted if make(path, content)]
+        """Those that are there now; where we cannot make anything, nobody inside can."""
 
     def remove(self) -> None:
         """Remove what is still as it was and what no other sandbox needs."""
-        for fd in self._claims:
+        for fd in self._locks:
             os.close(fd)
-        self._claims.clear()
-        remove_unclaimed(self.put)
+        self._locks.clear()
+        remove_unused(self.made)
 
 
-def remove_unclaimed(placeholders: Iterable[Placeholder]) -> None:
-    """Remove placeholders in folders that no sandbox claims."""
-    for path, content in placeholders:
+def remove_unused(mount_points: Iterable[MountPoint]) -> None:
+    """Remove mount points in folders that no sandbox has locked."""
+    for path, content in mount_points:
         with contextlib.suppress(OSError):
             fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove(path, content)
+                remove_unchanged(path, content)
             finally:
                 os.close(fd)
 
 
-def is_put(one: Placeholder) -> bool:
-    """Put a placeholder, unless it is there."""
-    path, content = one
+def make(path: str, content: bytes | None) -> bool:
+    """Make a mount point unless it is there; tell whether there is one now."""
     try:
         if content is None:
             os.makedirs(path)
@@ -69,24 +69,25 @@ def is_put(one: Placeholder) -> bool:
     return True
 
 
-def claim(folder: str) -> int | None:
-    """Say that we need something in a folder, as long as we hold this."""
+def lock_shared(folder: str) -> int | None:
+    """Lock a folder against the removal of mount points, as long as the descriptor is open."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
-    for _ in range(CLAIM_TRIES):  # whoever removes something holds it for a moment; one for ever shall not stop us
+    # Whoever removes something has the folder locked for a moment; one that never lets go must not stop us.
+    for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            time.sleep(CLAIM_PAUSE)
+            time.sleep(LOCK_PAUSE)
         else:
             break
     return fd
 
 
-def remove(path: str, content: bytes | None) -> None:
-    """Remove what is as we put it."""
+def remove_unchanged(path: str, content: bytes | None) -> None:
+    """Remove a mount point that is as we made it."""
     if content is None:
         os.rmdir(path)
         return
@@ -97,7 +98,7 @@ def remove(path: str, content: bytes | None) -> None:
 
 
 def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
-    """Move away what must not have come to be; where each went."""
+    """Move away what should not have been created; tells where each went."""
     moved = {}
     for path in paths:
         if not os.path.lexists(path):
@@ -112,7 +113,7 @@ def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def folder_itself(path: str) -> Iterator[int]:
-    """A folder by its own path: whoever puts a link on the way to it must not have us move what is elsewhere."""
+    """A folder opened step by step without following links: one on the way must not make us move what is elsewhere."""
     fd = os.open("/", STEP)
     try:
         for name in path.split(os.sep):

@@ -1,8 +1,8 @@
 """The one way out of a sandbox with named hosts: a proxy that decides by name, resolves it itself and connects.
 
 Inside, it is a port that the keeper opened in the sandbox's own network; the listening socket was handed to us, so that
-nothing inside has any other way. Refused is whatever was not named, and whatever a name leads to in a private network:
-the machine itself, its neighbours, the metadata service of a cloud.
+nothing inside has any other way. It refuses hosts that the configuration does not name, and names that lead to a
+private network: the machine itself, its neighbours, the metadata service of a cloud.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.process.sandbox.hosts import Hosts, is_public, normal_name
+from toolyard.process.sandbox.hosts import AllowedHosts, is_public, normal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,8 +38,8 @@ LOOKUPS_AT_ONCE = 4
 """Each holds one of the few threads that the application has for such things."""
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a wish to connect."""
+class ConnectionAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """A host that somebody inside wanted to reach, and whether that was allowed."""
 
     host: str
     port: int
@@ -47,8 +47,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Refused(Exception):
-    """A wish that is not granted, with the status that says so."""
+class RequestRefused(Exception):
+    """A request that is not served, with the HTTP status that says so."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class Refused(Exception):
 class Proxy:
     """Serves one listening socket until it is closed."""
 
-    def __init__(self, hosts: Hosts, on_decision: Callable[[Decision], None] | None = None) -> None:
+    def __init__(self, hosts: AllowedHosts, on_decision: Callable[[ConnectionAttempt], None] | None = None) -> None:
         self._hosts = hosts
         self._on_decision = on_decision
         self._server: asyncio.Server | None = None
@@ -68,7 +68,7 @@ class Proxy:
 
     def start(self, listener: socket.socket) -> None:
         """Serve from now on; takes the socket over."""
-        self._starting = asyncio.get_running_loop().create_task(self._serve(listener))
+        self._starting = asyncio.get_running_loop().create_task(self._start_server(listener))
 
     async def aclose(self) -> None:
         """Take no more connections and end those that there are."""
@@ -80,7 +80,7 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def _serve(self, listener: socket.socket) -> None:
+    async def _start_server(self, listener: socket.socket) -> None:
         listener.setblocking(False)
         self._server = await asyncio.start_server(self._accept, sock=listener, limit=MOST_HEADERS)
 
@@ -91,106 +91,116 @@ class Proxy:
             return
         self._connections.add(task)
         try:
-            await self._attend(reader, writer)
+            await self._serve_connection(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # whoever was there is gone, or we are closing
         finally:
             self._connections.discard(task)
             writer.close()
 
-    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(HEADER_PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
-            wish = read_wish(head)
-            there = await self._connect(wish)
-        except Refused as refusal:
+            request = read_request(head)
+            there = await self._connect(request)
+        except RequestRefused as refusal:
             await answer(writer, refusal.status, str(refusal))
             return
         except (TimeoutError, asyncio.LimitOverrunError):
             await answer(writer, "400 Bad Request", "the request is not whole")
             return
-        if wish.head is None:
+        if request.head is None:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
-            there[1].write(wish.head)
+            there[1].write(request.head)
         await pass_on(reader, writer, *there)
 
-    async def _connect(self, wish: Wish) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, request: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address that the name has and that may be reached; only that address, never the name."""
-        entry = self._hosts.find(wish.host, wish.port)
+        entry = self._hosts.find(request.host, request.port)
         if entry is None:
-            raise self._refuse(wish, "it is not one of the hosts that are allowed")
-        addresses = await self._addresses(wish, private=entry.private)
-        self._tell(wish, allowed=True, reason=f"allowed by {entry.text}")
+            raise self._refuse(request, "it is not one of the hosts that are allowed")
+        addresses = await self._addresses(request, private=entry.private)
+        self._record(request, allowed=True, reason=f"allowed by {entry.text}")
         for address in addresses:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_PATIENCE):
-                    return await asyncio.open_connection(address, wish.port)
-        raise Refused("502 Bad Gateway", f"{wish.host} does not answer")
+                    return await asyncio.open_connection(address, request.port)
+        raise RequestRefused("502 Bad Gateway", f"{request.host} does not answer")
 
-    async def _addresses(self, wish: Wish, *, private: bool) -> list[str]:
+    async def _addresses(self, request: ProxyRequest, *, private: bool) -> list[str]:
         try:
             async with self._lookups:
-                found = await asyncio.get_running_loop().getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
+                found = await asyncio.get_running_loop().getaddrinfo(
+                    request.host, request.port, type=socket.SOCK_STREAM
+                )
         except OSError as error:
-            self._tell(wish, allowed=False, reason=f"it cannot be found: {error.strerror}")
-            raise Refused("502 Bad Gateway", f"{wish.host} cannot be found: {error.strerror}") from error
+            self._record(request, allowed=False, reason=f"it cannot be found: {error.strerror}")
+            raise RequestRefused("502 Bad Gateway", f"{request.host} cannot be found: {error.strerror}") from error
         addresses = list(dict.fromkeys(str(place[4][0]) for place in found))
         allowed = [
             address for address in addresses if private or is_public(ipaddress.ip_address(address.split("%")[0]))
         ]
         if not allowed:
-            raise self._refuse(wish, f"it leads to a private address ({', '.join(addresses)})")
+            raise self._refuse(request, f"it leads to a private address ({', '.join(addresses)})")
         return allowed
 
-    def _refuse(self, wish: Wish, reason: str) -> Refused:
-        self._tell(wish, allowed=False, reason=reason)
-        return Refused("403 Forbidden", f"{wish.host}:{wish.port} is refused: {reason}")
+    def _refuse(self, request: ProxyRequest, reason: str) -> RequestRefused:
+        self._record(request, allowed=False, reason=reason)
+        return RequestRefused("403 Forbidden", f"{request.host}:{request.port} is refused: {reason}")
 
-    def _tell(self, wish: Wish, *, allowed: bool, reason: str) -> None:
-        decision = Decision(host=wish.host, port=wish.port, allowed=allowed, reason=reason)
-        log.info("%s %s:%d: %s", "allowed" if allowed else "refused", wish.host, wish.port, reason)
+    def _record(self, request: ProxyRequest, *, allowed: bool, reason: str) -> None:
+        log.info("%s %s:%d: %s", "allowed" if allowed else "refused", request.host, request.port, reason)
         if self._on_decision:
-            self._on_decision(decision)
+            self._on_decision(ConnectionAttempt(host=request.host, port=request.port, allowed=allowed, reason=reason))
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """Where somebody wants to go."""
+def proxy_variables(port: int, hosts: tuple[str, ...]) -> dict[bytes, bytes]:
+    """The variables by which programs know that there is a proxy, in all spellings that they look for."""
+    names = (b"http_proxy", b"https_proxy", b"HTTP_PROXY", b"HTTPS_PROXY", b"ALL_PROXY", b"all_proxy")
+    address = b"http://127.0.0.1:%d" % port
+    # What is local is inside, unless it was named, and then it is meant to be outside.
+    local = [name for name in ("localhost", "127.0.0.1", "::1") if not any(name in host for host in hosts)]
+    direct = dict.fromkeys((b"no_proxy", b"NO_PROXY"), ",".join(local).encode())
+    return {**dict.fromkeys(names, address), **direct, b"NODE_USE_ENV_PROXY": b"1"}
+
+
+class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody inside asks for."""
 
     host: str
-    """The one way to write its name."""
+    """In normal form."""
     port: int
     head: bytes | None
     """The request as the server shall see it; None for a connection that is only passed on."""
 
 
-def read_wish(head: bytes) -> Wish:
-    """What a request asks for."""
+def read_request(head: bytes) -> ProxyRequest:
     line = TARGET.match(head)
     if line is None:
-        raise Refused("400 Bad Request", "this is not a request to a proxy")
+        raise RequestRefused("400 Bad Request", "this is not a request to a proxy")
     method, target = line[1], line[2].decode("latin-1")
     if method == b"CONNECT":
         found = AUTHORITY.fullmatch(target)
         if found is None:
-            raise Refused("400 Bad Request", "CONNECT needs a host and a port")
-        return Wish(host=named(found[1]), port=int(found[2]), head=None)
+            raise RequestRefused("400 Bad Request", "CONNECT needs a host and a port")
+        return ProxyRequest(host=checked_name(found[1]), port=int(found[2]), head=None)
     place = ABSOLUTE.fullmatch(target)
     if place is None:
-        raise Refused("400 Bad Request", "only http:// addresses and CONNECT are passed on")
-    host, port, path = named(place[1]), int(place[2] or 80), place[3] or "/"
-    return Wish(host=host, port=port, head=as_server_sees_it(head, line[0], method, host, port, path))
+        raise RequestRefused("400 Bad Request", "only http:// addresses and CONNECT are passed on")
+    host, port, path = checked_name(place[1]), int(place[2] or 80), place[3] or "/"
+    return ProxyRequest(host=host, port=port, head=rewrite_head(head, line[0], method, host, port, path))
 
 
-def named(host: str) -> str:
+def checked_name(host: str) -> str:
     name = normal_name(host)
     if name is None:
-        raise Refused("403 Forbidden", f"{host!r} is no name of a host")
+        raise RequestRefused("403 Forbidden", f"{host!r} is no name of a host")
     return name
 
 
-def as_server_sees_it(head: bytes, line: bytes, method: bytes, host: str, port: int, path: str) -> bytes:
+def rewrite_head(head: bytes, line: bytes, method: bytes, host: str, port: int, path: str) -> bytes:
     """The request to the host that was decided on, whatever its own header says, and one only."""
     path = path if path.startswith("/") else f"/{path}"
     kept = [header for name, header in headers_of(head[len(line) : -2]) if is_passed_on(name)]
@@ -206,7 +216,7 @@ def headers_of(text: bytes) -> Iterator[tuple[bytes, bytes]]:
     while place < len(text):
         found = HEADER.match(text, place)
         if found is None:
-            raise Refused("400 Bad Request", "a header of the request is malformed")
+            raise RequestRefused("400 Bad Request", "a header of the request is malformed")
         yield found[1].lower(), found[0]
         place = found.end()
 
@@ -229,7 +239,7 @@ async def pass_on(
     there_reader: asyncio.StreamReader,
     there_writer: asyncio.StreamWriter,
 ) -> None:
-    """Both directions until both have ended."""
+    """Pass data on in both directions until both have ended."""
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(pump(reader, there_writer))

@@ -1,10 +1,14 @@
-"""Where people and their programs keep what opens doors, and what starts by itself."""
+"""Where people and their programs keep secrets, and which files are run or read by themselves."""
 
 from __future__ import annotations
 
 import os
 import stat
 
+HISTORIES = (
+    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
+    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
+)  # fmt: skip
 HOME_SECRETS = (
     # keys
     *(".ssh", ".gnupg", ".age", ".password-store", ".pki", ".local/share/keyrings", ".local/share/kwalletd"),
@@ -32,38 +36,33 @@ HOME_SECRETS = (
     *(".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".librewolf", ".zen", ".cache/mozilla"),
     *(".cache/google-chrome", ".cache/chromium", ".config/Slack", ".config/discord", ".config/Signal"),
     *(".local/share/TelegramDesktop", ".config/Element", ".bitcoin", ".ethereum", ".electrum", ".config/solana"),
-    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
-    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
+    *HISTORIES,
     *(".var/app", "snap"),
 )  # fmt: skip
-"""Below a home: nobody in a sandbox sees their contents."""
-OFTEN_REPLACED = frozenset({
-    *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
-    *(".mysql_history", ".sqlite_history", ".node_repl_history", ".rediscli_history", ".viminfo", ".lesshst"),
-    *(".claude.json",),
-})  # fmt: skip
-"""Of these, what is written anew whenever somebody closes a window: no reason to begin afresh each time."""
+"""Below a home: hidden in every sandbox."""
+OFTEN_REPLACED = frozenset({*HISTORIES, ".claude.json"})
+"""Those of them that programs replace all the time: no reason to build the sandbox anew each time."""
 
 STARTUP_FILES = (
     *(".bashrc", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
     *(".gitconfig", ".tmux.conf", ".xprofile", ".xsessionrc"),
 )  # fmt: skip
-"""Below a home: what runs when its owner next does something. An empty one is like none."""
+"""Below a home: what runs when its owner next logs in or starts a program. An empty one has no effect."""
 STARTUP_IF_THERE = (
     *(".bash_login", ".inputrc", ".vimrc", ".xinitrc", ".xsession", ".kshrc", ".pam_environment", ".local/bin", "bin"),
     *(".config/fish", ".config/git", ".config/environment.d", ".config/systemd", ".config/autostart", ".pythonrc.py"),
 )  # fmt: skip
-"""The same, of which an empty one is not like none."""
+"""The same, but an empty one would have an effect, so only those that exist are guarded."""
 
 SYSTEM_FOLDERS = frozenset({
     *("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt"),
     *("/proc", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/usr/local", "/usr/bin"),  # noqa: S108
 })  # fmt: skip
-"""Nobody's workspace, whoever starts us there."""
+"""Never a workspace, even if we are started there."""
 
 
 def startup_files(home: str) -> dict[str, bytes | None]:
-    """What runs by itself, and what a file must hold that changes nothing while it stands in its place."""
+    """The start-up files of a home, each with the content that has no effect; None for those not to be made."""
     # Bash reads the first of three, and so an empty first one would keep it from the others.
     first = next((name for name in (".bash_login", ".profile") if os.path.exists(os.path.join(home, name))), None)
     instead = b"" if first is None else f". ~/{first}\n".encode()
@@ -76,9 +75,9 @@ def is_watched(path: str, home: str) -> bool:
 
 
 ROOTS_ALONE = {"/etc": 2, "/sys/kernel": 1, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
-"""Where root keeps what nobody else may read, and how deep to look."""
+"""Folders where root keeps what nobody else may read, and how deep to look."""
 MOST = 1000
-"""Each takes a mount and three words for bubblewrap, which takes nine thousand."""
+"""Each takes a mount and three words for bubblewrap, which takes nine thousand words."""
 
 
 def system_secrets() -> list[str]:

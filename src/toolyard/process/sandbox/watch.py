@@ -1,7 +1,7 @@
-"""Seeing that a sandbox made of mounts does not hide or guard any more what it should.
+"""Noticing that files behind the mounts of a sandbox were replaced, so that it must be built anew.
 
-A mount hides the file that was there when it was made. A secret that its owner writes anew, as most programs do by
-putting a new file in the place of the old one, or that comes to be only later, is behind no mount.
+A mount hides the file that was there when it was made. A secret that is created later, or replaced, as most programs do
+when they write a file, is behind no mount.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 LOOK_ANYWAY_AFTER = 1.0
-"""The kernel tells of changes in a folder, not of one that was put in the place of a folder further up."""
+"""Since the kernel does not tell when a folder further up is replaced."""
 CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
-"""Something came to be, went or was moved in a folder, or the folder itself."""
+"""Flags of inotify: something was created, deleted or moved in a folder, or the folder itself was."""
 ONLY_FOLDERS = 0x01000000
 NOT_WATCHING = -1
 
 
-class Watch:
+class FileWatch:
     """Which file was at each path, or that there was none; asked at every call, so that it must be quick."""
 
     def __init__(self, exactly: Iterable[str] = (), roughly: Iterable[str] = ()) -> None:
-        """`exactly` is looked at each time; `roughly`, of which there are many, when its folder has changed."""
+        """`exactly` is checked each time; `roughly`, of which there are many, when its folder has changed."""
         self._exactly = {path: identity_of(path) for path in exactly}
         self._roughly = {path: identity_of(path) for path in roughly}
         self._events = NOT_WATCHING
@@ -51,13 +51,12 @@ class Watch:
         return False
 
     def close(self) -> None:
-        """Nobody asks any more."""
         if self._events != NOT_WATCHING:
             os.close(self._events)
             self._events = NOT_WATCHING
 
     def _is_quiet(self) -> bool:
-        """Whether nothing has happened in any folder, as far as we are told."""
+        """Whether the kernel told of no change in any folder."""
         if self._events == NOT_WATCHING or time.monotonic() - self._looked > LOOK_ANYWAY_AFTER:
             return False
         try:
@@ -71,7 +70,7 @@ class Watch:
         return any(identity_of(path) != identity for path, identity in self._roughly.items())
 
     def _follow(self) -> None:
-        """Hear of changes in the folders, and remember how they are now."""
+        """Ask the kernel to tell of changes in the folders, and remember how they are now."""
         self.close()
         if self._roughly:
             self._events = follow_folders(folders_of(self._roughly))
@@ -79,7 +78,7 @@ class Watch:
 
 
 def follow_folders(folders: Iterable[str]) -> int:
-    """A descriptor that can be read when something happens in one of them; none where the kernel has no more."""
+    """A descriptor that can be read when something happens in one of them; NOT_WATCHING if the kernel has no more."""
     calls = numbers_on(os.uname().machine)
     kernel = Kernel()
     events = kernel.call(calls["inotify_init1"], os.O_NONBLOCK | os.O_CLOEXEC)
@@ -93,7 +92,7 @@ def follow_folders(folders: Iterable[str]) -> int:
 
 
 def folders_of(paths: Iterable[str]) -> dict[str, int]:
-    """The innermost folders above the paths that there are, and when something last came to be or went in each."""
+    """The innermost existing folder above each path, and when each last changed."""
     found: dict[str, int] = {}
     for path in paths:
         folder = os.path.dirname(path)

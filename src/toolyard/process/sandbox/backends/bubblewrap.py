@@ -1,4 +1,4 @@
-"""A layout as words for bubblewrap, which builds it of mounts in namespaces of its own."""
+"""A layout as options for bubblewrap, which builds it of mounts in namespaces of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
+
+from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,7 @@ class Bubblewrap(NamedTuple):
     path: str
     version: tuple[int, ...]
 
-    def words(self, layout: Layout, *, folder: SharedFolder, network: bool, own_pids: bool) -> list[str]:
+    def options(self, layout: Layout, *, folder: SharedFolder, network: bool, own_pids: bool) -> list[str]:
         """Everything before the program that runs inside."""
         return [
             *("--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"),
@@ -74,7 +76,7 @@ class Bubblewrap(NamedTuple):
 
 def has_below(layout: Layout, path: str) -> bool:
     """Whether a hidden folder holds something that is not hidden, for which it needs room."""
-    return any(other.startswith(path + "/") for other in layout.rules)
+    return any(other != path and is_inside(other, path) for other in layout.rules)
 
 
 def find_bubblewrap() -> Bubblewrap | None:

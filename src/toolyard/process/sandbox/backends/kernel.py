@@ -1,7 +1,7 @@
-"""What a process gives up for ever, by the kernel's own means: Landlock, a filter of system calls, capabilities.
+"""Giving up rights for ever, by the kernel's own means: Landlock, a filter of system calls, capabilities.
 
-The keeper does this to itself before it starts anything, and whatever it starts inherits it. It imports next to
-nothing, because the keeper has to start in milliseconds.
+The keeper does this to itself before it starts anything, and whatever it starts inherits it. This module imports next
+to nothing, because the keeper has to start in milliseconds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def confine(
     drop_capabilities: bool,
     processes: int | None = None,
 ) -> None:
-    """Give up everything else; OSError when the kernel does not let us."""
+    """Give up everything but this; OSError when the kernel does not let us.
+
+    The order matters: without `no_new_privs` the kernel refuses Landlock and a filter to an ordinary process.
+    """
     kernel = Kernel()
     if processes is not None:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -60,12 +63,12 @@ def confine(
         kernel.landlock(readable, writable, files=files, scopes=scopes, tcp=tcp)
     if filter:
         kernel.filter_calls(with_own_number(filter))
-    # Nobody of our own kind may look into us, or we would lend them what we hold.
+    # Other processes of our user must not read our memory or take our descriptors, such as the channel.
     kernel.prctl(PR_SET_DUMPABLE, 0)
 
 
 def with_own_number(program: bytes) -> bytes:
-    """A filter that knows whom it protects."""
+    """The filter with our process number in the place of KEEPER, so that it protects us."""
     pid = os.getpid()
     if os.getpgrp() != pid:
         os.setpgid(0, 0)  # a group of our own, which has our number
@@ -80,7 +83,7 @@ def landlock_version() -> int:
 
 
 class Kernel:
-    """Calls into the C library, by the inner half of ctypes, which is there in half the time."""
+    """Calls into the C library by `_ctypes`, which is imported in half the time of ctypes."""
 
     def __init__(self) -> None:
         import _ctypes

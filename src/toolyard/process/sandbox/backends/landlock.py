@@ -1,9 +1,11 @@
-"""A layout as grants for Landlock, which knows no exceptions: what is granted on a folder holds for all below it."""
+"""A layout as grants for Landlock, which has no exceptions: what is granted on a folder holds for all below it."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
+
+from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
     from toolyard.process.sandbox.layout import Access
@@ -27,7 +29,7 @@ def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:
 def walk(path: str, access: Access, rules: dict[str, Access], readable: list[str], writable: list[str]) -> None:
     """Grant a path, or its entries one by one when not all of them are granted."""
     access = rules.get(path, access)
-    below = [rule for place, rule in rules.items() if place.startswith(path.rstrip("/") + "/")]
+    below = [rule for other, rule in rules.items() if other != path and is_inside(other, path)]
     whole = all(rule in ("write", "read") for rule in below) if access == "write" else not below
     if path == "/dev":
         return

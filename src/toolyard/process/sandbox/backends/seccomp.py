@@ -1,4 +1,4 @@
-"""The system calls that nobody in a sandbox needs, as a program for the kernel's filter (seccomp).
+"""The filter of system calls (seccomp) of a sandbox.
 
 What the other parts of a sandbox rest on is refused here: new namespaces and mounts, which would undo them, and
 sockets of families that they do not cover. So is what they leave open: changes to processes outside, and to the keeper.
@@ -56,7 +56,7 @@ SHARED_BY_ALL = (
     *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"),
     *("mq_open", "mq_unlink"),
 )
-"""Memory and messages that have numbers instead of paths: without a namespace for them, other programs' too."""
+"""Shared memory and messages, which have numbers instead of paths; without a namespace they reach other programs."""
 MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 """Which argument is the mode that a file gets."""
 OPENS = {"open": 1, "openat": 2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,51 +12,72 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolyard.process.sandbox.backends.backends import Means, available
+import msgspec
+
+from toolyard.files.atomic import replace_file
 from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
-from toolyard.process.sandbox.properties import Tested
+from toolyard.process.sandbox.backends.confinement import SandboxSupport, find_support
+from toolyard.process.sandbox.policy import PROPERTIES
 
 if TYPE_CHECKING:
-    from toolyard.process.sandbox.backends.backends import Backend
+    from collections.abc import Mapping
+
+    from toolyard.process.sandbox.policy import Backend, Property
 
 
-PLACES = ("/dev/shm", "/tmp")  # noqa: S108 - both are empty after a start of the machine, and we look whose file it is
+CACHE_FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108 - both are empty after a start of the machine, and we check the owner
 OWN_FILES = Path(__file__).parents[1]
+"""All of the sandbox: a change of any of its modules makes a result stale."""
 MOST_KEPT = 8
 
 
+class SelfTestResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend keeps in."""
+
+    open: Mapping[Property, list[str]]
+    """For each property the ways out that were found."""
+    failure: str | None = None
+    """Why it could not be tried at all."""
+
+    @property
+    def held(self) -> tuple[Property, ...]:
+        return () if self.failure else tuple(name for name in PROPERTIES if not self.open.get(name, ["untried"]))
+
+
 class SelfTest:
-    """The machine's means and what each backend keeps in; tried once, then remembered."""
+    """What the machine supports and what each backend keeps in; tried once, then remembered."""
 
     def __init__(self) -> None:
         self._file = cache_file()
         self._key = fingerprint()
         known = read(self._file).get(self._key, {})
-        self.means = read_means(known.get("means")) or available()
-        self._known: dict[Backend, Tested] = {name: Tested(**one) for name, one in known.get("tested", {}).items()}
+        self.support = read_support(known.get("support")) or find_support()
+        tested: dict[Backend, Any] = known.get("tested", {})
+        self._known = {backend: SelfTestResult(**found) for backend, found in tested.items()}
 
     def knows(self, backend: Backend) -> bool:
         """Whether a backend was tried already, or cannot be."""
-        return backend in self._known or self.means.lacking(backend) is not None
+        return backend in self._known or self.support.lacking(backend) is not None
 
-    def result(self, backend: Backend) -> Tested:
-        """What a backend keeps in."""
+    def result(self, backend: Backend) -> SelfTestResult:
         if backend not in self._known:
             from toolyard.process.sandbox.self_test.probe import try_backend
 
-            self._known[backend] = try_backend(backend, self.means)
+            self._known[backend] = try_backend(backend, self.support)
             self._save()
         return self._known[backend]
 
     def _save(self) -> None:
         others = list(read(self._file).items())[-MOST_KEPT:]
         found = {name: {"open": dict(one.open), "failure": one.failure} for name, one in self._known.items()}
-        means = [self.means.landlock, *(self.means.bubblewrap or ())]
-        write(self._file, dict(others) | {self._key: {"means": means, "tested": found}})
+        support = [self.support.landlock, *(self.support.bubblewrap or ())]
+        known = dict(others) | {self._key: {"support": support, "tested": found}}
+        with contextlib.suppress(OSError):  # one that cannot be written costs the next start a test
+            replace_file(Path(self._file), json.dumps(known).encode())
 
 
 def fingerprint() -> str:
-    """Of all that decides how a test ends: the kernel, who we are and what we may, the programs, our own code."""
+    """A digest of all that decides how a test ends: the kernel, our user and rights, the programs, our own code."""
     status = read_text("/proc/self/status").splitlines()
     facts = [
         read_text("/proc/sys/kernel/random/boot_id"),
@@ -70,8 +92,8 @@ def fingerprint() -> str:
 
 
 def cache_file() -> str:
-    place = next((place for place in PLACES if os.path.isdir(place)), PLACES[-1])
-    return f"{place}/toolyard-sandbox-{os.geteuid()}.json"
+    folder = next(filter(os.path.isdir, CACHE_FOLDERS), CACHE_FOLDERS[-1])
+    return f"{folder}/toolyard-sandbox-{os.geteuid()}.json"
 
 
 def read(file: str) -> dict[str, Any]:
@@ -87,24 +109,12 @@ def read(file: str) -> dict[str, Any]:
         return {}
 
 
-def read_means(known: Any) -> Means | None:
+def read_support(known: Any) -> SandboxSupport | None:
     if not isinstance(known, list):
         return None
     landlock, *bubblewrap = known
     program = Bubblewrap(bubblewrap[0], tuple(bubblewrap[1])) if bubblewrap else None
-    return Means(bubblewrap=program, landlock=landlock)
-
-
-def write(file: str, known: dict[str, Any]) -> None:
-    """Replace the file at once; one that cannot be written costs the next start a test."""
-    fresh = f"{file}.{os.getpid()}"
-    try:
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(fd, "w", encoding="utf-8") as cache:
-            json.dump(known, cache)
-        os.replace(fresh, file)
-    except OSError:
-        return
+    return SandboxSupport(bubblewrap=program, landlock=landlock)
 
 
 def stamp(path: str | Path) -> str:

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.process.private_folders import SharedFolder
-from toolyard.process.sandbox.backends.backends import Openings
-from toolyard.process.sandbox.layout import Places, lay_out
-from toolyard.process.sandbox.properties import Tested
+from toolyard.process.sandbox.layout import SandboxPaths, lay_out
+from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
+from toolyard.process.sandbox.self_test.cache import SelfTestResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.process.sandbox.backends.backends import Backend, Confinement, Means
-    from toolyard.process.sandbox.properties import Property
+    from toolyard.process.sandbox.backends.confinement import Confinement, SandboxSupport
+    from toolyard.process.sandbox.policy import Backend, Property
 
 
 PACKAGE_FOLDER = Path(__file__).parents[4]
@@ -32,17 +32,17 @@ PATIENCE = 30.0
 IPC_PRIVATE, IPC_RMID = 0, 0
 
 
-def try_backend(backend: Backend | None, means: Means) -> Tested:
+def try_backend(backend: Backend | None, support: SandboxSupport) -> SelfTestResult:
     """Build a sandbox around a scene of our own and try every way out; with no backend, of nothing."""
-    if backend and (reason := means.lacking(backend)):
-        return Tested(open={}, failure=reason)
+    if backend and (reason := support.lacking(backend)):
+        return SelfTestResult(open={}, failure=reason)
     try:
         # In a short place, because the path of a socket must be short.
         folder = tempfile.TemporaryDirectory(prefix="toolyard-scene-", dir=public_tmp())
         with folder, Scene(Path(folder.name)) as scene:
-            return scene.run(backend, means)
+            return scene.run(backend, support)
     except OSError as error:
-        return Tested(open={}, failure=f"the test could not be set up: {error}")
+        return SelfTestResult(open={}, failure=f"the test could not be set up: {error}")
 
 
 class Scene:
@@ -70,33 +70,33 @@ class Scene:
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
-    def run(self, backend: Backend | None, means: Means) -> Tested:
+    def run(self, backend: Backend | None, support: SandboxSupport) -> SelfTestResult:
         """Try everything inside; what only shows outside is looked for afterwards."""
-        confinement = self._confine(backend, means) if backend else None
-        words = confinement.words if confinement else ()
+        confinement = self._confine(backend, support) if backend else None
+        prefix = confinement.prefix if confinement else ()
         argv = [
-            *(*words, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
+            *(*prefix, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
             json.dumps(self._described(confinement)),
         ]
         try:
             ran = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE)
         except subprocess.SubprocessError as error:
-            return Tested(open={}, failure=str(error))
+            return SelfTestResult(open={}, failure=str(error))
         try:
             found: dict[Property, list[str]] = json.loads(ran.stdout)
         except ValueError:
             said = ran.stderr.decode(errors="replace").strip().splitlines()
-            return Tested(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
-        return Tested(open=self._and_outside(found))
+            return SelfTestResult(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
+        return SelfTestResult(open=self._and_outside(found))
 
-    def _confine(self, backend: Backend, means: Means) -> Confinement:
+    def _confine(self, backend: Backend, support: SandboxSupport) -> Confinement:
         shared = SharedFolder()
         self._closing.callback(shared.remove)
-        layout = lay_out(self._places())
+        layout = lay_out(self._paths())
         if backend != "landlock":
-            for path, _ in layout.placeholders:
+            for path, _ in layout.mount_points:
                 os.mkdir(path)
-        return means.confinement(backend, layout, Openings(), shared)
+        return support.confinement(backend, layout, SandboxPolicy(), shared)
 
     def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
         """Add what only somebody outside can see."""
@@ -110,8 +110,8 @@ class Scene:
             os.unlink(os.path.join(public_tmp(), name))
         return found
 
-    def _places(self) -> Places:
-        return Places(
+    def _paths(self) -> SandboxPaths:
+        return SandboxPaths(
             home=str(self.folder / "home"),
             workspace=[str(self.folder / "workspace"), str(self.folder / "repository")],
             protected=[str(self.folder / "workspace" / "store")],
@@ -189,10 +189,10 @@ def public_tmp() -> str:
 
 def main() -> None:
     """Try every backend as whoever runs this, and none at all, and print what was found."""
-    from toolyard.process.sandbox.backends.backends import BACKENDS, available
+    from toolyard.process.sandbox.backends.confinement import find_support
 
-    means = available()
-    found = {backend or "none": try_backend(backend, means) for backend in (*BACKENDS, None)}
+    support = find_support()
+    found = {backend or "none": try_backend(backend, support) for backend in (*BACKENDS, None)}
     sys.stdout.write(json.dumps({name: {"open": one.open, "failure": one.failure} for name, one in found.items()}))
 
 

@@ -1,9 +1,9 @@
-"""The ways to build a sandbox, and how a keeper is started in each."""
+"""How a keeper is started in a sandbox of each backend, and which of them a machine supports."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,53 +16,42 @@ if TYPE_CHECKING:
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
     from toolyard.process.sandbox.layout import Layout
+    from toolyard.process.sandbox.policy import Backend, SandboxPolicy
 
 
-Backend = Literal["bubblewrap", "bubblewrap-pids", "landlock"]
-BACKENDS: tuple[Backend, ...] = ("bubblewrap", "bubblewrap-pids", "landlock")
-"""In the order of preference. With process numbers of its own a sandbox hides other processes, but what is told of its
-processes by number means nothing outside; where Landlock keeps signals in, that is not needed."""
-HIDING: tuple[Backend, ...] = ("bubblewrap-pids", "bubblewrap", "landlock")
-"""The same for who wants the others hidden."""
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
-
-
-class Openings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sandbox lets through on purpose."""
-
-    network: bool = False
-    proxy: bool = False
-    """Whether there is a way to named hosts, which inside is a port of its own."""
-    unix_sockets: bool = False
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """How a keeper is started in a sandbox."""
 
     backend: Backend
-    words: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
     """What comes before the keeper's own command line."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the keeper gives up by itself."""
     own_pids: bool = False
+    """Whether processes have numbers of their own inside."""
     proxy: bool = False
+    """Whether the keeper opens a port inside at which hosts can be reached."""
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
-    lasting: str
+    cleanup_file: str
     """The file whose absence says that there is nothing to clean up after it."""
 
     def encoded_options(self) -> dict[str, Any]:
-        """The options as the keeper takes them, which knows paths as bytes."""
+        """The options as the keeper takes them: paths are bytes."""
         paths = {name: [os.fsencode(path) for path in self.options[name]] for name in ("readable", "writable")}
         return self.options | paths
 
 
-class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """What the machine has to build sandboxes of."""
+class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the machine has for building sandboxes."""
 
     bubblewrap: Bubblewrap | None
     landlock: int
+    """The version of Landlock; zero when there is none."""
 
     def lacking(self, backend: Backend) -> str | None:
         """Why a backend cannot even be tried."""
@@ -76,46 +65,46 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
             return "the kernel's Landlock does not keep signals in"
         return None
 
-    def confinement(self, backend: Backend, layout: Layout, openings: Openings, folder: SharedFolder) -> Confinement:
+    def confinement(self, backend: Backend, layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
         """The way into a sandbox with this layout."""
         if backend == "landlock":
-            return landlock_confinement(layout, openings, folder)
+            return landlock_confinement(layout, policy, folder)
         if self.bubblewrap is None:
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
-        words = self.bubblewrap.words(layout, folder=folder, network=openings.network, own_pids=own_pids)
-        families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if openings.unix_sockets else [])]
+        options = self.bubblewrap.options(layout, folder=folder, network=policy.network, own_pids=own_pids)
+        families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
         program = filter_program(families, own_pids=own_pids, own_ipc=True)
-        options = give_up(program, scopes=self.landlock >= SCOPES_SINCE)
         return Confinement(
             backend=backend,
-            words=(self.bubblewrap.path, *words, "--"),
-            options=options,
+            prefix=(self.bubblewrap.path, *options, "--"),
+            options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
             own_pids=own_pids,
-            proxy=openings.proxy and not openings.network,
-            lasting=folder.lasting,
+            proxy=bool(policy.hosts) and not policy.network,
+            cleanup_file=folder.cleanup_file,
         )
 
 
-def landlock_confinement(layout: Layout, openings: Openings, folder: SharedFolder) -> Confinement:
-    """Without namespaces: a network cannot be had for itself, so that there is all of it or none."""
+def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
+    """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
     readable, writable = grants(layout.rules)
     families = [
         AF_NETLINK,
-        *([AF_INET, AF_INET6] if openings.network else []),
-        *([AF_UNIX] if openings.unix_sockets else []),
+        *([AF_INET, AF_INET6] if policy.network else []),
+        *([AF_UNIX] if policy.unix_sockets else []),
     ]
-    options = give_up(filter_program(families), scopes=True) | {
+    options = keeper_options(filter_program(families), scopes=True) | {
         "readable": [*readable, folder.handouts],
         "writable": [*writable, folder.exchange, folder.tmp],
         "files": True,
-        "tcp": not openings.network,
+        "tcp": not policy.network,
         "drop_capabilities": os.geteuid() == 0,
     }
-    return Confinement(backend="landlock", options=options, tmp=folder.tmp, lasting=folder.lasting)
+    return Confinement(backend="landlock", options=options, tmp=folder.tmp, cleanup_file=folder.cleanup_file)
 
 
-def give_up(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
+def keeper_options(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
+    """The arguments of `kernel.confine`, as they are where mounts keep files in."""
     return {
         "readable": [],
         "writable": [],
@@ -128,6 +117,5 @@ def give_up(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
     }
 
 
-def available() -> Means:
-    """What this machine has."""
-    return Means(bubblewrap=find_bubblewrap(), landlock=landlock_version())
+def find_support() -> SandboxSupport:
+    return SandboxSupport(bubblewrap=find_bubblewrap(), landlock=landlock_version())

@@ -12,8 +12,7 @@ import pytest
 
 from support import PATIENCE, need_backend
 from toolyard.config.settings import SandboxProperty
-from toolyard.process.sandbox.backends.backends import BACKENDS
-from toolyard.process.sandbox.properties import MEANINGS, PROPERTIES
+from toolyard.process.sandbox.policy import BACKENDS, PROPERTIES, PROPERTY_DESCRIPTIONS
 from toolyard.process.sandbox.self_test.tries import TRIES
 from users import as_other
 
@@ -71,4 +70,4 @@ def test_every_single_try_succeeds_as_root_without_a_sandbox():
 
 
 def test_every_property_is_tried_and_explained_and_can_be_required():
-    assert tuple(TRIES) == tuple(MEANINGS) == PROPERTIES == get_args(SandboxProperty)
+    assert tuple(TRIES) == tuple(PROPERTY_DESCRIPTIONS) == PROPERTIES == get_args(SandboxProperty)

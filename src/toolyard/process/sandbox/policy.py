@@ -1,0 +1,90 @@
+"""What a configuration wants of a sandbox, what a sandbox can promise, and the report on what it keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+Property = Literal[
+    "writes", "attributes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
+]
+PROPERTIES: tuple[Property, ...] = get_args(Property)
+PROPERTY_DESCRIPTIONS: dict[Property, str] = {
+    "writes": "nothing outside the workspace can be written",
+    "attributes": "of files outside the workspace, rights and times cannot be changed",
+    "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
+    "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
+    "network": "nothing outside can be reached over a network",
+    "sockets": "no socket and no shared memory of another process can be reached",
+    "processes": "no other process can be signalled, traced, limited, slowed down or looked into",
+    "temporary": "temporary files are the sandbox's own",
+    "privileges": "no capabilities, no new privileges, no namespaces, no mounts, none left behind for others",
+}
+
+Backend = Literal["bubblewrap", "bubblewrap-pids", "landlock"]
+BACKENDS: tuple[Backend, ...] = ("bubblewrap", "bubblewrap-pids", "landlock")
+"""In the order of preference. With process numbers of its own a sandbox hides other processes, but the number of one of
+its processes means nothing outside; where Landlock keeps signals in, that is not needed."""
+HIDING_BACKENDS: tuple[Backend, ...] = ("bubblewrap-pids", "bubblewrap", "landlock")
+"""The order for those who want other processes hidden."""
+
+
+class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration wants of a sandbox."""
+
+    mode: Literal["auto", "require"] = "auto"
+    damaged: str = ""
+    """Why it is not known what is wanted, and so nothing may be run."""
+    properties: tuple[Property, ...] = PROPERTIES
+    """What must hold with `require`."""
+    network: bool = False
+    hosts: tuple[str, ...] = ()
+    """Hosts that can be reached through the proxy."""
+    unix_sockets: bool = False
+    processes: int = 4096
+    """How many there may be inside at a time."""
+    backends: tuple[Backend, ...] = BACKENDS
+
+    @property
+    def given_up(self) -> tuple[Property, ...]:
+        opened: dict[Property, bool] = {"network": self.network, "sockets": self.unix_sockets}
+        return tuple(name for name, is_open in opened.items() if is_open)
+
+
+class BackendChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The backend of a sandbox, the properties that hold, and why the backends before it were not taken."""
+
+    backend: Backend | None
+    held: tuple[Property, ...]
+    passed_over: Mapping[Backend, str]
+
+    @property
+    def name(self) -> str:
+        """In a few words, for the audit log."""
+        if self.backend is None:
+            return "none"
+        lacking = [name for name in PROPERTIES if name not in self.held]
+        return f"{self.backend} without {', '.join(lacking)}" if lacking else self.backend
+
+
+class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What children run in, and why."""
+
+    mode: Literal["auto", "require"]
+    backend: Backend | None
+    """None when nothing on this machine keeps them in."""
+    properties: Mapping[Property, bool]
+    opened: tuple[Property, ...]
+    """What the configuration itself gives up."""
+    passed_over: Mapping[Backend, str]
+    """Why the backends before it were not taken."""
+    writable: tuple[str, ...]
+    unguarded: tuple[str, ...]
+    """What should be protected and cannot be."""
+    refusal: str | None
+    """Why nothing is run, when what is required does not hold."""

@@ -1,0 +1,73 @@
+"""Waiting for what another process brings about: with a deadline, and in spite of cancellations."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+T = TypeVar("T")
+
+
+class Promise(Generic[T]):
+    """A value that comes later. Unlike a future it can be waited for again after a deadline or a cancellation.
+
+    One may wait for it at a time.
+    """
+
+    __slots__ = ("_value", "_waiter")
+
+    def __init__(self) -> None:
+        self._value: T | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def is_set(self) -> bool:
+        return self._value is not None
+
+    def set(self, value: T) -> None:
+        """Only the first value counts."""
+        self._value = value if self._value is None else self._value
+        self._wake()
+
+    async def get(self) -> T:
+        while self._value is None:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        return self._value
+
+    async def get_within(self, seconds: float | None) -> T | None:
+        """The value, or None when it takes longer."""
+        if self._value is None:
+            loop = asyncio.get_running_loop()
+            alarm = None if seconds is None else loop.call_later(seconds, self._wake)
+            self._waiter = loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                if alarm:
+                    alarm.cancel()
+        return self._value
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
+    """Do what must be done to its end; a cancellation, be it the first or the tenth, is raised only then."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # or asyncio would complain that nobody has looked at it
+    raise cancelled
