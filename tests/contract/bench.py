@@ -30,7 +30,7 @@ class Bench:
         written = self.kind.write(self.yard, behaviour, limit)
         settings = {**written.settings, **settings}
         config = self.yard.config(written.plugin, policy=dict(written.policy), **settings)
-        async with self.yard.open(config, **options or {}) as app:
+        async with self.yard.open(config, **{**written.options, **(options or {})}) as app:
             assert app.get_config_errors() == []
             yield Loaded(self, app, written)
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 from support import need
 from toolyard.core.tool import Failure, ToolResult
+from toy_kind import WITH_TOYS
 from yard import STRING, Yard
 
 Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log", "where"]
@@ -45,6 +46,8 @@ class Written:
     policy: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Other keys of the configuration."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What the application is opened with."""
 
 
 class Writer(Protocol):
@@ -230,11 +233,20 @@ async def probe(value: Annotated[str, "A text."], context: ToolContext):
     return Written(plugin="path:probe.py", arguments=value_argument, policy={"python_timeout_seconds": limit})
 
 
+def write_toy(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    yard.file("probe.toy", f"# A probe.\nvalue=$1\n{bash_code(yard, behaviour)}\n")
+    options = {"kinds": WITH_TOYS}
+    return Written(
+        plugin="toy:probe.toy", arguments=value_argument, policy={"toy_timeout_seconds": limit}, options=options
+    )
+
+
 def printed(result: ToolResult) -> str:
     return str((result.data or {})["stdout"])
 
 
 KINDS = [
+    Kind(name="toy", write=write_toy),
     Kind(name="bash_script", write=write_bash_script),
     Kind(name="bash_script", write=write_bash_comments, id="bash_comments"),
     Kind(name="manifest_command", write=write_manifest),

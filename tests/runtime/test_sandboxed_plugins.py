@@ -157,6 +157,27 @@ async def test_tools_cannot_write_code_that_runs_outside_of_their_sandbox(yard):
     assert (yard.folder / "free").exists()
 
 
+async def test_nor_what_is_named_by_a_dotted_name_or_by_a_descriptor(yard):
+    """A module beside the configuration, a package there, and a project that another one says it needs."""
+    yard.file("greet.py", GREET)
+    yard.file("waving/__init__.py", "")
+    yard.file("waving/tools.py", GREET.replace("greet", "wave"))
+    needed = {"entries": ["pack.nod"], "local_workspace_dependencies": [{"name": "needed", "path": "../needed"}]}
+    yard.file("pack/agent_plugin.json", json.dumps(needed))
+    yard.file("pack/pack.py", "from needed import nod\n\n__all__ = ['nod']\n")
+    yard.file("needed/needed.py", GREET.replace("greet", "nod"))
+    yard.config("shell:command", "greet.greet", "waving.tools.wave", "path:pack")
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        assert app.get_config_errors() == []
+        script = (
+            "for file in greet.py waving/tools.py waving/new.py needed/needed.py; do echo x >> $file; done; rm greet.py"
+        )
+        said = await shell(app, f"cd {yard.folder}; {script}")
+        assert [(await app.call_tool(name, {})).text for name in ("greet", "wave", "nod")] == ["hello"] * 3
+    assert said.count("Read-only file system") == 4
+    assert "rm: cannot remove 'greet.py'" in said
+
+
 async def test_code_that_the_configuration_lets_them_write_can_be_written(yard):
     yard.file("greet.py", GREET)
     yard.config("shell:command", "path:greet.py", sandbox={"writable": ["greet.py"]})

@@ -383,10 +383,10 @@ async def test_B12_without_error_a_time_out_says_what_was_printed(yard):
 
 
 async def test_B13_the_time_limits_are_sixty_and_five_seconds_unless_policy_says_otherwise(yard):
-    from toolyard.config.settings import PluginPolicy
+    from toolyard.kinds.bash_script.settings import BashSettings
 
-    assert PluginPolicy().bash_timeout_seconds == 60
-    assert PluginPolicy().bash_error_timeout_seconds == 5
+    assert BashSettings().bash_timeout_seconds == 60
+    assert BashSettings().bash_error_timeout_seconds == 5
     yard.tool(run="sleep 60", cases="error) sleep 60 ;; preview) sleep 60 ;;")
     policy = {"bash_timeout_seconds": 0.5, "bash_error_timeout_seconds": 0.5}
     async with asyncio.timeout(30), yard.app("bash:probe.bash", policy=policy) as app:

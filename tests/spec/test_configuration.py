@@ -147,10 +147,13 @@ async def test_C04_names_come_from_config_env_then_overrides_then_built_ins_then
     values = {"a": "C04_A", "b": "C04_B", "c": "C04_C", "d": "WORKING_DIR", "e": "CONFIG_DIR"}
     config = yard.config("bash:probe.bash", **{key: f"${{env:{name}}}" for key, name in values.items()})
     overrides = {"C04_A": "override", "C04_B": "override", "CONFIG_DIR": "override"}
-    async with yard.open(config, env_overrides=overrides, config_env={"C04_A": "config"}) as app:
+    app = yard.open(config, env_overrides=overrides, config_env={"C04_A": "config"})
+    assert os.environ["C04_B"] == "process", "making an application changes nothing"
+    async with app:
         lines = (await app.call_tool("probe", {})).text.splitlines()
+        assert (os.environ["C04_A"], os.environ["C04_B"]) == ("override", "override"), "installed, unlike config_env"
     assert lines == ["config", "override", "process", os.getcwd(), "override"]
-    assert (os.environ["C04_A"], os.environ["C04_B"]) == ("override", "override"), "installed, unlike config_env"
+    assert (os.environ["C04_A"], os.environ["C04_B"]) == ("process", "process"), "and put back when it is closed"
 
 
 async def test_C04_the_built_in_names_are_the_folders_that_they_say(yard):
@@ -191,9 +194,12 @@ async def test_C05_a_used_one_complains_where_it_is_written_and_names_the_way(ya
 def effective(yard: Yard, agent: str = "default", **config) -> dict:
     from toolyard.config.configuration import read_configuration
     from toolyard.config.placeholders import Names
+    from toolyard.kinds import KINDS
+    from toolyard.plugins.entries import settings_of
 
     path = write(yard, json.dumps(config, indent=1))
-    configuration = read_configuration(path, Names(config_env={}, overrides={}, builtin={}, process={}))
+    names = Names(config_env={}, overrides={}, builtin={}, process={})
+    configuration = read_configuration(path, names, settings_of(KINDS))
     assert configuration.problems == ()
     return configuration.for_agent(agent)
 

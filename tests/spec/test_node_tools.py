@@ -12,7 +12,6 @@ from node_yard import NodeYard, call, codes
 from repositories import commit, git, repository
 from support import CommandLine, is_alive, need
 from toolyard.config.document import Document, Place
-from toolyard.config.settings import PluginPolicy
 from toolyard.kinds.node_module.package import facts_of
 from toolyard.kinds.node_module.package_manager import choose_manager
 from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit, NodeModules
@@ -191,7 +190,7 @@ def test_C14_the_manager_is_the_policys_then_the_packages_then_that_of_the_lock_
 
 
 def test_C14_the_policy_has_the_defaults_of_the_page():
-    policy = PluginPolicy()
+    policy = NodeSettings()
     assert policy.node_timeout_seconds == 60
     assert (policy.node_install_deps, policy.node_build, policy.node_allow_install_scripts) == (True, True, True)
     assert (policy.node_package_manager, policy.node_build_command) == (None, None)

@@ -13,7 +13,7 @@ from toolyard.config.document import Document, Place
 from toolyard.config.layers import mapping
 from toolyard.config.schema import config_schema
 from toolyard.core.problems import Problem
-from toolyard.kinds import KINDS
+from toolyard.kinds import FIRST_ENTRIES, KINDS
 from toolyard.plugins.checks.spec import json_of
 from toolyard.plugins.entries import read_entry, settings_of
 from toolyard.plugins.kind import Found
@@ -100,8 +100,8 @@ def create_config(folder: Path, found: Sequence[Found], kinds: Sequence[Kind] = 
 
 
 def first_config(found: Sequence[Found]) -> dict[str, Json]:
-    """The live session, and what was found and is wanted."""
-    config: dict[str, Json] = {"$schema": f"./{SCHEMA}", "plugins": ["shell:session", *(one.entry for one in found)]}
+    """What every one begins with, and what was found and is wanted."""
+    config: dict[str, Json] = {"$schema": f"./{SCHEMA}", "plugins": [*FIRST_ENTRIES, *(one.entry for one in found)]}
     policy = {key: value for one in found for key, value in one.policy.items()}
     return config | ({"plugin_policy": policy} if policy else {})
 

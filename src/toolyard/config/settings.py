@@ -162,7 +162,7 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
         UNSET
     )
     system_message: str | dict[str, Any] | UnsetType = UNSET
-    working_directory: Annotated[str | UnsetType, Meta(description="The folder that bash tools run in.")] = UNSET
+    working_directory: Annotated[str | UnsetType, Meta(description="The folder that tools work in.")] = UNSET
     output: OutputSettings | UnsetType = UNSET
     permissions: Annotated[
         PermissionSettings | UnsetType, Meta(description="Which calls may happen; the rules of all layers add up.")

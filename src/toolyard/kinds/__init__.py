@@ -15,3 +15,5 @@ if TYPE_CHECKING:
 
 KINDS: tuple[Kind, ...] = (PythonFunctions(), BashScripts(), Manifests(), NodeModules(), Shell())
 """All there are, in the order in which they are asked whether an entry is theirs."""
+FIRST_ENTRIES = ("shell:session",)
+"""What a new configuration loads, whatever else there is."""
