@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
-__all__ = ["AgentApplication"]
-
 
 class AgentApplication:
     """Loads a configuration and calls its tools; `async with` opens it, leaving ends every process it started."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Event
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolResult, ToolSpec
-    from toolyard.plugins.kind import Plugin
+    from toolyard.plugins.plugin import Plugin
 
 __all__ = ["PluginBench", "open_plugin"]
 

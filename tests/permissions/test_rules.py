@@ -12,8 +12,8 @@ from toolyard.config.document import Document
 from toolyard.core.problems import Problem
 from toolyard.permissions.decide import ToolUse, judge_tool
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
-from toolyard.permissions.patterns import CommandIndex, CommandPattern, parse_pattern, quoted_token
-from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
+from toolyard.permissions.patterns import CommandPattern, parse_pattern, quoted_token
+from toolyard.permissions.rules import CommandIndex, Origin, Rule, RuleBook, parse_rule
 from toolyard.permissions.section import read_permissions
 
 HERE = Origin(label="test")

@@ -9,7 +9,7 @@ import pytest
 from toolyard.config.layers import layers_of
 from toolyard.plugins.catalog import Catalog
 from toolyard.plugins.enablement import Circumstances, EnablementRules, decide, read_circumstances, read_rules
-from toolyard.plugins.kind import Plugin
+from toolyard.plugins.plugin import Plugin
 
 
 def plugin(id: str, *, default_enabled: bool = True, kind: str = "tools", **says) -> Plugin:

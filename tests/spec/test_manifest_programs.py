@@ -218,11 +218,8 @@ async def test_M06_nothing_is_invented_where_path_and_home_are_not_set(yard, mon
 async def test_M06_a_variable_of_the_configuration_alone_reaches_no_program(yard):
     yard.manifest(named(command=[need("env")], envPassthrough=["ONLY_CONFIG", "INSTALLED"]))
     options = {"config_env": {"ONLY_CONFIG": "x"}, "env_overrides": {"INSTALLED": "y"}}
-    try:
-        async with yard.open(yard.folder / "tools.json", **options) as app:
-            seen = environment((await app.call_tool("probe", {})).text)
-    finally:
-        del os.environ["INSTALLED"]
+    async with yard.open(yard.folder / "tools.json", **options) as app:
+        seen = environment((await app.call_tool("probe", {})).text)
     assert seen.keys() == {"PATH", "HOME", "INSTALLED"}
 
 

@@ -12,9 +12,10 @@ from node_yard import NodeYard, call, codes
 from repositories import commit, git, repository
 from support import CommandLine, is_alive, need
 from toolyard.config.document import Document, Place
+from toolyard.kinds.node_module.kind import NodeModules
 from toolyard.kinds.node_module.package import facts_of
 from toolyard.kinds.node_module.package_manager import choose_manager
-from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit, NodeModules
+from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit
 from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.plugins.acquire.git_reference import read_git_reference
 

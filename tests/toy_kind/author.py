@@ -11,7 +11,6 @@ from toolyard.plugins.kind import Found, NewFile
 
 
 class ToyAuthoring:
-    modes = ()
     form = "a toy *.toy"
 
     def entries(self, path: Path) -> Sequence[Any]:

@@ -35,6 +35,7 @@ class Toys:
     name = "toy"
     spellings = ("toy:PATH", "toy+git:URL#REF")
     suffixes = (".toy",)
+    modes = ()
     settings = ToySettings
     author = ToyAuthoring()
 

@@ -9,7 +9,7 @@ from toolyard.core.problems import Position, Problem
 from toolyard.core.text import call_line
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.files.door import read_file, stamp_of
-from toolyard.plugins.kind import Plugin
+from toolyard.plugins.plugin import Plugin
 from toolyard.process.child import ChildRequest
 
 VALUE = {"type": "object", "properties": {"value": {"type": "string", "description": "A text."}}, "required": ["value"]}
@@ -34,9 +34,9 @@ class ToyTool:
         request = ChildRequest(
             argv=plan.argv,
             cwd=plan.cwd,
-            env=self._host.environment.current(),
+            env=self._host.runner.environment.current(),
             timeout=self.spec.timeout,
-            limits=self._host.limits,
+            limits=self._host.runner.limits,
             output_limit=context.output_limit,
             spill_to=context.spill_to,
             on_output=context.emit,
@@ -63,7 +63,7 @@ class ToySource:
 
     @property
     def conditions(self) -> object:
-        return self._host.conditions(self._timeout)
+        return (self._host.runner, self._timeout)
 
     def plugins(self) -> list[Plugin]:
         return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool]) for tool in self._tools]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from toolyard.core.tool import JsonObject
-    from toolyard.plugins.kind import Plugin
+    from toolyard.plugins.plugin import Plugin
     from toolyard.runtime.loaded import Loaded
 
 

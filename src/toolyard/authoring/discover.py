@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Document, Place
+from toolyard.config.document import Document, Place, json_of
 from toolyard.config.layers import mapping
 from toolyard.config.schema import config_schema
 from toolyard.core.problems import Problem
 from toolyard.kinds import FIRST_ENTRIES, KINDS
-from toolyard.plugins.checks.spec import json_of
 from toolyard.plugins.entries import read_entry, settings_of
 from toolyard.plugins.kind import Found
 

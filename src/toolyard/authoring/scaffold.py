@@ -38,16 +38,17 @@ def create_tool(
 
 
 def author_of(kind: str | None, mode: str | None, kinds: Sequence[Kind]) -> Authoring | Problem:
-    """Who writes tools of a kind; without a name, the kind that has several ways to write one."""
-    authors = {one.name: author for one in kinds if (author := one.author)}
-    with_modes = {name: author.modes for name, author in authors.items() if author.modes}
-    name = kind or next(iter(with_modes), next(iter(authors)))
-    if name not in authors:
-        return cannot_create(f"there is no kind '{name}'", f"there are {', '.join(authors)}")
-    if mode and mode not in authors[name].modes:
+    """Who writes tools of a kind; without a name, the first kind that has several ways to write one."""
+    written = {one.name: one for one in kinds if one.modes is not None}
+    with_modes = {name: one.modes for name, one in written.items() if one.modes}
+    name = kind or next(iter(with_modes), next(iter(written)))
+    author = written[name].author if name in written else None
+    if author is None:
+        return cannot_create(f"there is no kind '{name}'", f"there are {', '.join(written)}")
+    if mode and mode not in (with_modes.get(name) or ()):
         ways = "; ".join(f"{other}: {', '.join(modes)}" for other, modes in with_modes.items())
         return cannot_create(f"a tool of kind {name} has no mode '{mode}'", f"modes are of {ways}")
-    return authors[name]
+    return author
 
 
 def cannot_create(message: str, hint: str) -> Problem:

@@ -28,9 +28,8 @@ class KindChoice(click.Choice[str]):
     def choices(self) -> tuple[str, ...]:
         from toolyard.kinds import KINDS
 
-        authors = {kind.name: author for kind in KINDS if (author := kind.author)}
-        modes = tuple(mode for author in authors.values() for mode in author.modes)
-        return modes if self._modes else tuple(authors)
+        written = {kind.name: kind.modes for kind in KINDS if kind.modes is not None}
+        return tuple(mode for modes in written.values() for mode in modes) if self._modes else tuple(written)
 
     @choices.setter
     def choices(self, value: object) -> None:

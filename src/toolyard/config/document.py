@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from toolyard.config.origins import Origins
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
-
-Pointer: TypeAlias = "tuple[str | int, ...]"
-"""The way from the root to a value: keys and indices."""
 
 DEEPEST = 100
 """How far values may be nested: what walks over them does so by calling itself."""
@@ -136,6 +134,12 @@ def read_document(path: Path) -> Document | Problem:
             where=Position(file=path),
         )
     return parse_document(path, text)
+
+
+def json_of(path: Path) -> Json:
+    """What a JSON file holds; nothing when it cannot be read."""
+    document = read_document(path) if path.is_file() else None
+    return document.value if isinstance(document, Document) else None
 
 
 def parse_document(path: Path, text: str) -> Document | Problem:

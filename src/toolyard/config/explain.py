@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.config.configuration import Configuration
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 

@@ -15,8 +15,9 @@ from toolyard.core.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.config.document import Document, Pointer
+    from toolyard.config.document import Document
     from toolyard.config.settings import Settings
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import JsonObject
 
 

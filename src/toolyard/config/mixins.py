@@ -14,8 +14,9 @@ from toolyard.core.problems import Problem, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from toolyard.config.document import Document, Pointer
+    from toolyard.config.document import Document
     from toolyard.config.settings import MixinPolicy
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json, JsonObject
 
 

@@ -11,7 +11,7 @@ from toolyard.core.json_values import ABSENT, value_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import JsonObject
 
 

@@ -15,7 +15,8 @@ from toolyard.core.problems import Position, Problem, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.config.document import Document, Pointer
+    from toolyard.config.document import Document
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
+Pointer: TypeAlias = "tuple[str | int, ...]"
+"""The way from the root to a value: keys and indices."""
 ABSENT = object()
 """Stands for a value that is not there, since None is a value."""
 

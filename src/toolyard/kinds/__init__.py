@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolyard.kinds.bash_script.reference import BashScripts
-from toolyard.kinds.manifest.reference import Manifests
-from toolyard.kinds.node_module.reference import NodeModules
-from toolyard.kinds.python_function.reference import PythonFunctions
-from toolyard.kinds.shell.reference import Shell
+from toolyard.kinds.bash_script.kind import BashScripts
+from toolyard.kinds.manifest.kind import Manifests
+from toolyard.kinds.node_module.kind import NodeModules
+from toolyard.kinds.python_function.kind import PythonFunctions
+from toolyard.kinds.shell.kind import Shell
 
 if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind

@@ -9,14 +9,23 @@ import msgspec
 
 from toolyard.core.problems import Problem
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
-from toolyard.permissions.patterns import CommandIndex, CommandPattern, Found, bad_rule, parse_pattern
+from toolyard.permissions.patterns import (
+    ANY_WORD,
+    CommandPattern,
+    Glob,
+    bad_rule,
+    is_subsequence,
+    letters_of,
+    parse_pattern,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.config.document import Document, Pointer
+    from toolyard.config.document import Document
     from toolyard.core.events import Decision
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 
@@ -246,3 +255,98 @@ class RuleBook:
 
     def _of_tool(self, tool: str) -> list[Rule]:
         return [*self._tools.get(tool, ()), *self._tools.get("*", ())]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A rule whose pattern fits; for certain, or depending on what bash makes of the words."""
+
+    rule: Rule
+    pattern: CommandPattern
+    certain: bool
+
+
+class Node(msgspec.Struct):
+    """All patterns that begin alike."""
+
+    words: dict[str, Node] = msgspec.field(default_factory=dict)
+    globs: list[tuple[Glob, Node]] = msgspec.field(default_factory=list)
+    exact: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
+    rest: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
+
+
+class CommandIndex:
+    """Finds the patterns that fit a command in the time its words take, however many patterns there are."""
+
+    def __init__(self) -> None:
+        self._root = Node()
+        self._second: dict[tuple[str, str], list[tuple[Rule, CommandPattern]]] = {}
+        self.is_empty = True
+
+    def add(self, pattern: CommandPattern, rule: Rule) -> None:
+        """Take a pattern in."""
+        self.is_empty = False
+        node = self._root
+        for word in pattern.words:
+            if isinstance(word, str):
+                node = node.words.setdefault(word, Node())
+            else:
+                node.globs.append((word, Node()))
+                node = node.globs[-1][1]
+        (node.rest if pattern.rest else node.exact).append((rule, pattern))
+        if len(pattern.words) > 1 and isinstance(pattern.words[0], str) and isinstance(pattern.words[1], str):
+            second = "-" if pattern.words[1].startswith("-") else pattern.words[1]
+            self._second.setdefault((pattern.words[0], second), []).append((rule, pattern))
+
+    def find(self, words: Sequence[Word]) -> list[Found]:
+        """All that fit, an exact one before those that let others follow."""
+        found: list[Found] = []
+        self._find(self._root, words, 0, True, found)
+        return found
+
+    def resembling(self, words: Sequence[Word]) -> Iterator[tuple[Rule, CommandPattern]]:
+        """Patterns that may be meant although they do not fit: options are between their words, or written apart."""
+        values = [word.value for word in words]
+        name = values[0]
+        if name is None or not self._second:
+            return
+        for value in values[1:]:
+            if value is not None and not value.startswith("-"):
+                for rule, pattern in self._second.get((name, value), ()):
+                    if is_subsequence(pattern.words, values):
+                        yield rule, pattern
+        for rule, pattern in self._second.get((name, "-"), ()):
+            if letters_of(pattern.words[1:]) <= letters_of(values[1:]):
+                yield rule, pattern
+
+    def _find(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
+        if at == len(words):
+            found += [Found(rule, pattern, certain) for rule, pattern in node.exact]
+        elif (value := words[at].value) is None:
+            self._find_uncertain(node, words, at, certain, found)
+        else:
+            if (below := node.words.get(value)) is not None:
+                self._find(below, words, at + 1, certain, found)
+            for glob, below in node.globs:
+                if glob.pattern.fullmatch(value):
+                    self._find(below, words, at + 1, certain, found)
+        found += [Found(rule, pattern, certain) for rule, pattern in node.rest]
+
+    def _find_uncertain(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
+        """Only bash knows the word: whatever goes on from here may fit, and of that the first is enough."""
+        for glob, below in node.globs:
+            if glob.pattern.pattern == ANY_WORD and not words[at].splits:
+                self._find(below, words, at + 1, certain, found)
+        if (first := first_below(node)) is not None:
+            found.append(Found(*first, False))
+
+
+def first_below(node: Node) -> tuple[Rule, CommandPattern] | None:
+    """Any pattern that goes on from here."""
+    if node.exact:
+        return node.exact[0]
+    for below in (*node.words.values(), *(below for _, below in node.globs)):
+        if below.rest:
+            return below.rest[0]
+        if (found := first_below(below)) is not None:
+            return found
+    return None

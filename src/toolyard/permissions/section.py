@@ -13,8 +13,9 @@ from toolyard.config.settings import PermissionRule, PermissionSettings, Preset
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolyard.config.document import Document, Pointer
+    from toolyard.config.document import Document
     from toolyard.core.events import Decision
+    from toolyard.core.json_values import Pointer
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Json
     from toolyard.permissions.rules import Rule

@@ -13,10 +13,11 @@ from toolyard.plugins.loader import load_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Tool
     from toolyard.plugins.enablement import Enablement
-    from toolyard.plugins.kind import Plugin, Source
+    from toolyard.plugins.kind import Source
+    from toolyard.plugins.plugin import Plugin
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):

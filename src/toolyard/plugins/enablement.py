@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
-    from toolyard.config.document import Pointer
     from toolyard.config.layers import Layer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json, JsonObject
-    from toolyard.plugins.catalog import Catalog
-    from toolyard.plugins.kind import Plugin
+    from toolyard.plugins.plugin import Plugin
 
 
 HOOKS = ("is_enabled", "required_tags", "forbidden_tags", "tags")
@@ -190,13 +189,13 @@ def quoted(tags: Iterable[str]) -> str:
 KEYS = {"enabled_plugins": "turned on", "disabled_plugins": "turned off", "force_enabled_plugins": "forced on"}
 
 
-def unknown_ids(configuration: Configuration, catalogs: Mapping[str, Catalog]) -> Iterator[Problem]:
+def unknown_ids(configuration: Configuration, plugins: Mapping[str, Collection[str]]) -> Iterator[Problem]:
     """One warning for each id that none of the agents has for whom it is meant."""
-    for layer, plugins in layers_with_plugins(configuration, catalogs):
+    for layer, known in layers_with_plugins(configuration, plugins):
         for key, done in KEYS.items():
             for id, pointer in ids_of(key, [layer]).items():
-                if id not in plugins:
-                    close = difflib.get_close_matches(id, plugins, n=1)
+                if id not in known:
+                    close = difflib.get_close_matches(id, known, n=1)
                     yield Problem(
                         code="plugin_id_unknown",
                         message=f"plugin '{id}' is {done} here, but no plugin has that id",
@@ -207,11 +206,11 @@ def unknown_ids(configuration: Configuration, catalogs: Mapping[str, Catalog]) -
 
 
 def layers_with_plugins(
-    configuration: Configuration, catalogs: Mapping[str, Catalog]
+    configuration: Configuration, plugins: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[Layer, set[str]]]:
     """Every layer once, with the ids of all plugins of the agents that it is part of."""
     found: dict[str, tuple[Layer, set[str]]] = {}
-    for agent, catalog in catalogs.items():
+    for agent, ids in plugins.items():
         for layer in configuration.layers(agent):
-            found.setdefault(layer.name, (layer, set()))[1].update(catalog.plugins)
+            found.setdefault(layer.name, (layer, set()))[1].update(ids)
     yield from found.values()

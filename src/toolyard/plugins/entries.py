@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration, StandsFor
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, JsonObject
     from toolyard.plugins.kind import Kind, Named, Reference

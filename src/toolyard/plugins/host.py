@@ -11,9 +11,9 @@ import msgspec
 from msgspec import structs
 
 from toolyard.files.content_cache import ContentCache
-from toolyard.process.environment import ParentEnvironment
 from toolyard.process.interpreter import find_interpreter
 from toolyard.process.limits import Limits
+from toolyard.process.runner import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +88,9 @@ class Host:
         """Folders whose plugins are used where they are, and never installed."""
         self.config: JsonObject = {}
         """The values of the agent that a source is made for; none for a source that all agents share."""
-        self.limits = Limits(**structs.asdict(configuration.limits))
-        self.environment = ParentEnvironment(passed=configuration.policy.pass_env)
+        limits = Limits(**structs.asdict(configuration.limits))
+        self.runner = Runner(processes.work, limits, configuration.policy.pass_env)
+        """What the children of tools have in common."""
         self._interpreters: dict[str, Interpreter | None] = {}
 
     @property
@@ -124,10 +125,6 @@ class Host:
         if name not in self._interpreters:
             self._interpreters[name] = find_interpreter(name)
         return self._interpreters[name]
-
-    def conditions(self, *parts: object) -> object:
-        """What tools run under, with what their kind adds; equal conditions treat them alike."""
-        return (self.children(), self.limits, self.policy.pass_env, *parts)
 
     def for_agent(self, config: JsonObject) -> Host:
         """The same host for the sources of an agent."""

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from toolyard.config.document import Place
     from toolyard.core.problems import Problem
-    from toolyard.core.tool import Json, JsonObject, Tool
+    from toolyard.core.tool import Json, JsonObject
     from toolyard.plugins.acquire.git_reference import GitReference
     from toolyard.plugins.host import Host
+    from toolyard.plugins.plugin import Plugin
 
 DESCRIPTOR = "agent_plugin.json"
 """The file by which a folder says which plugins it holds."""
@@ -57,6 +58,23 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return (type(self), *(getattr(self, name) for name in self.__struct_fields__ if name != "at"))
 
 
+class RepositoryFolder(Reference, frozen=True, kw_only=True):
+    """A folder of a git repository, which has to be fetched."""
+
+    git: GitReference
+    subdirectory: str | None = None
+
+    @property
+    def repository(self) -> GitReference:
+        """The repository."""
+        return self.git
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The repository, if it is on this machine."""
+        return () if self.git.is_remote else (self.git.url,)
+
+
 class Named(msgspec.Struct, frozen=True, kw_only=True):
     """What an entry names, and what is wrong with it."""
 
@@ -64,19 +82,6 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     problems: Sequence[Problem] = ()
     watched: Sequence[str] = ()
     """Files besides the tools themselves whose change changes what is named."""
-
-
-class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """One plugin as catalogue and enablement see it: the thing with an id that is on or off."""
-
-    id: str
-    kind: str
-    tools: Sequence[Tool]
-    default_enabled: bool = True
-    instance: Any = None
-    """What its author wrote, where that can say by itself when it is on; asked by duck typing."""
-    config_keys: Sequence[str] = ()
-    """Keys of the configuration that it says it asks for."""
 
 
 class Source(Protocol):
@@ -132,6 +137,10 @@ class Kind(Protocol):
         """How files of this kind end, for hints."""
 
     @property
+    def modes(self) -> Sequence[str] | None:
+        """Ways to write a tool of this kind, the usual one first; empty for one way, None when nobody writes any."""
+
+    @property
     def settings(self) -> type[msgspec.Struct] | None:
         """Its part of `plugin_policy`."""
 
@@ -152,7 +161,7 @@ class Kind(Protocol):
 
     @property
     def author(self) -> Authoring | None:
-        """What it does for people who write its tools; None when nobody does."""
+        """What it does for people who write its tools; None when nobody does. Getting it may import a lot."""
 
 
 class NewFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,10 +184,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 class Authoring(Protocol):
     """What a kind does for people who write its tools."""
-
-    @property
-    def modes(self) -> Sequence[str]:
-        """Ways to start a tool of this kind, the usual one first; none when there is one way only."""
 
     @property
     def form(self) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.problems import Position, Problem
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.acquire.git_reference import GitReference

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.enablement import Enablement
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
-    from toolyard.plugins.kind import Kind, Plugin, Source
+    from toolyard.plugins.kind import Kind, Source
     from toolyard.plugins.loader import Listed
+    from toolyard.plugins.plugin import Plugin
     from toolyard.runtime.call import CallPath, CallSettings
 
 
@@ -125,7 +126,11 @@ class Loaded:
         unknown = [found.problem for found in self.configuration.unknown if found.key not in asked]
         catalogs = {agent: self.agent(agent).catalog for agent in self._listed}
         found = [*self.entries.problems, *self._loader.problems, *self._source_problems()]
-        ids = () if self._only_some or found else unknown_ids(self.configuration, catalogs)
+        ids = (
+            ()
+            if self._only_some or found
+            else unknown_ids(self.configuration, {agent: catalog.plugins for agent, catalog in catalogs.items()})
+        )
         told = [
             *self.configuration.problems,
             *unknown,

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolyard.kinds.bash_script.comments import (
+from toolyard.kinds.bash_script.comments.program import COMMENT_ENVIRONMENT, PROGRAM, program_argv
+from toolyard.kinds.bash_script.comments.schema import parameters_schema
+from toolyard.kinds.bash_script.comments.tags import (
     CommentParameter,
     CommentTool,
     CommentValue,
     has_comment_tags,
     parse_comments,
 )
-from toolyard.kinds.bash_script.comments_program import COMMENT_ENVIRONMENT, PROGRAM, program_argv
-from toolyard.kinds.bash_script.comments_schema import parameters_schema
 
 BASH = shutil.which("bash") or "bash"
 ARGC_LINE = 'eval "$(argc --argc-eval "$0" "$@")"'

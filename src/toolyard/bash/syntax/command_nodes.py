@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from toolyard.bash.syntax.tree import SourceText
+    from toolyard.bash.syntax.source_text import SourceText
 
 
 DESCRIPTOR = re.compile(r"\d+|\{\w+\}")

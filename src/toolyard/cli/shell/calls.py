@@ -8,11 +8,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from toolyard.cli.call import OF_THE_TOOL, StreamedOutput, exit_code_of
 from toolyard.cli.render import is_terminal, show_note, show_piece
-from toolyard.cli.shell.keyboard import echo
+from toolyard.cli.shell.keyboard import ShellState, echo
 from toolyard.core.events import OutputChunk
 from toolyard.core.screen_text import as_seen
 from toolyard.kinds.shell.session_tools import NO_OUTPUT
@@ -30,13 +28,6 @@ END_OF_INPUT = "\x04"
 INTERRUPTED = 130
 AFTER_INTERRUPT = f"[[ $- == *e* ]] || (exit {INTERRUPTED})"
 """Runs once the interrupted command is over, and leaves `$?` as that did; a shell with `set -e` would end by it."""
-
-
-class ShellState(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the session stands after its last command."""
-
-    cwd: str
-    status: int = 0
 
 
 class SessionCalls:

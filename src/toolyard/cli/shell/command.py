@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     from toolyard.app import AgentApplication
     from toolyard.cli.main import GlobalOptions
-    from toolyard.cli.shell.calls import ShellState
     from toolyard.cli.shell.completion import Vocabulary
     from toolyard.cli.shell.grammar import Grammar
-    from toolyard.cli.shell.keyboard import Keyboard
+    from toolyard.cli.shell.keyboard import Keyboard, ShellState
 
 
 GREETING = "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves."

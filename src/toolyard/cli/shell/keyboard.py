@@ -8,13 +8,13 @@ import re
 import termios
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from toolyard.cli.render import one_line, show_piece
 from toolyard.cli.shell.lines import STDIN, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from toolyard.cli.shell.calls import ShellState
 
 
 GOES_ON = "> "
@@ -100,3 +100,10 @@ def echo(shown: bool) -> Iterator[None]:
     finally:
         with contextlib.suppress(termios.error):  # the terminal is gone
             termios.tcsetattr(STDIN, termios.TCSADRAIN, before)
+
+
+class ShellState(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the session stands after its last command."""
+
+    cwd: str
+    status: int = 0

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-    from toolyard.cli.shell.calls import ShellState
     from toolyard.cli.shell.completion import Vocabulary
+    from toolyard.cli.shell.keyboard import ShellState
 
 
 WIDEST_QUESTION = 1000

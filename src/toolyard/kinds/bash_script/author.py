@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from toolyard.config.document import json_of
 from toolyard.config.layers import mapping
-from toolyard.kinds.bash_script.comments import has_comment_tags
 from toolyard.kinds.bash_script.reference import SUFFIXES
-from toolyard.kinds.bash_script.scaffold import MODES, new_files
-from toolyard.kinds.bash_script.schema_reading import SCHEMA_SUBCOMMAND
-from toolyard.plugins.checks.spec import json_of
+from toolyard.kinds.bash_script.scaffold import new_files
 from toolyard.plugins.kind import DESCRIPTOR, Found
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ LARGEST_SCRIPT = 1 << 20
 class BashAuthoring:
     """Bash tool files, and folders of them."""
 
-    modes = MODES
     form = "a bash script *.bash, or one that begins with #!/usr/bin/env bash"
 
     def entries(self, path: Path) -> Sequence[Json]:
@@ -78,6 +75,9 @@ def looks_like_script(file: Path) -> bool:
 
 def is_bash_tool(file: Path) -> bool:
     """Whether a script says of itself that it is a tool. Loading it will run it, so a mere guess would not do."""
+    from toolyard.kinds.bash_script.comments.tags import has_comment_tags
+    from toolyard.kinds.bash_script.schema_reading import SCHEMA_SUBCOMMAND
+
     if file.suffix not in SUFFIXES:
         return False
     try:

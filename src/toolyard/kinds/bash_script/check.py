@@ -15,8 +15,9 @@ from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.tool import CallContext, ToolResult
 from toolyard.kinds.bash_script.schema import FUNCTION
+from toolyard.kinds.bash_script.schema_reading import bash_path
 from toolyard.kinds.bash_script.script_text import PARAMETERS, ScriptText, read_script
-from toolyard.kinds.bash_script.tool import BashScriptTool, bash_path
+from toolyard.kinds.bash_script.tool import BashScriptTool
 from toolyard.plugins.checks.findings import error, warning, with_line
 from toolyard.plugins.checks.samples import sample_arguments
 from toolyard.plugins.checks.spec import properties_of, spec_findings

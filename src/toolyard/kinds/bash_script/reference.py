@@ -1,26 +1,26 @@
-"""How a configuration names bash tools, and the kind behind it."""
+"""How a configuration names bash tools."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from toolyard.core.problems import Problem
-from toolyard.kinds.bash_script.settings import BashSettings
-from toolyard.plugins.acquire.git_reference import GitReference, git_entry, split_reference
-from toolyard.plugins.kind import DESCRIPTOR, Named, Reference
+from toolyard.config.document import Document, read_document
+from toolyard.core.problems import Position, Problem
+from toolyard.files.inside import leads_inside
+from toolyard.plugins.acquire.git_reference import git_entry
+from toolyard.plugins.kind import DESCRIPTOR, Named, Reference, RepositoryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.document import Place
-    from toolyard.core.tool import Json, JsonObject
-    from toolyard.kinds.bash_script.author import BashAuthoring
-    from toolyard.plugins.host import Host
-    from toolyard.plugins.kind import Source
+    from toolyard.core.tool import Json
 
 SUFFIXES = (".bash", ".sh")
+MODES = ("flags", "positional", "json", "comments")
+"""The ways in which arguments can reach a script."""
 
 
 class BashFile(Reference, frozen=True, kw_only=True):
@@ -34,85 +34,8 @@ class BashFile(Reference, frozen=True, kw_only=True):
         return (self.file,)
 
 
-class BashRepository(Reference, frozen=True, kw_only=True):
+class BashRepository(RepositoryFolder, frozen=True, kw_only=True):
     """A git repository whose `agent_plugin.json` lists bash tool files."""
-
-    git: GitReference
-    subdirectory: str | None = None
-
-    @property
-    def repository(self) -> GitReference:
-        """The repository."""
-        return self.git
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """The repository, if it is on this machine."""
-        return () if self.git.is_remote else (self.git.url,)
-
-
-class BashScripts:
-    """Bash files as tools."""
-
-    name = "bash"
-    spellings = (
-        "bash:PATH",
-        "bash+git:URL#REF",
-        '{"bash_tool": {"file": PATH}}',
-        '{"bash_tool": {"path": FOLDER}}',
-        '{"bash_tool": {"git": URL}}',
-    )
-    suffixes = SUFFIXES
-    settings = BashSettings
-
-    def read(self, entry: Json, at: Place) -> Named | None:
-        """A file, a folder whose descriptor lists files, or a repository with such a folder."""
-        match entry:
-            case str() if entry.startswith("bash:"):
-                return read_path(entry.removeprefix("bash:"), at)
-            case str() if entry.startswith("bash+git:"):
-                url, ref = split_reference(entry.removeprefix("bash+git:"))
-                return read_repository({"git": url, "ref": ref}, at)
-            case {"bash_tool": {"git": _} as given}:
-                return read_repository(given, at)
-            case {"bash_tool": options}:
-                return read_options(options, at)
-        return None
-
-    def whole_file(self, value: JsonObject, path: Path) -> None:
-        """No file stands for bash tools."""
-
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - the protocol's
-        """None beside the plugin cache."""
-        return ()
-
-    def refusal(self, reference: BashFile | BashRepository, host: Host) -> Problem | None:
-        """Nothing of a bash tool runs unless the configuration says so."""
-        if not host.settings(BashSettings).allow_bash_tools:
-            message = "bash tools are not allowed by this configuration"
-            hint = 'set "plugin_policy": {"allow_bash_tools": true}'
-            return reference.at.problem("bash_tools_not_allowed", message, hint)
-        if host.interpreter("bash") is None:
-            hint = "install bash 4.4 or newer and put it on PATH"
-            return reference.at.problem("bash_missing", "there is no bash on PATH", hint)
-        return None
-
-    def source(self, reference: BashFile | BashRepository, host: Host) -> Source:
-        """The file, or all files of the repository."""
-        if isinstance(reference, BashFile):
-            from toolyard.kinds.bash_script.source import BashFileSource
-
-            return BashFileSource(reference.file, host)
-        from toolyard.kinds.bash_script.repository import BashRepositorySource
-
-        return BashRepositorySource(reference, host)
-
-    @property
-    def author(self) -> BashAuthoring:
-        """For those who write bash tools."""
-        from toolyard.kinds.bash_script.author import BashAuthoring
-
-        return BashAuthoring()
 
 
 def read_path(name: str, at: Place) -> Named:
@@ -125,8 +48,6 @@ def read_path(name: str, at: Place) -> Named:
 
 def read_folder(folder: str, at: Place) -> Named:
     """The files that a folder's descriptor lists; links stay as written."""
-    from toolyard.kinds.bash_script.descriptor import bash_files
-
     files, problems = bash_files(Path(folder))
     return Named(
         references=[BashFile(file=os.path.abspath(file), at=at) for file in files],
@@ -168,3 +89,64 @@ def read_options(options: Json, at: Place) -> Named:
     if not (isinstance(options, dict) and "file" in options):
         hint = 'for example {"bash_tool": {"file": "./tools/my_tool.bash"}}'
     return Named(problems=[at.problem("plugin_spec", message, hint)])
+
+
+def bash_files(folder: Path) -> tuple[list[Path], list[Problem]]:
+    """The tool files that a folder lists, each inside the folder."""
+    if not folder.is_dir():
+        missing = Problem(
+            code="plugin_missing", message="no such folder", hint="check the path", where=Position(file=folder)
+        )
+        return [], [missing]
+    descriptor = read_document(folder / DESCRIPTOR)
+    if isinstance(descriptor, Problem):
+        return [], [explain_missing(descriptor, folder)]
+    listed = descriptor.value.get("bash_tools") if isinstance(descriptor.value, dict) else None
+    if not isinstance(listed, list) or not listed:
+        empty = Problem(
+            code="plugin_descriptor",
+            message="'bash_tools' must be a list with at least one entry",
+            hint='for example {"bash_tools": [{"file": "my_tool.bash"}]}',
+            where=descriptor.position(("bash_tools",)),
+        )
+        return [], [empty]
+    return listed_files(folder, listed, descriptor)
+
+
+def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tuple[list[Path], list[Problem]]:
+    files: list[Path] = []
+    problems: list[Problem] = []
+    for index, entry in enumerate(listed):
+        match entry:
+            case {"file": str(name)} if leads_inside(os.path.join(folder, name), str(folder)):
+                files.append(folder / name)
+            case {"file": str(name)}:
+                problems.append(
+                    Problem(
+                        code="plugin_outside",
+                        message=f"'{name}' is outside the repository",
+                        hint="a repository lists only files of its own",
+                        where=descriptor.position(("bash_tools", index, "file")),
+                    )
+                )
+            case _:
+                problems.append(
+                    Problem(
+                        code="plugin_descriptor",
+                        message="an entry of 'bash_tools' needs 'file', a string",
+                        hint='for example {"file": "my_tool.bash"}',
+                        where=descriptor.position(("bash_tools", index)),
+                    )
+                )
+    return files, problems
+
+
+def explain_missing(problem: Problem, folder: Path) -> Problem:
+    """A folder without a descriptor is the commonest mistake; say which line would have loaded it."""
+    if problem.code != "config_unreadable":
+        return problem
+    scripts = sorted(path.name for path in folder.glob("*.bash"))
+    hint = f'create it: {{"bash_tools": [{{"file": "{scripts[0] if scripts else "my_tool.bash"}"}}]}}'
+    return Problem(
+        code="plugin_descriptor", message=f"no {DESCRIPTOR} in this folder", hint=hint, where=Position(file=folder)
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Problem
-from toolyard.kinds.bash_script.descriptor import bash_files
+from toolyard.kinds.bash_script.reference import bash_files
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.source import BashFileSource
 from toolyard.plugins.loader import load_all
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from toolyard.kinds.bash_script.reference import BashRepository
     from toolyard.plugins.host import Host
-    from toolyard.plugins.kind import Plugin
+    from toolyard.plugins.plugin import Plugin
 
 
 class BashRepositorySource:
@@ -36,7 +36,7 @@ class BashRepositorySource:
     def conditions(self) -> object:
         """What the tools are fetched, read and run with."""
         host = self._host
-        return host.conditions(host.settings(BashSettings), host.plugin_cache.root, host.interpreter("bash"))
+        return (host.runner, host.settings(BashSettings), host.plugin_cache.root, host.interpreter("bash"))
 
     @property
     def problems(self) -> Sequence[Problem]:

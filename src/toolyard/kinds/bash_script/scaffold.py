@@ -8,7 +8,6 @@ from typing import Literal, cast
 from toolyard.plugins.kind import NewFile
 
 Mode = Literal["flags", "positional", "json", "comments"]
-MODES: tuple[Mode, ...] = ("flags", "positional", "json", "comments")
 
 
 def new_files(name: str, mode: str | None) -> list[NewFile]:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault, parse_schema
 from toolyard.kinds.bash_script.settings import BashSettings
-from toolyard.kinds.bash_script.tool import bash_path
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
@@ -28,6 +27,12 @@ SCHEMA_VARIABLES = {"AGENT_TOOL_PYTHON": sys.executable, "LC_ALL": "C"}
 SCHEMA_SUBCOMMAND = re.compile(
     r"""["']?\bschema["']?[ \t]*[)|] | ={1,2}[ \t]*["']?schema\b | ^[ \t]*schema[ \t]*\(\)""", re.VERBOSE | re.MULTILINE
 )
+
+
+def bash_path(host: Host) -> str:
+    """The bash that runs the tools; nothing is loaded where there is none."""
+    bash = host.interpreter("bash")
+    return bash.path if bash else "bash"
 
 
 def schema_cache(host: Host) -> ContentCache[BashSchema]:
@@ -44,7 +49,7 @@ def content_key(file: str, source: bytes, host: Host) -> str:
 
 async def read_schema(file: str, source: bytes, host: Host) -> BashSchema | tuple[SchemaFault, ...]:
     """The schema of a file's content; a good one is remembered by its content."""
-    from toolyard.kinds.bash_script.comments import has_comment_tags
+    from toolyard.kinds.bash_script.comments.tags import has_comment_tags
 
     text = source.decode("utf-8", "replace")
     if has_comment_tags(text) and not SCHEMA_SUBCOMMAND.search(text):
@@ -59,8 +64,8 @@ async def read_schema(file: str, source: bytes, host: Host) -> BashSchema | tupl
 
 def schema_from_comments(file: str, text: str) -> BashSchema | tuple[SchemaFault, ...]:
     """A file that declares itself in comments is named after its file."""
-    from toolyard.kinds.bash_script.comments import CommentTool, parse_comments
-    from toolyard.kinds.bash_script.comments_schema import parameters_schema
+    from toolyard.kinds.bash_script.comments.schema import parameters_schema
+    from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
 
     parsed = parse_comments(text)
     if not isinstance(parsed, CommentTool):
@@ -85,10 +90,10 @@ async def schema_from_run(file: str, host: Host) -> BashSchema | tuple[SchemaFau
             ChildRequest(
                 argv=[bash_path(host), file, "schema"],
                 cwd=os.getcwd(),
-                env=host.environment.current(),
+                env=host.runner.environment.current(),
                 extra_env=SCHEMA_VARIABLES,
                 timeout=timeout,
-                limits=host.limits,
+                limits=host.runner.limits,
                 output_limit=SCHEMA_LIMIT,
             )
         )

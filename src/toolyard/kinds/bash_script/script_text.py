@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from toolyard.config.document import Document, parse_document
 from toolyard.core.problems import Position, Problem
-from toolyard.kinds.bash_script.comments import CommentTool, parse_comments
+from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
 from toolyard.kinds.bash_script.schema import FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.kinds.bash_script.schema import SchemaFault
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import Stamp, read_file, stamp_of
 from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault
-from toolyard.kinds.bash_script.schema_reading import content_key, read_schema, schema_cache
+from toolyard.kinds.bash_script.schema_reading import bash_path, content_key, read_schema, schema_cache
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.tool import BashScriptTool
-from toolyard.plugins.kind import Plugin
+from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class BashFileSource:
     @property
     def conditions(self) -> object:
         """What the file is read and run with."""
-        return self.host.conditions(self.host.settings(BashSettings), self.host.interpreter("bash"))
+        return (self.host.runner, self.host.settings(BashSettings), self.host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
         """The file's tool, unless the file is gone or never was good."""
@@ -125,7 +125,7 @@ class BashFileSource:
         if self._tool and not self._snapshot and source == self._tool.source:
             return
         self._drop_snapshot()
-        self._tool = BashScriptTool(path=self.path, source=source, schema=schema, host=self.host)
+        self._tool = self._made(self.path, source, schema)
 
     def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
@@ -146,7 +146,12 @@ class BashFileSource:
             if neighbour.name != name:
                 (folder / neighbour.name).symlink_to(neighbour)
         (folder / name).write_bytes(good.source)
-        self._tool = BashScriptTool(path=str(folder / name), source=good.source, schema=good.schema, host=self.host)
+        self._tool = self._made(str(folder / name), good.source, good.schema)
+
+    def _made(self, path: str, source: bytes, schema: BashSchema) -> BashScriptTool:
+        host = self.host
+        settings, bash = host.settings(BashSettings), bash_path(host)
+        return BashScriptTool(path=path, source=source, schema=schema, runner=host.runner, bash=bash, settings=settings)
 
     def _drop_snapshot(self) -> None:
         snapshot, self._snapshot = self._snapshot, None

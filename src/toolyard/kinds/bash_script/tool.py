@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from functools import cached_property
@@ -13,14 +12,14 @@ from toolyard.core.text import TIMED_OUT, as_word, call_line, limit_hit, one_lin
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, checked, pass_arguments
-from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
     from toolyard.core.tool import CallContext, Json, JsonObject
-    from toolyard.kinds.bash_script.comments import CommentTool
+    from toolyard.kinds.bash_script.comments.tags import CommentTool
     from toolyard.kinds.bash_script.schema import BashSchema
-    from toolyard.plugins.host import Host
+    from toolyard.kinds.bash_script.settings import BashSettings
+    from toolyard.process.runner import Runner
 
 
 Subcommand: TypeAlias = Literal["preview", "run", "error"]
@@ -32,14 +31,23 @@ class BashScriptTool:
     kind = "bash_script"
     confined = True
 
-    def __init__(self, *, path: str, source: bytes, schema: BashSchema, host: Host) -> None:
+    def __init__(
+        self,
+        *,
+        path: str,
+        source: bytes,
+        schema: BashSchema,
+        runner: Runner,
+        bash: str,
+        settings: BashSettings,
+    ) -> None:
         self.path = path
         """Where the file is that runs, which is a copy when an edit broke the tool's own."""
         self.source = source
         self.schema = schema
-        self._host = host
-        self._bash = bash_path(host)
-        self._settings = host.settings(BashSettings)
+        self._runner = runner
+        self._bash = bash
+        self._settings = settings
         self.spec = ToolSpec(
             name=schema.id,
             description=schema.description,
@@ -136,15 +144,15 @@ class BashScriptTool:
     ) -> ChildOutcome:
         """Run one subcommand of the file."""
         passed = plan.prepared
-        return await self._host.children().run(
+        return await self._runner.children.run(
             ChildRequest(
                 argv=plan.argv if subcommand == "run" else self._argv(subcommand, passed, code),
                 cwd=plan.cwd or context.cwd,
-                env=self._host.environment.current(),
+                env=self._runner.environment.current(),
                 extra_env=self._variables(context, timed_out=timed_out),
                 stdin=passed.stdin,
                 timeout=timeout,
-                limits=self._host.limits,
+                limits=self._runner.limits,
                 output_limit=context.output_limit,
                 spill_to=context.spill_to if listen else None,
                 on_output=context.emit if listen else None,
@@ -168,7 +176,7 @@ class BashScriptTool:
         """The declarations in the file's comments, for a file that has no subcommands."""
         if self.schema.args_mode != "comments":
             return None
-        from toolyard.kinds.bash_script.comments import CommentTool, parse_comments
+        from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
 
         parsed = parse_comments(self.source.decode("utf-8", "replace"))
         return parsed if isinstance(parsed, CommentTool) else None
@@ -176,7 +184,7 @@ class BashScriptTool:
     def _variables(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
         extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
         if self._comments:
-            from toolyard.kinds.bash_script.comments_program import COMMENT_ENVIRONMENT
+            from toolyard.kinds.bash_script.comments.program import COMMENT_ENVIRONMENT
 
             extra |= COMMENT_ENVIRONMENT
         if timed_out:
@@ -196,8 +204,7 @@ class BashScriptTool:
 
     def _env_keys(self, context: CallContext) -> list[str]:
         """The names of variables that the tool gets by name, for the audit."""
-        passed = [name for name in self._host.policy.pass_env if name in os.environ]
-        return sorted((*self._config_variables(context), *passed)) if passed or self.schema.config_keys else []
+        return sorted((*self._config_variables(context), *self._runner.passed_names()))
 
     def _default_text(self, code: int, outcome: ChildOutcome) -> str:
         name = self.spec.name
@@ -219,15 +226,9 @@ class BashScriptTool:
 
 def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
     """A whole command line, since the script's own functions are called."""
-    from toolyard.kinds.bash_script.comments_program import program_argv
+    from toolyard.kinds.bash_script.comments.program import program_argv
 
     return checked(program_argv(bash, Path(path), tool, arguments))
-
-
-def bash_path(host: Host) -> str:
-    """The bash that runs the tools; nothing is loaded where there is none."""
-    bash = host.interpreter("bash")
-    return bash.path if bash else "bash"
 
 
 def upper_snake(key: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from toolyard.config.document import json_of
 from toolyard.config.layers import mapping
 from toolyard.kinds.manifest.program import program_problem
 from toolyard.kinds.manifest.reference import MANIFEST
 from toolyard.plugins.checks.findings import with_line
-from toolyard.plugins.checks.spec import json_of, spec_findings
+from toolyard.plugins.checks.spec import spec_findings
 from toolyard.plugins.kind import DESCRIPTOR, Found, NewFile
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ FIELDS = {
 class ManifestAuthoring:
     """Manifests and their programs."""
 
-    modes = ()
     form = "a manifest *.json"
 
     def entries(self, path: Path) -> Sequence[Json]:

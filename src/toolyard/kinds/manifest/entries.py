@@ -20,7 +20,8 @@ from toolyard.kinds.manifest.tool import ManifestEntry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from toolyard.config.document import Document, Pointer
+    from toolyard.config.document import Document
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 

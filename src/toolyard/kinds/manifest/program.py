@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
-from toolyard.files.inside import leads_inside
+from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
     from toolyard.errors import CannotStart
@@ -30,7 +30,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 def program_problem(program: Program) -> Problem | None:
     """What stands against running it; it is looked at when it is called, since it may come, go and change."""
     path = program.path
-    if program.within is not None and not leads_inside(path, program.within):
+    if program.within is not None and not is_inside(os.path.realpath(path), program.within):
         message = f"the program {path} is a link that leads out of {program.within}: {os.path.realpath(path)}"
         hint = "put the program itself there, or name it by its absolute path"
         return Problem(code="manifest_program_outside", message=message, hint=hint)

@@ -13,7 +13,7 @@ from toolyard.files.door import Stamp, read_file, stamp_of
 from toolyard.kinds.manifest.entries import read_manifest
 from toolyard.kinds.manifest.settings import ManifestSettings
 from toolyard.kinds.manifest.tool import ManifestCommandTool
-from toolyard.plugins.kind import Plugin
+from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class ManifestSource:
     @property
     def conditions(self) -> object:
         """What the commands run with."""
-        return self._host.conditions(self._host.settings(ManifestSettings))
+        return (self._host.runner, self._host.settings(ManifestSettings))
 
     def plugins(self) -> Sequence[Plugin]:
         """Each entry is a plugin of its own, so that one can be on while another is off."""
@@ -89,7 +89,8 @@ class ManifestSource:
         self.document, self.problems = document, manifest.problems
         entries = list(manifest.entries)
         if manifest.is_sound and entries != [tool.entry for tool in self._tools]:
-            self._tools = [ManifestCommandTool(entry, self._host) for entry in entries]
+            usual = self._host.settings(ManifestSettings).manifest_timeout_seconds
+            self._tools = [ManifestCommandTool(entry, self._host.runner, usual) for entry in entries]
 
     def _lose(self, error: OSError | ValueError) -> None:
         """Without a manifest there are no tools."""

@@ -13,7 +13,6 @@ from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, call_line, encode_jso
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
 from toolyard.kinds.manifest.program import Program, explain_start, program_problem
-from toolyard.kinds.manifest.settings import ManifestSettings
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import exact_environment
 
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import CallContext, Json, JsonObject
-    from toolyard.plugins.host import Host
     from toolyard.process.child import ChildOutcome
     from toolyard.process.output import Captured
+    from toolyard.process.runner import Runner
 
 ALWAYS_PASSED = ("PATH", "HOME")
 
@@ -48,11 +47,10 @@ class ManifestCommandTool:
     kind = "manifest_command"
     confined = True
 
-    def __init__(self, entry: ManifestEntry, host: Host) -> None:
+    def __init__(self, entry: ManifestEntry, runner: Runner, timeout: float) -> None:
         self.entry = entry
-        self._host = host
-        usual = host.settings(ManifestSettings).manifest_timeout_seconds
-        self._timeout = min(entry.timeout or usual, LONGEST_TIMEOUT)
+        self._runner = runner
+        self._timeout = min(entry.timeout or timeout, LONGEST_TIMEOUT)
         self.spec = ToolSpec(
             name=entry.name,
             description=entry.description,
@@ -81,7 +79,7 @@ class ManifestCommandTool:
             refused = fault.code == "manifest_program_outside"
             return ToolResult(text=error_text(fault.message), failure="denied" if refused else "crash")
         try:
-            outcome = await self._host.children().run(self._request(plan, context))
+            outcome = await self._runner.children.run(self._request(plan, context))
         except CannotStart as error:
             return ToolResult(text=error_text(explain_start(error, plan.argv[0], plan.cwd)), failure="crash")
         return succeeded(outcome) if outcome.exit_code == 0 and not outcome.timed_out else failed(outcome)
@@ -93,7 +91,7 @@ class ManifestCommandTool:
             env=exact_environment((*ALWAYS_PASSED, *plan.env_keys)),
             stdin=plan.prepared,
             timeout=self._timeout,
-            limits=self._host.limits,
+            limits=self._runner.limits,
             output_limit=context.output_limit,
             spill_to=context.spill_to,
             on_output=context.emit,

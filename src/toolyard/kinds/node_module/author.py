@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.config.document import Document, read_document
+from toolyard.config.document import Document, json_of, read_document
 from toolyard.config.layers import mapping
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
@@ -18,7 +18,7 @@ from toolyard.kinds.node_module.package import PACKAGE
 from toolyard.kinds.node_module.reference import SUFFIXES
 from toolyard.plugins.checks.findings import warning, with_line
 from toolyard.plugins.checks.samples import sample_arguments
-from toolyard.plugins.checks.spec import json_of, spec_findings
+from toolyard.plugins.checks.spec import spec_findings
 from toolyard.plugins.kind import Found, NewFile
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ WORDS: dict[str, str] = {
 class NodeAuthoring:
     """Node packages and modules."""
 
-    modes = ()
     form = "a module *.mjs"
 
     def entries(self, path: Path) -> Sequence[Json]:

@@ -137,7 +137,7 @@ class Build:
         return ChildRequest(
             argv=argv,
             cwd=cwd,
-            env=self._host.environment.current(),
+            env=self._host.runner.environment.current(),
             extra_env={**QUIET, **folders, **offline, **variables},
             timeout=STEP_SECONDS,
             output_limit=OUTPUT_LIMIT,

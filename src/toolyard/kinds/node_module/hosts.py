@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.json_rpc import JsonRpcClient, RpcAnswer, RpcLost, RpcResult
 from toolyard.process.limits import Limits
@@ -18,8 +17,8 @@ from toolyard.process.waiting import run_shielded
 if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
     from toolyard.kinds.node_module.package import NodePackage
-    from toolyard.plugins.host import Host
     from toolyard.process.json_rpc import PendingRequest, Progress
+    from toolyard.process.runner import Runner
 
 
 log = logging.getLogger("toolyard.node")
@@ -57,10 +56,11 @@ class NodeProcess:
 class NodeHosts:
     """Usually one host; a second one while calls with different working directories run side by side."""
 
-    def __init__(self, host: Host, package: NodePackage) -> None:
+    def __init__(self, runner: Runner, node: str, package: NodePackage, *, timeout: float) -> None:
         self.package = package
-        self._host = host
-        self._timeout = host.settings(NodeSettings).node_timeout_seconds
+        self.runner = runner
+        self.node = node
+        self.timeout = timeout
         self._hosts: list[NodeProcess] = []
         self._retired = False
         self._closed = False
@@ -76,7 +76,7 @@ class NodeHosts:
         """One request with its time limit; what it leaves undone is ended before this returns, also when cancelled."""
         if self._closed:
             return RpcLost(reason="its package is not loaded any more")
-        timeout = self._timeout
+        timeout = self.timeout
         host = self._host_for(cwd)
         about = {**params.get("_meta", {}), "toolyard/cwd": cwd}
         question = host.link.ask(method, {**params, "_meta": about}, on_progress=on_progress)
@@ -122,7 +122,7 @@ class NodeHosts:
         return host
 
     def _start(self, cwd: str) -> NodeProcess:
-        link = JsonRpcClient(self._host.children().keeper, host_request(self._host, self.package), log=log)
+        link = JsonRpcClient(self.runner.children.keeper, host_request(self.runner, self.node, self.package), log=log)
         declared = [{"id": tool.id, "entry": tool.entry, "export": tool.export} for tool in self.package.tools]
         # Nothing is waited for: the first call follows at once, and is answered when the host has come up.
         link.ask("initialize", {"_meta": {"toolyard/root": self.package.root, "toolyard/tools": declared}})
@@ -161,23 +161,17 @@ async def answers(link: JsonRpcClient) -> bool:
     return isinstance(await link.ask("ping", {}).answer(within=PONG_PATIENCE), RpcResult)
 
 
-def node_path(host: Host) -> str:
-    """The Node that runs the tools; nothing is loaded where there is none."""
-    node = host.interpreter("node")
-    return node.path if node else "node"
-
-
-def host_request(host: Host, package: NodePackage) -> CompanionRequest:
+def host_request(runner: Runner, node: str, package: NodePackage) -> CompanionRequest:
     """How a host is started. Lines travel by descriptors of their own, so that tools may print as they like.
 
     Memory is limited by Node itself, which reserves more addresses than it ever uses; processor time is not, because a
     host serves many calls, and each of those has its time limit.
     """
-    limits, memory = host.limits, host.limits.memory_bytes
+    limits, memory = runner.limits, runner.limits.memory_bytes
     options = [] if memory is None else [f"--max-old-space-size={max(memory >> 20, 16)}"]
-    env = {name: value for name, value in host.environment.current().items() if name not in PARENTS_CHANNEL}
+    env = {name: value for name, value in runner.environment.current().items() if name not in PARENTS_CHANNEL}
     return CompanionRequest(
-        argv=[node_path(host), *options, str(PROGRAM), "3", "4"],
+        argv=[node, *options, str(PROGRAM), "3", "4"],
         cwd=package.root,
         env=env,
         limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),

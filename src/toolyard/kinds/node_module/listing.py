@@ -11,6 +11,7 @@ import msgspec
 from toolyard.core.arguments.schema import schema_fault
 from toolyard.errors import ProcessError
 from toolyard.kinds.node_module.hosts import NodeHosts, TimedOut
+from toolyard.kinds.node_module.package import NodeFault
 from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 
@@ -45,17 +46,6 @@ class NodeListing(msgspec.Struct, kw_only=True, frozen=True):
     tools: list[ListedTool]
 
 
-class NodeFault(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a tool of a package, or all of them, cannot be used."""
-
-    code: str
-    message: str
-    hint: str = ""
-    id: str | None = None
-    file: str | None = None
-    line: int | None = None
-
-
 class Annotations(msgspec.Struct, frozen=True, rename="camel"):
     read_only_hint: bool = False
     destructive_hint: bool = False
@@ -88,6 +78,12 @@ AUTHORS_WORDS = {
 }
 
 
+def open_hosts(host: Host, package: NodePackage) -> NodeHosts:
+    """The processes of a package; nothing starts before it is asked for."""
+    node, timeout = host.interpreter("node"), host.settings(NodeSettings).node_timeout_seconds
+    return NodeHosts(host.runner, node.path if node else "node", package, timeout=timeout)
+
+
 def listing_cache(host: Host) -> ContentCache[NodeListing]:
     """The listings that are known by the contents of their packages."""
     return host.caches.get("node-tools", NodeListing)
@@ -103,7 +99,7 @@ def listing_key(package: NodePackage, host: Host) -> str:
 
 async def read_listing(package: NodePackage, host: Host) -> tuple[NodeListing, list[NodeFault]]:
     """Let a host load every module; a listing without faults is remembered by the content."""
-    hosts = NodeHosts(host, package)
+    hosts = open_hosts(host, package)
     reply: Reply
     try:
         reply = await hosts.ask("tools/list", {}, cwd=package.root, subject="loading the tools")
@@ -120,7 +116,7 @@ async def read_listing(package: NodePackage, host: Host) -> tuple[NodeListing, l
             message = f"the host could not load the tools: {reason}"
             return NodeListing(tools=[]), [NodeFault(code="node_host", message=message)]
         case TimedOut():
-            seconds = f"{host.settings(NodeSettings).node_timeout_seconds:g} seconds"
+            seconds = f"{hosts.timeout:g} seconds"
             hint = "a module should only define; plugin_policy.node_timeout_seconds is the limit"
             message = f"the modules did not load within {seconds}"
             return NodeListing(tools=[]), [NodeFault(code="node_load_timeout", message=message, hint=hint)]

@@ -17,9 +17,8 @@ from toolyard.kinds.node_module.reference import NodeFile, NodeFolder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
-    from toolyard.kinds.node_module.listing import NodeFault
 
 PACKAGE = "package.json"
 TOOLS: Pointer = ("agent", "tools")
@@ -276,3 +275,14 @@ def explain_missing(problem: Problem, folder: Path) -> Problem:
 
 def fault(document: Document, place: Pointer, message: str, hint: str = f"for example {EXAMPLE}") -> Problem:
     return Problem(code="node_package", message=message, hint=hint, where=document.position(place))
+
+
+class NodeFault(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a tool of a package, or all of them, cannot be used."""
+
+    code: str
+    message: str
+    hint: str = ""
+    id: str | None = None
+    file: str | None = None
+    line: int | None = None

@@ -1,46 +1,34 @@
-"""How a configuration names Node packages and modules, and the kind behind it."""
+"""How a configuration names Node packages and modules."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.config.settings import MISFITS
 from toolyard.core.problems import Problem
 from toolyard.files.inside import stays_inside
-from toolyard.kinds.node_module.settings import NodeSettings
-from toolyard.plugins.acquire.git_reference import GitReference, read_git_reference, split_reference
-from toolyard.plugins.kind import Named, Reference
+from toolyard.plugins.acquire.git_reference import read_git_reference
+from toolyard.plugins.kind import Named, Reference, RepositoryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from toolyard.config.document import Place
-    from toolyard.core.tool import Json, JsonObject
-    from toolyard.kinds.node_module.author import NodeAuthoring
-    from toolyard.kinds.node_module.source import NodeSource
-    from toolyard.plugins.host import Host
+    from toolyard.core.tool import Json
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 EXAMPLE = 'for example {"node_tool": {"path": "./my-tools"}}'
 
 
-class NodeReference(Reference, frozen=True, kw_only=True):
-    """What all of them may say."""
-
-    id: str | None = None
-    """Only this one of its tools, or the name of the one that `entry` is."""
-    entry: str | None = None
-    export: str | None = None
-
-
-class NodeFile(NodeReference, frozen=True, kw_only=True):
+class NodeFile(Reference, frozen=True, kw_only=True):
     """One JavaScript module that stands alone."""
 
     file: str
+    id: str | None = None
+    export: str | None = None
 
     @property
     def paths(self) -> Sequence[str]:
@@ -48,10 +36,14 @@ class NodeFile(NodeReference, frozen=True, kw_only=True):
         return (self.file,)
 
 
-class NodeFolder(NodeReference, frozen=True, kw_only=True):
+class NodeFolder(Reference, frozen=True, kw_only=True):
     """A folder with a Node package."""
 
     folder: str
+    id: str | None = None
+    """Only this one of its tools, or the name of the one that `entry` is."""
+    entry: str | None = None
+    export: str | None = None
 
     @property
     def paths(self) -> Sequence[str]:
@@ -59,21 +51,12 @@ class NodeFolder(NodeReference, frozen=True, kw_only=True):
         return (self.folder,)
 
 
-class NodeGit(NodeReference, frozen=True, kw_only=True):
+class NodeGit(RepositoryFolder, frozen=True, kw_only=True):
     """A repository with a Node package."""
 
-    git: GitReference
-    subdirectory: str | None = None
-
-    @property
-    def repository(self) -> GitReference:
-        """The repository."""
-        return self.git
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """The repository, if it is on this machine."""
-        return () if self.git.is_remote else (self.git.url,)
+    id: str | None = None
+    entry: str | None = None
+    export: str | None = None
 
 
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,54 +70,6 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     id: str | None = None
     entry: str | None = None
     export: str | None = None
-
-
-class NodeModules:
-    """The modules of Node packages as tools."""
-
-    name = "node"
-    spellings = ("node:PATH", "node+git:URL#REF", '{"node_tool": {"path": FOLDER}}')
-    suffixes = SUFFIXES
-    settings = NodeSettings
-
-    def read(self, entry: Json, at: Place) -> Named | None:
-        """A folder, a file or a repository."""
-        match entry:
-            case str() if entry.startswith("node:"):
-                return read_path(entry.removeprefix("node:"), at)
-            case str() if entry.startswith("node+git:"):
-                url, ref = split_reference(entry.removeprefix("node+git:"))
-                return read_git(NodeOptions(git=url, ref=ref), at) if url else names_nothing("node+git:", at)
-            case {"node_tool": options}:
-                return read_options(options, at)
-        return None
-
-    def whole_file(self, value: JsonObject, path: Path) -> None:
-        """No file stands for Node tools."""
-
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - the protocol's
-        """None beside the plugin cache."""
-        return ()
-
-    def refusal(self, reference: NodeReference, host: Host) -> Problem | None:
-        """There must be a Node."""
-        if host.interpreter("node") is not None:
-            return None
-        hint = "install Node 20 or newer and put it on PATH"
-        return reference.at.problem("node_missing", "there is no Node on PATH", hint)
-
-    def source(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> NodeSource:
-        """The package or module."""
-        from toolyard.kinds.node_module.source import NodeSource
-
-        return NodeSource(reference, host)
-
-    @property
-    def author(self) -> NodeAuthoring:
-        """For those who write Node tools."""
-        from toolyard.kinds.node_module.author import NodeAuthoring
-
-        return NodeAuthoring()
 
 
 def read_path(name: str, at: Place) -> Named:

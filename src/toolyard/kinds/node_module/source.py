@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from toolyard.core.problems import Problem
 from toolyard.kinds.node_module.build import is_ready_as_it_is, make_ready, ready_folder
-from toolyard.kinds.node_module.hosts import NodeHosts
-from toolyard.kinds.node_module.listing import listing_cache, listing_key, read_listing
+from toolyard.kinds.node_module.listing import listing_cache, listing_key, open_hosts, read_listing
 from toolyard.kinds.node_module.package import (
     NodePackage,
     Reading,
@@ -25,13 +24,15 @@ from toolyard.kinds.node_module.package import (
 from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit
 from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.kinds.node_module.tool import NodeModuleTool
-from toolyard.plugins.kind import Plugin
+from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.files.walk import Tree
-    from toolyard.kinds.node_module.listing import NodeFault, NodeListing
+    from toolyard.kinds.node_module.hosts import NodeHosts
+    from toolyard.kinds.node_module.listing import NodeListing
+    from toolyard.kinds.node_module.package import NodeFault
     from toolyard.plugins.host import Host
 
 MANY_FILES = 500
@@ -71,9 +72,8 @@ class NodeSource:
     def conditions(self) -> object:
         """What the package is made ready and run with."""
         host = self._host
-        return host.conditions(
-            self._settings, host.policy.allow_remote, host.plugin_cache.root, host.interpreter("node")
-        )
+        parts = (self._settings, host.policy.allow_remote, host.plugin_cache.root, host.interpreter("node"))
+        return (host.runner, *parts)
 
     def adopt(self, newer: NodeSource) -> None:
         """A repository is looked at again after each reload."""
@@ -198,12 +198,9 @@ class NodeSource:
         if not listing.tools or (same and not faults):
             return
         self._retire_hosts()
-        hosts = self._hosts = NodeHosts(self._host, package)
+        hosts = self._hosts = open_hosts(self._host, package)
         declared = {tool.id: tool for tool in package.tools}
-        self._tools = [
-            NodeModuleTool(listed=tool, declared=declared[tool.id], hosts=hosts, host=self._host)
-            for tool in listing.tools
-        ]
+        self._tools = [NodeModuleTool(listed=tool, declared=declared[tool.id], hosts=hosts) for tool in listing.tools]
 
     def _retire_hosts(self) -> None:
         """Let calls under way come to their end, and take no more in these hosts."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
-from toolyard.kinds.node_module.hosts import TimedOut, node_path
-from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.kinds.node_module.hosts import TimedOut
 from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 from toolyard.process.output import Captured, HeadTail
 
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from toolyard.kinds.node_module.hosts import NodeHosts, Reply
     from toolyard.kinds.node_module.listing import ListedTool
     from toolyard.kinds.node_module.package import DeclaredTool
-    from toolyard.plugins.host import Host
 
 
 THROWN = 1
@@ -32,17 +29,15 @@ class NodeModuleTool:
     kind = "node_module"
     confined = True
 
-    def __init__(self, *, listed: ListedTool, declared: DeclaredTool, hosts: NodeHosts, host: Host) -> None:
+    def __init__(self, *, listed: ListedTool, declared: DeclaredTool, hosts: NodeHosts) -> None:
         self.listed = listed
         self._declared = declared
         self._hosts = hosts
-        self._host = host
-        self._timeout = host.settings(NodeSettings).node_timeout_seconds
         self.spec = ToolSpec(
             name=listed.id,
             description=listed.description,
             input=JsonInput(schema=listed.parameters),
-            timeout=self._timeout,
+            timeout=hosts.timeout,
             hints=Hints(read_only=listed.read_only, destructive=listed.destructive, parallel=listed.parallel),
         )
 
@@ -58,12 +53,11 @@ class NodeModuleTool:
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """Which module is called with what; a command line has no part in it."""
-        passed = [name for name in self._host.policy.pass_env if name in os.environ]
         return Plan(
             arguments=arguments,
-            argv=[node_path(self._host), str(self.file), self.spec.name],
+            argv=[self._hosts.node, str(self.file), self.spec.name],
             cwd=context.cwd,
-            env_keys=sorted(passed),
+            env_keys=self._hosts.runner.passed_names(),
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:
@@ -91,7 +85,7 @@ class NodeModuleTool:
             case RpcLost() as lost:
                 return self._lost(lost, output)
             case TimedOut():
-                limit = seconds(self._timeout)
+                limit = seconds(self._hosts.timeout)
                 return self._failed(f"timed out after {limit}", output, failure="timeout")
 
     async def _ask(self, method: str, plan: Plan, context: CallContext, *, output: Output | None = None) -> Reply:

@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolyard.config.document import json_of
 from toolyard.config.layers import mapping
 from toolyard.core.tool import JsonInput
 from toolyard.kinds.python_function.tool import PythonTool
 from toolyard.plugins.checks.findings import warning, with_line
-from toolyard.plugins.checks.spec import gathered_problems, json_of
+from toolyard.plugins.checks.spec import gathered_problems
 from toolyard.plugins.kind import DESCRIPTOR, Found, NewFile
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ def @NAME@(name: str, loud: bool = False) -> str:
 class PythonAuthoring:
     """Python plugins: imported where they are, so that an author sees the files that were written."""
 
-    modes = ()
     form = "a Python module *.py"
 
     def entries(self, path: Path) -> Sequence[Json]:

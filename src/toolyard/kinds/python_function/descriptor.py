@@ -15,7 +15,7 @@ from toolyard.plugins.kind import DESCRIPTOR
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.config.document import Pointer
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 

@@ -238,7 +238,7 @@ async def install_projects(
     request = ChildRequest(
         argv=[*installer.argv, *chosen, *settings.pip_args, "--", *map(str, projects)],
         cwd=work,
-        env=host.environment.current(),
+        env=host.runner.environment.current(),
         extra_env=variables(work, allow_remote=policy.allow_remote),
         timeout=policy.install_timeout_seconds,
         # With dependencies there may be libraries of any size; without, nothing grows beyond the project itself.

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.config.document import Document, Place
+from toolyard.kinds.python_function.kind import PythonFunctions
 from toolyard.kinds.python_function.plugin import Adopted, adopt
-from toolyard.kinds.python_function.reference import PythonFunctions, PythonReference
+from toolyard.kinds.python_function.reference import PythonReference
 from toolyard.kinds.python_function.settings import PythonSettings
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.plugins.entries import Entry
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.host import Host
-    from toolyard.plugins.kind import Plugin
+    from toolyard.plugins.plugin import Plugin
 
 
 class PythonObject(PythonReference, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from toolyard.kinds.python_function.tool import function_tool
 from toolyard.kinds.python_function.tool_class import ToolClass
 from toolyard.plugins.author_code.running import Returned
 from toolyard.plugins.contract import ToolOptions, options_of
-from toolyard.plugins.kind import Plugin
+from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""How a configuration names Python plugins, and the kind behind it."""
+"""How a configuration names Python plugins."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ import importlib.util
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from toolyard.config.document import read_document
 from toolyard.core.problems import Problem
-from toolyard.kinds.python_function.settings import PythonSettings
-from toolyard.plugins.acquire.git_reference import GitReference, git_entry, split_reference, wrong_keys
+from toolyard.plugins.acquire.git_reference import GitReference, git_entry, wrong_keys
 from toolyard.plugins.kind import DESCRIPTOR, Named, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.document import Place
-    from toolyard.core.tool import Json, JsonObject
-    from toolyard.kinds.python_function.author import PythonAuthoring
-    from toolyard.kinds.python_function.source import PythonSource
-    from toolyard.plugins.host import Host
+    from toolyard.core.tool import Json
     from toolyard.plugins.kind import Scope
 
 DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
@@ -75,59 +71,6 @@ class PythonProject(PythonReference, frozen=True, kw_only=True):
         if isinstance(self.origin, GitReference):
             return () if self.origin.is_remote else (self.origin.url,)
         return (self.origin, *projects_beside(self.origin, self.subdirectory))
-
-
-class PythonFunctions:
-    """Python functions, classes and modules as plugins."""
-
-    name = "python"
-    spellings = (
-        "package.module.Class",
-        "path:FOLDER",
-        "git+URL#REF",
-        '{"path": FOLDER, "entry": CLASS}',
-        '{"git": URL, "ref": REF}',
-    )
-    suffixes = (".py",)
-    settings = PythonSettings
-
-    def read(self, entry: Json, at: Place) -> Named | None:
-        """A dotted name, a folder, a file or a repository."""
-        match entry:
-            case str() if entry.startswith("path:"):
-                return read_project({"path": entry.removeprefix("path:")}, at)
-            case str() if entry.startswith("git+"):
-                url, ref = split_reference(entry.removeprefix("git+"))
-                return read_project({"git": url, "ref": ref}, at)
-            case str() if DOTTED.fullmatch(entry):
-                return Named(references=[PythonName(name=entry, at=at)])
-            case {"path": _} | {"git": _}:
-                return read_project(entry, at)
-        return None
-
-    def whole_file(self, value: JsonObject, path: Path) -> None:
-        """No file stands for Python plugins."""
-
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:
-        """What the installer downloaded, of which plugins are made."""
-        return (str(pip_cache(policy.pip_cache_dir, plugin_cache)),)
-
-    def refusal(self, reference: PythonReference, host: Host) -> Problem | None:  # noqa: ARG002 - the protocol's
-        """Their entry in the configuration is the consent; Python is there."""
-        return None
-
-    def source(self, reference: PythonName | PythonProject, host: Host) -> PythonSource:
-        """The plugins of the module or project."""
-        from toolyard.kinds.python_function.source import PythonSource
-
-        return PythonSource(reference, host)
-
-    @property
-    def author(self) -> PythonAuthoring:
-        """For those who write Python plugins."""
-        from toolyard.kinds.python_function.author import PythonAuthoring
-
-        return PythonAuthoring()
 
 
 def find_module(top: str) -> importlib.machinery.ModuleSpec | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
     from toolyard.files.walk import Tree
     from toolyard.plugins.host import Host
-    from toolyard.plugins.kind import Plugin
+    from toolyard.plugins.plugin import Plugin
 
 MOST_FILES = 2000
 """Trees beyond that are followed in part: the first files, folder by folder."""

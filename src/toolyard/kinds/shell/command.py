@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolyard.core.tool import CallContext, JsonObject
-    from toolyard.plugins.host import Host
     from toolyard.process.child import ChildOutcome
-    from toolyard.process.limits import Limits
     from toolyard.process.output import Captured
+    from toolyard.process.runner import Runner
 
 TIMED_OUT = -1
 SCHEMA: JsonObject = {
@@ -49,26 +48,22 @@ class ShellCommandTool:
         hints=Hints(destructive=True),
     )
 
-    def __init__(self, host: Host, limits: Limits) -> None:
-        self._host = host
-        self._limits = limits
+    def __init__(self, runner: Runner, bash: str) -> None:
+        self._runner = runner
+        self._bash = bash
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """The command line; a refusal when the system cannot hand bash such a command."""
         command: str = arguments["command"]
-        bash = self._host.interpreter("bash")
-        if bash is None:
-            text = "Error: there is no bash on PATH; install bash 4.4 or newer"
-            return ToolResult(text=text, failure="crash")
         if reason := why_not_passed(command):
             text = f"Invalid arguments for '{self.spec.name}':\n- command: {reason}"
             return ToolResult(text=text, failure="invalid_arguments")
         return Plan(
             arguments=arguments,
-            argv=bash_argv(bash.path, command),
+            argv=bash_argv(self._bash, command),
             command=command,
             cwd=context.cwd,
-            env_keys=passed_by_name(self._host),
+            env_keys=self._runner.passed_names(),
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
@@ -79,21 +74,21 @@ class ShellCommandTool:
         """Run it to the end of its shell or of its time."""
         timeout: float = plan.arguments["timeout"]
         try:
-            outcome = await self._host.children().run(self._request(plan, context, timeout))
+            outcome = await self._runner.children.run(self._request(plan, context, timeout))
         except CannotStart as error:
             text = f"Error: the command could not be started: {error} ({plan.cwd})"
             return ToolResult(text=text, failure="crash")
         return out_of_time(outcome, timeout) if outcome.timed_out else ended(outcome)
 
     def _request(self, plan: Plan, context: CallContext, timeout: float) -> ChildRequest:
-        environment = self._host.environment.current()
+        environment = self._runner.environment.current()
         return ChildRequest(
             argv=plan.argv,
             cwd=plan.cwd or context.cwd,
             env=environment,
             extra_env={name: value for name, value in NON_INTERACTIVE.items() if as_bytes(name) not in environment},
             timeout=min(timeout, LONGEST_TIMEOUT),
-            limits=self._limits,
+            limits=self._runner.limits,
             output_limit=context.output_limit // 2,  # there are two streams, and both are in the text
             spill_to=context.spill_to,
             on_output=context.emit,
@@ -171,9 +166,3 @@ def why_not_passed(command: str) -> str | None:
     if size > LONGEST_WORD:
         return f"it is too long ({size} bytes; at most {LONGEST_WORD} fit); write it to a file in parts and run that"
     return None
-
-
-def passed_by_name(host: Host) -> list[str]:
-    """The variables that policy passes although they look like credentials, for the audit."""
-    environment = host.environment.current()
-    return sorted(name for name in host.policy.pass_env if as_bytes(name) in environment)

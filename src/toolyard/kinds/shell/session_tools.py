@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from toolyard.bash.session.reply import Reply
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.kinds.shell.reference import SessionOptions
-    from toolyard.plugins.host import Host
-    from toolyard.process.limits import Limits
+    from toolyard.process.runner import Runner
 
 NO_OUTPUT = "(no output)"
 WAIT = 30.0
@@ -74,11 +73,9 @@ JOB_SCHEMA: JsonObject = {
 class LiveSessions:
     """The bash of each conversation, started by its first command; agents of one conversation have one each."""
 
-    def __init__(self, host: Host, options: SessionOptions, limits: Limits) -> None:
+    def __init__(self, runner: Runner, options: SessionOptions) -> None:
         self.options = options
-        self.pass_env = tuple(host.policy.pass_env)
-        self._host = host
-        self._limits = limits
+        self.runner = runner
         self._bashes: dict[tuple[str, str], BashSession] = {}
 
     def cwd(self, context: CallContext) -> Path:
@@ -93,15 +90,15 @@ class LiveSessions:
             options = self.options
             self._bashes[key] = BashSession(
                 context.cwd,
-                limits=self._limits,
+                limits=self.runner.limits,
                 tty=options.tty,
                 timeout=options.timeout_seconds,
                 output_limit=context.output_limit,
                 spill_dir=context.spill_to.parent if context.spill_to else None,
                 max_jobs=options.max_jobs,
                 on_timeout=options.on_timeout,
-                children=self._host.children(),
-                parent=self._host.environment,
+                children=self.runner.children,
+                parent=self.runner.environment,
             )
         return self._bashes[key]
 
@@ -139,7 +136,7 @@ class BashTool:
             arguments=arguments,
             command=None if arguments.get("restart") else command,
             cwd=self._sessions.cwd(context),
-            env_keys=self._sessions.pass_env,
+            env_keys=self._sessions.runner.passed_names(),
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface

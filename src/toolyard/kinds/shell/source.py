@@ -10,7 +10,7 @@ from msgspec import structs
 from toolyard.kinds.shell.command import ShellCommandTool
 from toolyard.kinds.shell.reference import ShellCommand
 from toolyard.kinds.shell.session_tools import BashJobTool, BashTool, LiveSessions
-from toolyard.plugins.kind import Plugin
+from toolyard.plugins.plugin import Plugin
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ShellSource:
     @property
     def conditions(self) -> object:
         """What the tools run with."""
-        return self._host.conditions(self._host.interpreter("bash"))
+        return (self._host.runner, self._host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
         """The same for ever."""
@@ -65,8 +65,10 @@ class ShellSource:
             await self._sessions.end()
 
     def _make(self, reference: ShellCommand | ShellSession) -> list[Tool]:
-        limits = self._host.limits.replaced_by(Limits(**structs.asdict(reference.options.limits)))
+        runner, bash = self._host.runner, self._host.interpreter("bash")
+        own = Limits(**structs.asdict(reference.options.limits))
+        runner = runner.limited_to(runner.limits.replaced_by(own))
         if isinstance(reference, ShellCommand):
-            return [ShellCommandTool(self._host, limits)]
-        self._sessions = LiveSessions(self._host, reference.options, limits)
+            return [ShellCommandTool(runner, bash.path if bash else "bash")]
+        self._sessions = LiveSessions(runner, reference.options)
         return [BashTool(self._sessions), BashJobTool(self._sessions)]

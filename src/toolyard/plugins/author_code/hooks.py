@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from toolyard.plugins.author_code.running import Outcome
-    from toolyard.plugins.kind import Plugin
+    from toolyard.plugins.plugin import Plugin
 
 
 log = logging.getLogger("toolyard.plugins")

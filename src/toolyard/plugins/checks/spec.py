@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
-from toolyard.config.document import Document, read_document
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.formats import format_problems
@@ -110,9 +109,3 @@ def gathered_problems(spec: ToolSpec) -> Iterator[tuple[FormatProblem, str]]:
 def properties_of(given: object) -> dict[str, Json]:
     properties = given.schema.get("properties") if isinstance(given, JsonInput) else None
     return properties if isinstance(properties, dict) else {}
-
-
-def json_of(file: Path) -> Json:
-    """What a file holds; nothing when it cannot be read."""
-    document = read_document(file) if file.is_file() else None
-    return document.value if isinstance(document, Document) else None

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from typing import TYPE_CHECKING
+
+from toolyard.process.sandbox.draft import ITSELF, NOTHING, is_missing, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.process.sandbox.layout import LayoutDraft
+    from toolyard.process.sandbox.draft import LayoutDraft
 
 
-MOST_READ = 1 << 18
 MOST_REPOSITORIES, DEEPEST = 64, 6
 """The most submodules or worktrees that are guarded one by one: each takes some mounts, whose number is limited."""
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
-ITSELF, NOTHING = b".\n", b"# nothing\n"
-"""In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
-`config.worktree`."""
-OURS = {"commondir": ITSELF, "config.worktree": NOTHING}
-"""The contents by which a mount point of another sandbox is recognised, which will remove it when it ends."""
 
 
 def guard_repository(draft: LayoutDraft, root: str) -> None:
@@ -143,30 +138,8 @@ def settings_of(config: str) -> Iterator[tuple[str, str, str]]:
                 yield section, found[2].lower(), found[3].strip()
 
 
-def text_of(path: str) -> str:
-    """The text of a regular file; empty when there is none, or when it holds a NUL."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            data = file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    except (OSError, ValueError):
-        return ""
-    return "" if b"\0" in data else os.fsdecode(data)
-
-
 def entries_of(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:
         return []
-
-
-def is_missing(path: str) -> bool:
-    """Whether there is nothing, or only the mount point of a sandbox: an empty folder, a file that changes nothing."""
-    name = os.path.basename(path)
-    try:
-        if not os.path.lexists(path) or (name == ".git" and not os.listdir(path)):
-            return True
-    except OSError:
-        return False
-    return name in OURS and text_of(path) == OURS[name].decode()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git import guard_repository, is_missing
+from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest
+from toolyard.process.sandbox.git import guard_repository
 from toolyard.process.sandbox.secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_watched, startup_files, system_secrets
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
-Access = Literal["read", "write", "hidden", "private"]
-"""`private` is an empty folder of the sandbox's own."""
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
 HOMES = ("/home", "/root")
 RULE_FILES = ("toolyard.json",)
@@ -81,47 +78,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
     def _above(self, path: str) -> Access:
         return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
-
-
-class LayoutDraft(msgspec.Struct):
-    """A layout in the making: a later rule about the same path replaces an earlier one."""
-
-    rules: dict[str, Access] = msgspec.field(default_factory=lambda: {"/": "read"})
-    mount_points: list[MountPoint] = msgspec.field(default_factory=list)
-    unwanted: list[str] = msgspec.field(default_factory=list)
-    unguarded: list[str] = msgspec.field(default_factory=list)
-
-    def add(self, access: Access, paths: Iterable[str]) -> None:
-        for path in paths:
-            if os.path.lexists(path) and os.path.lexists(real := os.path.realpath(path)):
-                self.rules[real] = access
-
-    def can_write(self, path: str) -> bool:
-        """Whether a path could be written by the rules so far."""
-        return nearest(self.rules, path)[1] == "write"
-
-    def guard(self, path: str, content: bytes | None = None) -> None:
-        """Keep a path from being written or created, and what is above it from being moved away.
-
-        Where there is nothing, a file with this content is made, which must change nothing; without one, a folder.
-        """
-        root, access = nearest(self.rules, path)
-        if access != "write":
-            return
-        if root == path:
-            self.unguarded.append(path)
-            return
-        if any(os.path.islink(each) for each in (path, *between(root, path))):
-            self.unguarded.append(path)
-            real = os.path.realpath(path)
-            if real != path and os.path.lexists(real):
-                self.guard(real, content)
-            return
-        if is_missing(path):
-            self.mount_points.append((path, content))
-        self.rules[path] = "read"
-        for above in between(root, path):
-            self.rules.setdefault(above, "write")
 
 
 def lay_out(paths: SandboxPaths) -> Layout:
@@ -196,18 +152,6 @@ def interpreter() -> list[str]:
 def program_folders() -> list[str]:
     """Where programs are found by name."""
     return [path for path in os.environ.get("PATH", "").split(":") if os.path.isabs(path) and os.path.isdir(path)]
-
-
-def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
-    for place in (path, *map(str, PurePosixPath(path).parents)):
-        if place in rules:
-            return place, rules[place]
-    return "/", rules.get("/", "read")
-
-
-def between(root: str, path: str) -> list[str]:
-    """The folders below a root and above a path."""
-    return [above for above in map(str, PurePosixPath(path).parents) if above != root and is_inside(above, root)]
 
 
 def tidy(rules: dict[str, Access]) -> dict[str, Access]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
-    from toolyard.process.sandbox.layout import Access
+    from toolyard.process.sandbox.draft import Access
 
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))

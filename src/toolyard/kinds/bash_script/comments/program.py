@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolyard.kinds.bash_script.comments_schema import value_text
+from toolyard.kinds.bash_script.comments.schema import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from toolyard.core.tool import JsonObject
-    from toolyard.kinds.bash_script.comments import CommentParameter, CommentTool, CommentVariable
+    from toolyard.kinds.bash_script.comments.tags import CommentParameter, CommentTool, CommentVariable
 
 
 COMMENT_ENVIRONMENT = {"LLM_OUTPUT": "/dev/stdout"}

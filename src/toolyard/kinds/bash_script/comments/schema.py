@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json
-    from toolyard.kinds.bash_script.comments import CommentParameter, CommentTool
+    from toolyard.kinds.bash_script.comments.tags import CommentParameter, CommentTool
 
 
 ValueType = Literal["string", "integer", "number"]

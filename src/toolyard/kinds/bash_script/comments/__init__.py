@@ -1,0 +1,1 @@
+"""A script that declares itself in comments such as `# @option` is a tool too: read, described and run without argc."""

@@ -1,0 +1,25 @@
+"""The thing with an id that is on or off, whatever kind it is of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.core.tool import Tool
+
+
+class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+    """One plugin as catalogue and enablement see it."""
+
+    id: str
+    kind: str
+    tools: Sequence[Tool]
+    default_enabled: bool = True
+    instance: Any = None
+    """What its author wrote, where that can say by itself when it is on; asked by duck typing."""
+    config_keys: Sequence[str] = ()
+    """Keys of the configuration that it says it asks for."""

@@ -1,0 +1,46 @@
+"""What the children of a configuration's tools have in common: who runs them, their variables, their limits."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from toolyard.process.environment import ParentEnvironment, as_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.process.child import Children
+    from toolyard.process.limits import Limits
+
+
+class Runner:
+    """Handed to every tool that runs children."""
+
+    def __init__(self, children: Children, limits: Limits, passed: Sequence[str] = ()) -> None:
+        self.children = children
+        self.limits = limits
+        self.environment = ParentEnvironment(passed=passed)
+        self._passed = tuple(passed)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether children of the other run under the same conditions."""
+        return isinstance(other, Runner) and self._conditions() == other._conditions()
+
+    __hash__ = None  # type: ignore[assignment]  # compared, never looked up
+
+    def passed_names(self) -> list[str]:
+        """The variables that policy passes although they look like credentials, as far as they are set."""
+        if not self._passed:
+            return []
+        current = self.environment.current()
+        return sorted(name for name in self._passed if as_bytes(name) in current)
+
+    def limited_to(self, limits: Limits) -> Runner:
+        """The same with other limits."""
+        runner = copy.copy(self)
+        runner.limits = limits
+        return runner
+
+    def _conditions(self) -> tuple[object, ...]:
+        return (self.children, self.limits, self._passed)
