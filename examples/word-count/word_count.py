@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from toolyard.errors import ToolError
-from toolyard.plugins.author_code.context import ToolContext
-from toolyard.plugins.contract import tool
+from toolyard.plugins.contract import ToolContext, tool
 
 WORD = re.compile(r"\w+")
 

@@ -556,4 +556,6 @@ def test_python_itself_is_not_asked_for_node(tmp_path):
     )
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     node = "toolyard.kinds.node_module"
-    assert ran.stdout == f"{[node, f'{node}.kind', f'{node}.reference', f'{node}.settings']}\n", "its spelling, and nothing else"
+    assert ran.stdout == f"{[node, f'{node}.kind', f'{node}.reference', f'{node}.settings']}\n", (
+        "its spelling, and nothing else"
+    )
