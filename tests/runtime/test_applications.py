@@ -1,0 +1,104 @@
+"""An application that a program makes by itself: a configuration in memory, tools of its own, many conversations."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from toolyard import AgentApplication, tool
+
+pytestmark = pytest.mark.anyio
+
+
+@tool
+def greet(name: str) -> str:
+    """Greet somebody by name."""
+    return f"Hello, {name}!"
+
+
+class Counter:
+    """Counts from what the configuration says."""
+
+    id = "counter"
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def init(self, config):
+        return {"count": config.get("start", 0)}
+
+    def get_tool_schemas(self, state):
+        return [{"type": "function", "function": {"name": "count_up", "parameters": {"type": "object"}}}]
+
+    def execute_tool(self, tool_name, payload, state):
+        state["count"] += 1
+        return state["count"]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_mapping_is_a_configuration_and_its_problems_have_places(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with AgentApplication({"plugins": ["shell:command", "shell:comand"]}, tmp_path / "sessions") as app:
+        assert (await app.call_tool("shell", {"command": "echo hi"})).data["stdout"] == "hi\n"
+        (problem,) = app.get_config_errors()
+        assert (problem["type"], problem["line"]) == ("plugin_unsupported", 4)
+        assert "shell:command" in problem["hint"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sessions"], "nothing stands for a file that never was"
+
+
+def test_a_mapping_that_is_no_json_is_the_callers_mistake(tmp_path: Path):
+    app = AgentApplication({"model": float("nan")}, tmp_path)
+    with pytest.raises(TypeError, match="no JSON"):
+        app.agents()
+
+
+async def test_functions_classes_and_instances_are_handed_over(tmp_path: Path):
+    instance = Counter()
+    instance.id = "other"
+    instance.get_tool_schemas = lambda state: [{"type": "function", "function": {"name": "count_on"}}]
+    config = {"start": 40, "agents": {"a": {}, "b": {"start": 7}}}
+    async with AgentApplication(config, tmp_path / "s", tools=[greet, Counter, instance]) as app:
+        assert app.get_config_errors() == []
+        assert [spec.name for spec in app.tool_specs("a")] == ["greet", "count_up", "count_on"]
+        assert (await app.call_tool("greet", {"name": "Ada"}, agent="a")).text == "Hello, Ada!"
+        assert (await app.call_tool("count_up", {}, agent="a")).text == "41"
+        assert (await app.call_tool("count_up", {}, agent="b")).text == "8", "made for each agent's values"
+    assert instance.closed
+
+
+async def test_what_is_no_plugin_is_a_problem(tmp_path: Path):
+    async with AgentApplication({}, tmp_path / "s", tools=[3, greet]) as app:
+        assert [problem["type"] for problem in app.get_config_errors()] == ["plugin_entry"]
+        assert [spec.name for spec in app.tool_specs()] == ["greet"]
+
+
+async def test_every_conversation_has_a_shell_of_its_own_until_it_ends(tmp_path: Path):
+    async with AgentApplication({"plugins": ["shell:session"]}, tmp_path / "s") as app:
+
+        async def bash(command: str, session: str | None = None) -> str:
+            return (await app.call_tool("bash", {"command": command}, session=session)).text
+
+        await bash("x=one", "first")
+        await bash("x=two", "second")
+        await bash("x=own")
+        assert [await bash("echo $x", name) for name in ("first", "second", None)] == ["one\n", "two\n", "own\n"]
+        await app.end_session("first")
+        assert await bash("echo ${x-gone}", "first") == "gone\n"
+        assert await bash("echo $x", "second") == "two\n"
+
+
+async def test_the_environment_is_as_it_was_when_an_application_is_closed(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("HOUSE_A", "before")
+    monkeypatch.delenv("HOUSE_B", raising=False)
+    app = AgentApplication({}, tmp_path / "s", {"HOUSE_A": "during", "HOUSE_B": "during"})
+    assert app.get_config_errors() == []
+    assert (os.environ["HOUSE_A"], "HOUSE_B" in os.environ) == ("before", False)
+    async with app:
+        assert (os.environ["HOUSE_A"], os.environ["HOUSE_B"]) == ("during", "during")
+        os.environ["HOUSE_B"] = "somebody else's"
+    assert (os.environ["HOUSE_A"], os.environ["HOUSE_B"]) == ("before", "somebody else's")
+    monkeypatch.delenv("HOUSE_B")
