@@ -25,7 +25,7 @@ from toolyard.config.settings import (
     SandboxSettings,
     Settings,
 )
-from toolyard.core.problems import Problem
+from toolyard.core.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -195,13 +195,10 @@ def unknown_providers(value: JsonObject, document: Document) -> Iterator[Problem
     for agent, own in mapping(value.get("agents")).items() if providers else ():
         name = provider_of(value, mapping(own))
         if name and name not in providers:
-            import difflib
-
-            close = difflib.get_close_matches(name, providers, n=1)
             yield Problem(
                 code="provider_unknown",
                 message=f"agent '{agent}' names the provider '{name}', which is not among the 'providers'",
-                hint=f"did you mean '{close[0]}'?" if close else f"known: {', '.join(providers)}",
+                hint=did_you_mean(name, providers, otherwise=f"known: {', '.join(providers)}"),
                 where=document.position(("agents", agent, "provider")),
                 severity="warning",
             )

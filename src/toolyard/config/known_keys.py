@@ -82,6 +82,5 @@ def unknown(key: str, message: str, hint: str, pointer: Pointer, document: Docum
 
 @lru_cache(maxsize=1024)
 def nearest(key: str, known: tuple[str, ...] | frozenset[str], closeness: float = CLOSENESS) -> str | None:
-    """The known key that one was probably meant to be."""
     close = difflib.get_close_matches(key, sorted(known), n=1, cutoff=closeness)
     return close[0] if close and not key.startswith(f"{close[0]}_") else None

@@ -57,10 +57,8 @@ def encode_json(value: Json) -> str:
 
 
 def seconds(number: float) -> str:
-    """A time in words."""
     return "1 second" if number == 1 else f"{number:g} seconds"
 
 
 def limit_hit(signal: int) -> str:
-    """Which resource limit a signal stands for."""
     return {24: ", its processor time was used up", 25: ", a file grew beyond its limit"}.get(signal, "")

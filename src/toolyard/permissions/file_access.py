@@ -185,7 +185,6 @@ class FileAccess:
         return None
 
     def write_rule(self, path: str) -> Rule | None:
-        """The rule by which a file may be written."""
         return self._rule("allow", "write", resolved(path, self._folder.cwd)[0])
 
     def holds_rules(self, path: str) -> bool:

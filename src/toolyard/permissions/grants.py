@@ -51,7 +51,6 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     problem: Problem | None = None
 
     def rules(self, workspace: str, file: Path) -> list[Rule]:
-        """The rules that hold in a workspace."""
         from toolyard.permissions.rules import Origin, valid_rules
 
         found: list[Rule] = []
@@ -173,7 +172,6 @@ class GrantStore:
 
         text = json.dumps({"version": VERSION, "grants": [msgspec.to_builtins(grant) for grant in grants]}, indent=2)
         replace_file(file, f"{text}\n".encode(), durable=True)
-        sync_folder(file.parent)
 
 
 def decode(file: Path) -> list[Grant]:
@@ -191,7 +189,6 @@ def decode(file: Path) -> list[Grant]:
 
 
 def text_of(grant: Grant) -> str:
-    """A grant's rule in a line."""
     from toolyard.permissions.rules import Origin, Rule, parse_rule
 
     rule = parse_rule(grant.rule, grant.decision, Origin(label=""))
@@ -207,15 +204,5 @@ def stamp_of(file: Path) -> object:
     return (state.st_mtime_ns, state.st_size, state.st_ino, state.st_mode)
 
 
-def sync_folder(folder: Path) -> None:
-    """A file that was moved into place is there after a crash only when its folder is on the disk, too."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def default_grants_file() -> Path:
-    """In the user's state folder."""
     return user_folder("state") / "permissions.json"

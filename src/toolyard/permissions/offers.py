@@ -170,7 +170,6 @@ def is_allowed(part: Part, book: RuleBook, folder: WorkingFolder, tool: str) -> 
 
 
 def rule_value(rule: Rule) -> Json:
-    """A derived rule as it is written down."""
     if rule.write is not None:
         return {"write": "/".join(rule.write) or "."}
     if rule.read is not None:

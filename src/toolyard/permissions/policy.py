@@ -32,7 +32,6 @@ LIVE_SHELL = "shell_session"
 
 
 def shell_of(request: PermissionRequest) -> str:
-    """Which live shell a call is about."""
     return f"{request.session}/{request.agent}/{request.tool.name}"
 
 
@@ -49,16 +48,13 @@ class RulePolicy:
         self._definitions = ShellDefinitions()
 
     def ask_timeout(self, agent: str) -> float:
-        """How many seconds a question about an agent's call waits for its answer."""
         return self.sections.of(agent).ask_timeout
 
     def problems(self) -> list[Problem]:
-        """What is wrong with what the user granted."""
         problem = self.grants.load().problem
         return [problem] if problem else []
 
     async def decide(self, request: PermissionRequest) -> Verdict:
-        """Allow, deny, or leave it to a person."""
         is_configured = self.sections.of(request.agent).is_configured
         if not is_configured and not self.grants.load().grants and not self._session_rules:
             command = request.plan.command
@@ -133,7 +129,6 @@ class RulePolicy:
         return f"{texts} allowed from now on"
 
     def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:
-        """All rules that hold for an agent's calls in a workspace."""
         from toolyard.permissions.presets import make_book
 
         section, granted = self.sections.of(agent), self.grants.load()

@@ -146,7 +146,6 @@ def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
 
 
 def text_of(value: dict[str, Json]) -> str:
-    """A rule in a line."""
     shown = {key: part for key, part in value.items() if key != "reason"}
     if list(shown) == ["command"]:
         return str(shown["command"])
@@ -198,7 +197,6 @@ class RuleBook:
             self._tools.setdefault(rule.tool, []).append(rule)
 
     def extended(self, rules: Iterable[Rule]) -> RuleBook:
-        """The same book with further rules."""
         return RuleBook(
             [*self.rules, *rules],
             trusts=self.trusts,
@@ -283,7 +281,6 @@ class CommandIndex:
         self.is_empty = True
 
     def add(self, pattern: CommandPattern, rule: Rule) -> None:
-        """Take a pattern in."""
         self.is_empty = False
         node = self._root
         for word in pattern.words:

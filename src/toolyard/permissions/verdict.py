@@ -13,18 +13,6 @@ import msgspec
 from toolyard.core.events import Decision
 from toolyard.core.tool import Json, Plan, ToolSpec
 
-__all__ = [
-    "AllowAll",
-    "Answer",
-    "Approver",
-    "Judged",
-    "Offer",
-    "PermissionPolicy",
-    "PermissionRequest",
-    "RemembersAnswers",
-    "Verdict",
-    "answer_always",
-]
 Scope = Literal["once", "session", "always"]
 
 
@@ -164,7 +152,6 @@ class FixedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer = msgspec.field()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:  # noqa: ARG002 - the interface
-        """The one answer."""
         return self.answer
 
 

@@ -110,7 +110,7 @@ class Children:
 
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
-        if self.sandbox and not self.sandbox.is_chosen and not self.sandbox.is_known():
+        if self.sandbox and not self.sandbox.is_known():
             await asyncio.to_thread(self.sandbox.choose)
 
     def start(self) -> None:
@@ -146,7 +146,6 @@ class Children:
         )
 
     async def aclose(self) -> None:
-        """End every child that still runs."""
         await self.keeper.aclose()
 
     async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:

@@ -17,7 +17,6 @@ class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_interpreter(name: str) -> Interpreter | None:
-    """The one on PATH."""
     path = shutil.which(name)
     if path is None:
         return None

@@ -37,7 +37,6 @@ class Runner:
         return sorted(name for name in self._passed if as_bytes(name) in current)
 
     def limited_to(self, limits: Limits) -> Runner:
-        """The same with other limits."""
         runner = copy.copy(self)
         runner.limits = limits
         return runner

@@ -46,7 +46,6 @@ class Command:
         self._waiter: asyncio.Future[None] | None = None
 
     def notify(self, change: Change) -> None:
-        """Tell whoever waits for the next change."""
         self._changes.append(change)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)

@@ -96,7 +96,6 @@ class Shell:
     # --- commands
 
     def limit(self, limits: Limits) -> None:
-        """Set the limits of the next command."""
         self.process.limits.change(self.process.pid, limits)
 
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
@@ -138,7 +137,6 @@ class Shell:
         return command.record is not None
 
     def follow(self, command: Command) -> None:
-        """Read what it prints as it comes."""
         if command.channel:
             command.channel.follow(command.transcript)
 
@@ -160,19 +158,13 @@ class Shell:
         end_number = command.end_number = self._control.expect(on_end)
         stdin = self._open_input(command) if interactive else NOTHING_TO_READ
         lines = self._writer.for_job(
-            text,
-            command.number,
-            stdin=stdin,
-            output=channel.word,
-            end_number=end_number,
-            job_control="m" in self.flags,
+            text, command.number, stdin=stdin, output=channel.word, end_number=end_number, job_control="m" in self.flags
         )
         self._control.send(lines)
         self.current = command
         return command
 
     def forget_job(self, command: Command) -> None:
-        """Nobody waits for the end of a job any more."""
         if command.end_number is not None:
             self._control.forget(command.end_number)
 
@@ -272,7 +264,7 @@ class Shell:
             else:
                 self._conclude(command, record)
         elif record.number == PROBE:
-            self._integration.on_probe()
+            self._integration.word_works = True
         elif record.number == GREETING and self.process.is_starting:
             self._on_greeting(record)
 

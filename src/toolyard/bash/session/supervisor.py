@@ -139,7 +139,6 @@ class ShellSupervisor:
         )
 
     async def end_all(self) -> None:
-        """End every shell and everything they started."""
         shells = [*self._past, *([self.current] if self.current else [])]
         self._past, self.current = [], None
         for shell in shells:

@@ -85,7 +85,6 @@ def shortened(path: str) -> str:
 
 
 def asks_for_secret(question: str) -> bool:
-    """Whether a question asks for a password."""
     return SECRET.search(question) is not None
 
 

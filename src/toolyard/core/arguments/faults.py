@@ -72,7 +72,6 @@ class BadArguments(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[ArgumentFault, ...]
 
     def describe(self, tool: str) -> str:
-        """Say to the model what to change."""
         lines = [f"Invalid arguments for '{tool}':", *(f"- {fault}" for fault in self.faults[:_MOST_FAULTS])]
         if (more := len(self.faults) - _MOST_FAULTS) > 0:
             lines.append(f"(+{more} more)")

@@ -52,11 +52,7 @@ FAMILIES = (
 )
 GUARDS = {name: guard for family in FAMILIES for name, guard in each_name(family).items()}
 RUNNERS = each_name(
-    {
-        "npx bunx pnpx uvx": (),
-        "pipx uv poetry pdm hatch pipenv rye": ("run",),
-        "npm pnpm yarn bundle": ("exec",),
-    }
+    {"npx bunx pnpx uvx": (), "pipx uv poetry pdm hatch pipenv rye": ("run",), "npm pnpm yarn bundle": ("exec",)}
 )
 """Programs that find another one and run it, and the words before its name."""
 OWN_COMMANDS = name_lists(

@@ -49,11 +49,9 @@ class Given(msgspec.Struct):
     concerns: list[Concern] = msgspec.field(default_factory=list)
 
     def has(self, *names: str) -> bool:
-        """Whether one of the options is given."""
         return any(name in names for name, _ in self.options)
 
     def values(self, *names: str) -> list[str | None]:
-        """The values that one of the options has."""
         return [value for name, value in self.options if name in names]
 
 
@@ -96,7 +94,6 @@ class Options:
         """Whether there are no options any more behind the first operand."""
 
     def scan(self, words: Sequence[Word]) -> Given:
-        """Read the words behind the program's name."""
         return Scanner(self, words).run()
 
     def guard(self, words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
@@ -113,7 +110,6 @@ class Options:
 
     @property
     def can_harm(self) -> bool:
-        """Whether any option matters at all."""
         return bool(self.harms or self.writes or self.complete)
 
 
@@ -137,7 +133,6 @@ class Scanner:
         self.given = Given()
 
     def run(self) -> Given:
-        """Read them all."""
         while self._at < len(self._words):
             word = self._words[self._at]
             self._at += 1

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
 from toolyard.process.keeper.wire import Channel
-from toolyard.process.process_tree import (
-    children_of,
-    descendants,
-    first_mark,
-    kill_marked,
-    pid_of_handle,
-    signal_all,
-)
+from toolyard.process.process_tree import children_of, descendants, first_mark, kill_marked, pid_of_handle, signal_all
 
 if TYPE_CHECKING:
     import asyncio

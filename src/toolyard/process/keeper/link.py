@@ -11,17 +11,13 @@ import msgspec
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.keeper.keeper_process import KeeperProcess
-from toolyard.process.keeper.wire import close_all
+from toolyard.process.keeper.wire import TERMINAL, close_all
 from toolyard.process.waiting import Promise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.process.sandbox.sandbox import Sandbox
-
-
-TERMINAL = -1
-"""In the place of a descriptor's number: this one is the controlling terminal of a shell."""
 
 
 class ShellSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +105,6 @@ class KeeperLink:
 
     @property
     def pid(self) -> int | None:
-        """The keeper's process id, while it runs."""
         return self._keeper.pid if self._keeper else None
 
     @property

@@ -35,7 +35,7 @@ import sys
 
 from toolyard.process.keeper.reaper import Call, Reaper
 from toolyard.process.keeper.spawn import CATCHABLE, Marks, fork_limited, reason_of, spawn_unlimited
-from toolyard.process.keeper.wire import Channel, close_all
+from toolyard.process.keeper.wire import TERMINAL, Channel, close_all
 from toolyard.process.process_tree import LINUX, become_subreaper, first_mark
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
@@ -46,8 +46,6 @@ else:
     import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
 
 MARKS_OF_A_SHELL = 1 << 20
-TERMINAL = -1
-"""In the place of a descriptor's number: this one is the terminal."""
 
 
 class Keeper:
@@ -218,7 +216,6 @@ def install_signals(keeper: Keeper) -> int:
 
 
 def main() -> None:
-    """Be the keeper of the process that started us."""
     channel_fd, owner_exit = map(int, sys.argv[-2:])
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass  # an application without standard streams must not leave their numbers to descriptors of ours

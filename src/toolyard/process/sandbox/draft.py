@@ -35,7 +35,6 @@ class LayoutDraft(msgspec.Struct):
                 self.rules[real] = access
 
     def can_write(self, path: str) -> bool:
-        """Whether a path could be written by the rules so far."""
         return nearest(self.rules, path)[1] == "write"
 
     def guard(self, path: str, content: bytes | None = None) -> None:

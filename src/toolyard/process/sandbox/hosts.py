@@ -52,7 +52,6 @@ class AllowedHosts:
         self._hosts = [host for text in texts if (host := read_host(text))]
 
     def find(self, name: str, port: int) -> AllowedHost | None:
-        """The entry that allows a host."""
         return next((host for host in self._hosts if host.covers(name, port)), None)
 
 

@@ -71,7 +71,6 @@ class Proxy:
         self._starting = asyncio.get_running_loop().create_task(self._start_server(listener))
 
     async def aclose(self) -> None:
-        """Take no more connections and end those that there are."""
         if self._starting:
             await self._starting
         if self._server:

@@ -66,7 +66,6 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def confinement(self, backend: Backend, layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
-        """The way into a sandbox with this layout."""
         if backend == "landlock":
             return landlock_confinement(layout, policy, folder)
         if self.bubblewrap is None:

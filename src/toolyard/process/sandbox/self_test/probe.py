@@ -142,7 +142,6 @@ class Scene:
 
 
 def make_files(folder: Path) -> None:
-    """What the tries are about."""
     for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
     for name in (
