@@ -64,8 +64,6 @@ def exit_status(result: ToolResult) -> int:
 
 
 class CommandOutput:
-    """The command's output as it comes."""
-
     def __init__(self) -> None:
         self._pieces = StreamedOutput()
         self._line_is_open = False

@@ -38,8 +38,6 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GrantFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file as it is written."""
-
     version: Literal[1]
     grants: list[Grant]
 

@@ -37,15 +37,11 @@ class PolicyCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BadCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that is no case."""
-
     line: int
     message: str
 
 
 class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a case."""
-
     case: PolicyCase
     verdict: Verdict
 

@@ -86,11 +86,6 @@ class Children:
         return self.keeper.pid
 
     @property
-    def protections(self) -> Mapping[str, bool]:
-        """What this system lets us do about runaway processes: `subreaper`, `marks`. Known after the first child."""
-        return self.keeper.protections
-
-    @property
     def sandbox(self) -> Sandbox | None:
         """What the children are kept in; None when nothing does."""
         return self.keeper.sandbox

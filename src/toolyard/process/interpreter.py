@@ -9,8 +9,6 @@ import msgspec
 
 
 class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that runs scripts."""
-
     path: str
     identity: str
     """Changes when another program is at this path."""

@@ -57,7 +57,9 @@ class HeadTail:
         elif self._spill_to is not None and self.total > self._limit:
             self._open_spill(self._spill_to, data)
         if len(self._head) < self._head_limit:
-            data = self._fill_head(data)
+            room = self._head_limit - len(self._head)
+            self._head += data[:room]
+            data = data[room:]
         if data:
             self._extend_tail(data)
             self._drop_middle()
@@ -69,11 +71,6 @@ class HeadTail:
             whole = b"".join((self._head, *self._tail))
             return Captured(text=whole.decode("utf-8", "replace"), total_bytes=self.total)
         return self._finish_truncated()
-
-    def _fill_head(self, data: bytes) -> bytes:
-        room = self._head_limit - len(self._head)
-        self._head += data[:room]
-        return data[room:]
 
     def _extend_tail(self, data: bytes) -> None:
         self._tail_size += len(data)

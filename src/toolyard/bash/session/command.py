@@ -20,8 +20,6 @@ Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
 
 
 class Command:
-    """One command of one shell."""
-
     __slots__ = (
         *("_changes", "_waiter", "channel", "end_number", "ended", "input", "mark", "notice", "number", "record"),
         *("started", "text", "transcript"),

@@ -63,7 +63,8 @@ class ShellProcess:
         self._spawned: Spawned | None = None
         self._watching: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._exited = asyncio.Event()
+        self.exited = asyncio.Event()
+        """Set with the report of its end, which may come after a pipe of it has broken."""
 
     def spawn(
         self, keeper: KeeperLink, fds: Mapping[int, int], *, terminal: str, folder: str, with_variables: bool
@@ -121,10 +122,6 @@ class ShellProcess:
         if self._spawned:
             self._spawned.kill(grace=grace)
 
-    async def wait_exited(self) -> None:
-        """Wait for the report of its end, which may come after a pipe of it has broken."""
-        await self._exited.wait()
-
     @property
     def is_gone(self) -> bool:
         return self._watching is None or self._watching.done()
@@ -165,7 +162,7 @@ class ShellProcess:
         if self.exit_status is not None:
             return
         self.exit_status = wait_status
-        self._exited.set()
+        self.exited.set()
         code, _ = read_wait_status(wait_status)
         self.fail_start(f"ended at once with status {code}")
         self._on_exit(code)

@@ -41,8 +41,6 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Given(msgspec.Struct):
-    """What a command line gives a program."""
-
     options: list[tuple[str, str | None]] = msgspec.field(default_factory=list)
     """Each with its value; None when it has none, or one that is not certain."""
     operands: list[Word] = msgspec.field(default_factory=list)
@@ -121,8 +119,6 @@ def spread_names(text: str) -> frozenset[str]:
 
 
 class Scanner:
-    """Goes through the words of one command."""
-
     def __init__(self, table: Options, words: Sequence[Word]) -> None:
         self._table = table
         self._words = words

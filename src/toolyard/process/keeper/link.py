@@ -100,8 +100,6 @@ class KeeperLink:
         """A keeper that the first child will wait for."""
         self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
-        self.protections: Mapping[str, bool] = {}
-        """What the keeper can do on this system; known after its first message."""
 
     @property
     def pid(self) -> int | None:
@@ -239,8 +237,6 @@ class KeeperLink:
                     spawned.session.on_exited(status)
             case ("failed", id, errno, what):
                 self._settle(id, cannot_start(errno, what))
-            case ("hello", protections):
-                self.protections = protections
 
     def _lost(self, keeper: KeeperProcess) -> None:
         """The keeper died under us: its children have no owner any more, so we kill them."""

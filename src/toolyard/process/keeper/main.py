@@ -13,7 +13,7 @@ Messages, both ends of which are the same interpreter:
                                 each target
                             ("kill", id, grace)
                             ("release", id), of a shell that has ended: report it gone when nothing of it is left
-    keeper → application    ("hello", protections), with the listening socket of the proxy if there is one, or
+    keeper → application    ("hello",), with the listening socket of the proxy if there is one, or
                                 ("unconfined", reason) and nothing more
                             ("failed", id, errno, what)
                             ("started", id, pid, first mark) and ("exited", id, wait status), of shells only; the first
@@ -55,7 +55,7 @@ class Keeper:
         self.channel = channel
         self.owner_exit = owner_exit
         """Becomes readable when the application ends, even if a process that it forked holds the channel open."""
-        self.is_subreaper = become_subreaper()
+        become_subreaper()
         self.marks = Marks(first_mark(os.getpid()))
         self.reaper = Reaper(channel, has_marks=self.marks.are_available)
         self.environment: dict[bytes, bytes] = {}
@@ -91,7 +91,7 @@ class Keeper:
         for fd in (woken, channel.fileno(), owner_exit):
             if fd is not None:
                 poll.register(fd, select.POLLIN)
-        channel.send(("hello", {"subreaper": self.is_subreaper, "marks": self.marks.are_available}), self.proxy)
+        channel.send(("hello",), self.proxy)
         while not (self.is_closing and not self.reaper.calls):
             ready = {fd for fd, _ in poll.poll(self.reaper.poll_timeout())}
             # Looked up now: while messages are handled, the descriptor of one that ended may become that of a new one.

@@ -46,8 +46,6 @@ class AllowedHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AllowedHosts:
-    """The hosts that a sandbox may reach."""
-
     def __init__(self, texts: Iterable[str]) -> None:
         self._hosts = [host for text in texts if (host := read_host(text))]
 
