@@ -38,10 +38,6 @@ StandsFor: TypeAlias = "Callable[[JsonObject, Path], JsonObject | None]"
 """From a file that is no configuration to the one that loads it, if it is something that can be loaded."""
 
 
-def nothing(value: JsonObject, path: Path) -> None:
-    """No file stands for another."""
-
-
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """What a file says, and what is wrong with it."""
 
@@ -91,7 +87,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         return Path(os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(named))))
 
 
-def read_configuration(path: Path, names: Names, settings: Settings, stands_for: StandsFor = nothing) -> Configuration:
+def read_configuration(
+    path: Path, names: Names, settings: Settings, stands_for: StandsFor | None = None
+) -> Configuration:
     """Read a file; it never raises for what is in it."""
     document = read_document(path)
     if isinstance(document, Problem):
@@ -109,16 +107,16 @@ def in_memory(value: JsonObject, names: Names, settings: Settings) -> Configurat
     return msgspec.structs.replace(resolve(document, names, settings), in_memory=True)
 
 
-def resolve(document: Document, names: Names, settings: Settings, stands_for: StandsFor = nothing) -> Configuration:
+def resolve(document: Document, names: Names, settings: Settings, stands_for: StandsFor | None = None) -> Configuration:
     """Mixins first, then placeholders, so that a mixin that nobody uses complains of nothing.
 
     A file that is no configuration may stand for one that loads it.
     """
-    if isinstance(document.value, dict) and (meant := stands_for(document.value, document.path)) is not None:
-        return Configuration(document=document, value=dict(meant), policy=settings.policy())
     if not isinstance(document.value, dict):
         wrong = Problem(code="config_type", message="a configuration is a JSON object", where=document.position(()))
         return Configuration(document=document, value={}, policy=settings.policy(), problems=(wrong,), readable=False)
+    if stands_for and (meant := stands_for(document.value, document.path)) is not None:
+        return Configuration(document=document, value=dict(meant), policy=settings.policy())
     merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
     value, problems = expand_placeholders(merged, names)
     read, shape = read_settings(document, value, settings)

@@ -189,7 +189,6 @@ def problem_at(path: Path, text: str, offset: int, message: str) -> Problem:
 
 
 def child_at(node: Node, step: str | int) -> Node | None:
-    """The value below a node for a key or an index."""
     if isinstance(step, int):
         return node.named_child(step) if node.type == "array" and 0 <= step < node.named_child_count else None
     if node.type != "object":

@@ -35,7 +35,6 @@ class UnknownKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unknown_keys(document: Document, settings: Settings) -> Iterator[UnknownKey]:
-    """The unknown keys of a file as it is written."""
     config = document.value
     yield from in_layer(config, (), TOP, NODE, document, settings)
     for section in ("mixins", "providers", "agents"):

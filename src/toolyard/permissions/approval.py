@@ -35,7 +35,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What the answer is bound to."""
 
     def as_mapping(self) -> dict[str, Any]:
-        """The form in which a question travels."""
         return {
             "id": self.id,
             "tool": self.tool,

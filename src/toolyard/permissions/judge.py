@@ -89,7 +89,6 @@ class Judge(msgspec.Struct):
         )
 
     def part(self, part: Part) -> Iterator[Judged]:
-        """The verdicts on a part and on what belongs to it."""
         match part:
             case SimpleCommand():
                 reads = part.name == "read"

@@ -80,9 +80,7 @@ def derive_pattern(command: SimpleCommand) -> str | None:
     if command.wrapped or not words or words[0].value is None or is_special(words):
         return exact(command.written)
     kept = words_kept(words)
-    if kept is None:
-        return exact(words)
-    if len(words) == 1:
+    if kept is None or len(words) == 1:
         return exact(words)
     return " ".join([*(quoted_token(word.value or "") for word in words[:kept]), "**"])
 

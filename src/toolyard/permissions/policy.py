@@ -173,7 +173,6 @@ class ShellDefinitions:
         self._changed: dict[str, set[str]] = {}
 
     def learn(self, shell: str, text: str) -> None:
-        """Note what a line defines or undefines."""
         changed = self._changed.setdefault(shell, set())
         for found in UNDEFINED.finditer(text):
             names = found[1].split()
@@ -185,7 +184,6 @@ class ShellDefinitions:
         self._changed.pop(shell, None)
 
     def changed_among(self, shell: str, names: Iterable[str | None]) -> str | None:
-        """The first of some names that was redefined."""
         changed = self._changed.get(shell)
         return next((name for name in names if name in changed), None) if changed else None
 

@@ -58,7 +58,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str | None:
-        """The file and line of the rule."""
         return None if self.origin is None else str(self.origin)
 
     def as_mapping(self) -> dict[str, Any]:

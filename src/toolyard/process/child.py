@@ -87,7 +87,6 @@ class Children:
 
     @property
     def sandbox(self) -> Sandbox | None:
-        """What the children are kept in; None when nothing does."""
         return self.keeper.sandbox
 
     @property

@@ -24,7 +24,6 @@ class Runner:
         self._passed = tuple(passed)
 
     def __eq__(self, other: object) -> bool:
-        """Whether children of the other run under the same conditions."""
         return isinstance(other, Runner) and self._conditions() == other._conditions()
 
     __hash__ = None  # type: ignore[assignment]  # compared, never looked up

@@ -172,8 +172,6 @@ class BashSession:
         await self._jobs.aclose()
         await self._supervisor.end_all()
 
-    # --- one command
-
     async def _submit(
         self, text: str, transcript: Transcript, *, interactive: bool, limits: Limits | None
     ) -> tuple[Shell, Command]:

@@ -93,8 +93,6 @@ class Shell:
             undo.pop_all()
         return shell
 
-    # --- commands
-
     def limit(self, limits: Limits) -> None:
         self.process.limits.change(self.process.pid, limits)
 
@@ -147,8 +145,6 @@ class Shell:
             self._channel = None
         return channel if isinstance(channel, OutputChannel) else None
 
-    # --- jobs
-
     def start_job(
         self, text: str, transcript: Transcript, *, interactive: bool, on_end: Callable[[Record], None]
     ) -> Command:
@@ -180,8 +176,6 @@ class Shell:
         name = f"i{command.number}"
         command.input = self._folder.new_pipe(name, os.O_RDWR)
         return quoted(self._folder.place(name))
-
-    # --- signals and the end
 
     def interrupt(self) -> None:
         """Make the shell give up what it does, and continue if it was stopped.
@@ -224,8 +218,6 @@ class Shell:
             self._channel.close()
         self._opened.close()
 
-    # --- what is sent to it
-
     def _spawn(self, keeper: KeeperLink, state: bytes | None) -> None:
         may_have_functions = any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
         first = self._integration.startup_lines(state, may_have_functions=may_have_functions)
@@ -253,8 +245,6 @@ class Shell:
             return OutputChannel(self._folder, f"o{self._control.next_number()}")
         except OSError as error:
             raise ShellError(f"a bash session's output cannot be read: {error.strerror}") from error
-
-    # --- what comes from it
 
     def _on_record(self, record: Record) -> None:
         command = self.current

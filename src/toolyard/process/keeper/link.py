@@ -273,6 +273,5 @@ def open_terminal(path: bytes) -> int:
 
 
 def cannot_start(errno: int, what: str) -> CannotStart:
-    """The reason in words: the working directory or the program."""
     subject = "working directory" if what == "cwd" else "program"
     return CannotStart(f"{subject}: {os.strerror(errno)}", errno=errno)

@@ -85,8 +85,6 @@ def is_missing(path: str) -> bool:
 
 
 MOST_READ = 1 << 18
-
-
 ITSELF, NOTHING = b".\n", b"# nothing\n"
 """In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
 `config.worktree`."""

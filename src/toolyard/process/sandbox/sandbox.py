@@ -52,7 +52,6 @@ class Sandbox:
         """Hears who was reached, or was not, where hosts are named."""
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other keeps children in just as this one does."""
         return isinstance(other, Sandbox) and (self.policy, self.paths) == (other.policy, other.paths)
 
     __hash__ = None  # type: ignore[assignment]  # it changes while it lives

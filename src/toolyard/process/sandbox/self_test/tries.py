@@ -64,9 +64,6 @@ def libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-# --- files
-
-
 def link_out_of_the_workspace(scene: Scene) -> None:
     way = os.path.join(scene["workspace"], "way")
     os.symlink(scene["outside"], way)
@@ -110,9 +107,6 @@ def leave_temporary_file(scene: Scene) -> bool:
         return True
 
 
-# --- network and sockets
-
-
 def send_udp(scene: Scene) -> bool:
     """Whether it arrives is seen from outside: in a network of its own the sandbox may send what it likes."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -135,9 +129,6 @@ def reach_shared_memory(scene: Scene) -> bool:
     shmat = libc().shmat
     shmat.restype = ctypes.c_void_p
     return shmat(scene["memory"], None, 0) not in (None, ctypes.c_void_p(-1).value)
-
-
-# --- processes
 
 
 def signal_by_handle(scene: Scene) -> None:
@@ -170,9 +161,6 @@ def attach_debugger(scene: Scene) -> bool:
     os.waitpid(scene["victim"], WALL)
     libc().ptrace(PTRACE_DETACH, scene["victim"], None, None)
     return True
-
-
-# --- privileges
 
 
 def have_capabilities(_: Scene) -> bool:
