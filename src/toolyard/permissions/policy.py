@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -33,6 +34,15 @@ LIVE_SHELL = "shell_session"
 
 def shell_of(request: PermissionRequest) -> str:
     return f"{request.session}/{request.agent}/{request.tool.name}"
+
+
+@cache
+def looking_book() -> RuleBook:
+    """The rules of commands that only look."""
+    from toolyard.permissions.presets import make_book
+    from toolyard.permissions.section import Section
+
+    return make_book(Section(is_configured=True, preset="read-only"))
 
 
 class RulePolicy:
@@ -104,14 +114,11 @@ class RulePolicy:
     async def _without_sandbox(self, request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
         """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
         from toolyard.permissions.decide import decide_request
-        from toolyard.permissions.presets import make_book
-        from toolyard.permissions.section import Section
 
         trusts = self.sections.of(request.agent).preset == "trusted"
         if request.plan.command is None or trusts:
             return verdict
-        looking = make_book(Section(is_configured=True, preset="read-only"))
-        if (await decide_request(request, looking, site)).decision == "allow":
+        if (await decide_request(request, looking_book(), site)).decision == "allow":
             return verdict
         return replace(verdict, decision="ask", reason=f"{NOTHING_KEEPS_IT_IN} ({verdict.reason})")
 
