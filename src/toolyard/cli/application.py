@@ -79,11 +79,6 @@ def sessions_dir(options: GlobalOptions) -> Path:
     return Path(options.sessions) if options.sessions is not None else user_folder("state") / "sessions"
 
 
-def agent_of(app: AgentApplication, agent: str | None) -> str:
-    """The agent that was named, or the one that is meant without a name."""
-    return known_agent(app.agents(), agent)
-
-
 def known_agent(known: Sequence[str], agent: str | None) -> str:
     """One of those there are; without a name the one called `default`, else the first."""
     if agent is None:

@@ -72,7 +72,9 @@ def verify(options: GlobalOptions, as_json: bool) -> int:
 
     checked = check_log(sessions_dir(options) / "audit")
     if as_json:
-        show_json(as_record(checked))
+        import msgspec
+
+        show_json({"whole": checked.broken is None, **msgspec.to_builtins(checked, enc_hook=str)})
     elif checked.broken:
         show_note(str(checked.broken), "error")
     else:
@@ -140,15 +142,3 @@ def show_whole(checked: LogCheck) -> None:
     show_text(f"{checked.lines} lines of {checked.days} days are whole; the last is {checked.head}\n")
     if not checked.starts_at_the_beginning:
         show_note("earlier days are not here", "warning")
-
-
-def as_record(checked: LogCheck) -> dict[str, Any]:
-    broken = checked.broken
-    return {
-        "whole": broken is None,
-        "lines": checked.lines,
-        "days": checked.days,
-        "head": checked.head,
-        "starts_at_the_beginning": checked.starts_at_the_beginning,
-        "broken": broken and {"file": str(broken.file), "line": broken.line, "reason": broken.reason},
-    }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.application import agent_of, agent_option, open_application, tool_argument
+from toolyard.cli.application import agent_option, known_agent, open_application, tool_argument
 from toolyard.cli.render import is_terminal, relative, show_json, show_note, show_piece, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
@@ -94,7 +94,7 @@ async def call_once(
     show_tool_log()
     async with open_application(options, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
-        agent = agent_of(app, agent)
+        agent = known_agent(app.agents(), agent)
         given = as_meant(app, agent, tool, arguments)
         result = await app.call_tool(tool, given, agent=agent, on_event=watcher.see)
         if as_json:
@@ -108,7 +108,7 @@ async def call_once(
 
 async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
     async with open_application(options) as app:
-        agent = agent_of(app, agent)
+        agent = known_agent(app.agents(), agent)
         shown = await app.preview_tool(tool, as_meant(app, agent, tool, arguments), agent=agent)
         if isinstance(shown, str):
             if shown:
@@ -194,6 +194,8 @@ class Watcher:
                 self._finished = {"call_id": call_id, "duration_ms": round(duration * 1000, 3)}
 
     def record(self, tool: str, result: ToolResult) -> dict[str, Any]:
+        from msgspec.structs import asdict
+
         return {
             **self._finished,
             "tool": tool,
@@ -205,16 +207,9 @@ class Watcher:
             "timed_out": result.failure == "timeout",
             "preview": self._preview,
             "bytes_out": result.bytes_out,
-            "truncated": truncation_record(result),
+            "truncated": asdict(result.truncated) if result.truncated else None,
             "data": result.data,
         }
-
-
-def truncation_record(result: ToolResult) -> dict[str, Any] | None:
-    cut = result.truncated
-    if cut is None:
-        return None
-    return {"omitted_bytes": cut.omitted_bytes, "omitted_lines": cut.omitted_lines, "kept_at": cut.kept_at}
 
 
 class StreamedOutput:

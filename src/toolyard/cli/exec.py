@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.application import agent_of, open_application
+from toolyard.cli.application import known_agent, open_application
 from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import run_to_end
@@ -42,7 +42,7 @@ def execute(options: GlobalOptions, command: str, timeout: str | None, as_json: 
 
 async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: bool) -> int:
     async with open_application(options, approver=approver_for(), only="shell:command") as app:
-        agent = agent_of(app, None)
+        agent = known_agent(app.agents(), None)
         if as_json:
             watcher = Watcher(quiet=True)
             result = await app.call_tool(SHELL, arguments, agent=agent, on_event=watcher.see)
@@ -56,7 +56,6 @@ async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: b
 
 
 def exit_status(result: ToolResult) -> int:
-    """The command's own status, if it came to its end."""
     if result.failure == "unknown_tool":
         return 1
     if result.failure == "timeout":
@@ -65,8 +64,6 @@ def exit_status(result: ToolResult) -> int:
 
 
 class CommandOutput:
-    """The command's output as it comes."""
-
     def __init__(self) -> None:
         self._pieces = StreamedOutput()
         self._line_is_open = False

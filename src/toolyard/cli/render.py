@@ -86,13 +86,11 @@ def show_problems(problems: Iterable[Problem], *, on_stdout: bool = False) -> No
 
 
 def show_piece(text: str, *, is_error: bool = False) -> None:
-    """Show partial output as it is."""
     stream = sys.stderr if is_error else sys.stdout
     write(stream, paint(text, "faint" if is_error else "", stream))
 
 
 def show_bug() -> None:
-    """Show the traceback of an error that is ours."""
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
 

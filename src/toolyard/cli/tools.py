@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from toolyard.cli.application import agent_of, agent_option, open_application
+from toolyard.cli.application import agent_option, known_agent, open_application
 from toolyard.cli.render import relative, show_json, show_note, show_problems, show_rows
 from toolyard.cli.running import run_to_end
 
@@ -40,12 +40,12 @@ def tools(options: GlobalOptions, agent: str | None, form: str, everything: bool
 async def list_tools(options: GlobalOptions, agent: str | None, form: str, everything: bool, watch: bool) -> int:
     async with open_application(options) as app:
         changes = app.watch() if watch else None
-        code = show_tools(app, agent_of(app, agent), form, everything)
+        code = show_tools(app, known_agent(app.agents(), agent), form, everything)
         if changes:
             show_note("watching; Ctrl-C ends it", "faint")
             async for _ in changes:
                 show_note("\nsomething changed", "faint")
-                show_tools(app, agent_of(app, agent), form, everything)
+                show_tools(app, known_agent(app.agents(), agent), form, everything)
         return code
 
 

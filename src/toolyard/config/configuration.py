@@ -25,7 +25,7 @@ from toolyard.config.settings import (
     SandboxSettings,
     Settings,
 )
-from toolyard.core.problems import Problem
+from toolyard.core.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 Section = TypeVar("Section", bound=msgspec.Struct)
 StandsFor: TypeAlias = "Callable[[JsonObject, Path], JsonObject | None]"
 """From a file that is no configuration to the one that loads it, if it is something that can be loaded."""
-
-
-def nothing(value: JsonObject, path: Path) -> None:
-    """No file stands for another."""
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +87,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         return Path(os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(named))))
 
 
-def read_configuration(path: Path, names: Names, settings: Settings, stands_for: StandsFor = nothing) -> Configuration:
+def read_configuration(
+    path: Path, names: Names, settings: Settings, stands_for: StandsFor | None = None
+) -> Configuration:
     """Read a file; it never raises for what is in it."""
     document = read_document(path)
     if isinstance(document, Problem):
@@ -109,16 +107,16 @@ def in_memory(value: JsonObject, names: Names, settings: Settings) -> Configurat
     return msgspec.structs.replace(resolve(document, names, settings), in_memory=True)
 
 
-def resolve(document: Document, names: Names, settings: Settings, stands_for: StandsFor = nothing) -> Configuration:
+def resolve(document: Document, names: Names, settings: Settings, stands_for: StandsFor | None = None) -> Configuration:
     """Mixins first, then placeholders, so that a mixin that nobody uses complains of nothing.
 
     A file that is no configuration may stand for one that loads it.
     """
-    if isinstance(document.value, dict) and (meant := stands_for(document.value, document.path)) is not None:
-        return Configuration(document=document, value=dict(meant), policy=settings.policy())
     if not isinstance(document.value, dict):
         wrong = Problem(code="config_type", message="a configuration is a JSON object", where=document.position(()))
         return Configuration(document=document, value={}, policy=settings.policy(), problems=(wrong,), readable=False)
+    if stands_for and (meant := stands_for(document.value, document.path)) is not None:
+        return Configuration(document=document, value=dict(meant), policy=settings.policy())
     merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
     value, problems = expand_placeholders(merged, names)
     read, shape = read_settings(document, value, settings)
@@ -195,13 +193,10 @@ def unknown_providers(value: JsonObject, document: Document) -> Iterator[Problem
     for agent, own in mapping(value.get("agents")).items() if providers else ():
         name = provider_of(value, mapping(own))
         if name and name not in providers:
-            import difflib
-
-            close = difflib.get_close_matches(name, providers, n=1)
             yield Problem(
                 code="provider_unknown",
                 message=f"agent '{agent}' names the provider '{name}', which is not among the 'providers'",
-                hint=f"did you mean '{close[0]}'?" if close else f"known: {', '.join(providers)}",
+                hint=did_you_mean(name, providers, otherwise=f"known: {', '.join(providers)}"),
                 where=document.position(("agents", agent, "provider")),
                 severity="warning",
             )

@@ -103,11 +103,9 @@ class Place(msgspec.Struct, frozen=True):
         return self.document.position(self.pointer)
 
     def below(self, *steps: str | int) -> Place:
-        """A value inside it."""
         return Place(self.document, (*self.pointer, *steps))
 
     def problem(self, code: str, message: str, hint: str, *below: str | int) -> Problem:
-        """Something that is wrong with it, or with a value inside it."""
         return Problem(code=code, message=message, hint=hint, where=self.below(*below).position())
 
     def path(self, name: str) -> str:
@@ -117,22 +115,15 @@ class Place(msgspec.Struct, frozen=True):
 
 def read_document(path: Path) -> Document | Problem:
     """Read a JSON file, strictly; anything wrong with it is one problem that says where and what."""
+    where = Position(file=path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Problem(
-            code="config_not_text",
-            message=f"not UTF-8 text (byte {error.start})",
-            hint="save the file as UTF-8",
-            where=Position(file=path),
-        )
+        message = f"not UTF-8 text (byte {error.start})"
+        return Problem(code="config_not_text", message=message, hint="save the file as UTF-8", where=where)
     except OSError as error:
-        return Problem(
-            code="config_unreadable",
-            message=f"cannot be read: {error.strerror}",
-            hint="check the path and its permissions",
-            where=Position(file=path),
-        )
+        message, hint = f"cannot be read: {error.strerror}", "check the path and its permissions"
+        return Problem(code="config_unreadable", message=message, hint=hint, where=where)
     return parse_document(path, text)
 
 
@@ -198,7 +189,6 @@ def problem_at(path: Path, text: str, offset: int, message: str) -> Problem:
 
 
 def child_at(node: Node, step: str | int) -> Node | None:
-    """The value below a node for a key or an index."""
     if isinstance(step, int):
         return node.named_child(step) if node.type == "array" and 0 <= step < node.named_child_count else None
     if node.type != "object":

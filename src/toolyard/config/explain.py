@@ -118,7 +118,6 @@ def setters(
 
 
 def default_of(configuration: Configuration, pointer: Pointer) -> tuple[Contribution, ...]:
-    """The default of a setting, if it has one."""
     match pointer:
         case (str(section), str(name)) if section in WITH_DEFAULTS:
             kind = type(configuration.policy) if section == "plugin_policy" else WITH_DEFAULTS[section]
@@ -163,7 +162,6 @@ def next_step(words: Sequence[str], value: Json) -> tuple[int, str | int]:
 
 
 def nearest_key(configuration: Configuration, key: str, agent: str) -> str | None:
-    """The existing key that an unknown one was probably meant to be."""
     import difflib
 
     *owner, name = key.split(".")

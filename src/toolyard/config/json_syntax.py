@@ -68,7 +68,6 @@ def expected_at(said: str, bracket: str) -> str:
 
 
 def open_bracket(text: str) -> tuple[str, int] | None:
-    """The innermost bracket that a text leaves open, and its line."""
     still_open: list[int] = []
     for found in BRACKETS.finditer(text):
         if found[1]:

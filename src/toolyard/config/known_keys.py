@@ -35,7 +35,6 @@ class UnknownKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unknown_keys(document: Document, settings: Settings) -> Iterator[UnknownKey]:
-    """The unknown keys of a file as it is written."""
     config = document.value
     yield from in_layer(config, (), TOP, NODE, document, settings)
     for section in ("mixins", "providers", "agents"):
@@ -82,6 +81,5 @@ def unknown(key: str, message: str, hint: str, pointer: Pointer, document: Docum
 
 @lru_cache(maxsize=1024)
 def nearest(key: str, known: tuple[str, ...] | frozenset[str], closeness: float = CLOSENESS) -> str | None:
-    """The known key that one was probably meant to be."""
     close = difflib.get_close_matches(key, sorted(known), n=1, cutoff=closeness)
     return close[0] if close and not key.startswith(f"{close[0]}_") else None

@@ -13,19 +13,10 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
 
 
-STRUCTURE = frozenset(
-    {
-        "$schema",
-        "agents",
-        "providers",
-        "plugins",
-        "plugin_policy",
-        "plugin_cache_dir",
-        "mixins",
-        "mixin_policy",
-        "permissions",
-    }
-)
+STRUCTURE = frozenset({
+    "$schema", "agents", "providers", "plugins", "plugin_policy", "plugin_cache_dir", "mixins", "mixin_policy",
+    "permissions",
+})  # fmt: skip
 """Keys that arrange the file instead of configuring an agent."""
 
 

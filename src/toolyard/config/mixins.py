@@ -119,8 +119,9 @@ class Expansion:
         own = {key: value for key, value in node.items() if key not in (REFS, MERGE)}
         mode = node.get(MERGE)
         if mode not in (None, "shallow", "deep") and pointer[0] == "mixins":
-            chain = chain_text(self._chains[str(pointer[1])])
-            self._report("config_type", f"{merge_misfit((*pointer, MERGE), mode)}: {chain}", "", (*pointer, MERGE))
+            here, chain = (*pointer, MERGE), chain_text(self._chains[str(pointer[1])])
+            wrong = f'\'{dotted(here)}\' must be "deep" or "shallow", not {brief(mode, 40)}'
+            self._report("config_type", f"{wrong}: {chain}", "", here)
         deep = (mode if mode in ("shallow", "deep") else self._policy.default_merge) == "deep"
         self._merged[pointer] = Merged(own=own, refs=tuple(refs), deep=deep)
         merged: dict[str, Json] = {}
@@ -160,10 +161,6 @@ class Expansion:
     def _report(self, code: str, message: str, hint: str, pointer: Pointer) -> None:
         where = self._document.position(pointer)
         self.problems.append(Problem(code=code, message=message, hint=hint, where=where))
-
-
-def merge_misfit(pointer: Pointer, mode: Json) -> str:
-    return f'\'{dotted(pointer)}\' must be "deep" or "shallow", not {brief(mode, 40)}'
 
 
 def chain_text(chain: Sequence[str]) -> str:

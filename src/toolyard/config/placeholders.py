@@ -57,7 +57,6 @@ class Replacer:
         """By the identity of what the document holds, which therefore lives as long as this."""
 
     def expand(self, value: Json) -> Json:
-        """Replace the placeholders in a value."""
         match value:
             case str():
                 return self._expand_string(value) if "${" in value else value

@@ -9,6 +9,7 @@ from msgspec import inspect
 
 from toolyard.config.origins import dotted
 from toolyard.config.settings import PLACEHOLDER_PATTERN
+from toolyard.core.arguments.plain_schema import is_number
 from toolyard.core.json_values import brief
 from toolyard.core.problems import Position, Problem, did_you_mean
 
@@ -115,10 +116,6 @@ def fits(value: Json, info: inspect.Type) -> bool:
         case inspect.FloatType(gt=above):
             return is_number(value) and (above is None or value > above)
     return False
-
-
-def is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_whole(value: Json) -> bool:

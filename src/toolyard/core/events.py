@@ -9,18 +9,6 @@ import msgspec
 
 from toolyard.core.tool import JsonObject, Stream, ToolResult
 
-__all__ = [
-    "CallFinished",
-    "CallStarted",
-    "Decision",
-    "Event",
-    "Observer",
-    "OutputChunk",
-    "PermissionAsked",
-    "PermissionDecided",
-    "PreviewReady",
-]
-
 Decision = Literal["allow", "ask", "deny"]
 
 

@@ -18,19 +18,10 @@ if TYPE_CHECKING:
 
 
 FormatProblemCode = Literal[
-    "name_empty",
-    "name_too_long",
-    "name_characters",
-    "name_taken",
-    "description_missing",
-    "schema_not_object",
-    "schema_root_keyword",
-    "schema_incomplete",
-    "property_name",
-    "array_items_missing",
-    "pattern_lookaround",
+    "name_empty", "name_too_long", "name_characters", "name_taken", "description_missing", "schema_not_object",
+    "schema_root_keyword", "schema_incomplete", "property_name", "array_items_missing", "pattern_lookaround",
     "grammar_incomplete",
-]
+]  # fmt: skip
 
 
 class FormatProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +50,7 @@ def export(specs: Iterable[ToolSpec], format: WireFormat) -> Exported:
     for spec in specs:
         form = export_one(spec, format)
         names = {spec.name, _wire_name(form, otherwise=spec.name)}
-        found = [*format_problems(spec, format), *_taken_problems(spec, format, names & taken)]
+        found = [*format_problems(spec, format), *(_taken(spec, format, name) for name in sorted(names & taken))]
         if not any(problem.fatal for problem in found):
             tools.append(form)
         problems += found
@@ -189,10 +180,9 @@ def _wire_name(form: JsonObject, *, otherwise: str) -> str:
     return name if isinstance(name, str) else otherwise
 
 
-def _taken_problems(spec: ToolSpec, format: WireFormat, clashes: set[str]) -> Iterator[FormatProblem]:
-    for name in sorted(clashes):
-        message = f"an earlier tool is already called '{name}'"
-        yield _problem(spec, format, "name_taken", message, hint="rename or disable one of the two")
+def _taken(spec: ToolSpec, format: WireFormat, name: str) -> FormatProblem:
+    message = f"an earlier tool is already called '{name}'"
+    return _problem(spec, format, "name_taken", message, hint="rename or disable one of the two")
 
 
 def _name_problems(spec: ToolSpec, format: WireFormat) -> Iterator[FormatProblem]:

@@ -58,7 +58,6 @@ def brief(value: Json, most: int = 80) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """A text of at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -10,8 +10,6 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Position", "Problem", "did_you_mean", "sort_problems"]
-
 
 class Position(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A place in a file; lines and columns count from one, and may be unknown."""
@@ -45,7 +43,6 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     severity: Literal["error", "warning"] = "error"
 
     def at(self, where: Position | None) -> Problem:
-        """The same problem with its position."""
         return msgspec.structs.replace(self, where=where)
 
     def __str__(self) -> str:

@@ -6,6 +6,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
+from toolyard.core.json_values import cut
+
 if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
 
@@ -22,8 +24,7 @@ ESCAPED = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 def one_line(text: str) -> str:
     """The first line, short enough for a list."""
-    first = text.strip("\n").split("\n", 1)[0].rstrip()
-    return first if len(first) <= PREVIEW_LENGTH else first[: PREVIEW_LENGTH - 1] + "…"
+    return cut(text.strip("\n").split("\n", 1)[0].rstrip(), PREVIEW_LENGTH)
 
 
 def first_line(command: str) -> str:
@@ -57,10 +58,8 @@ def encode_json(value: Json) -> str:
 
 
 def seconds(number: float) -> str:
-    """A time in words."""
     return "1 second" if number == 1 else f"{number:g} seconds"
 
 
 def limit_hit(signal: int) -> str:
-    """Which resource limit a signal stands for."""
     return {24: ", its processor time was used up", 25: ", a file grew beyond its limit"}.get(signal, "")

@@ -8,25 +8,6 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-__all__ = [
-    "CallContext",
-    "Failure",
-    "Hints",
-    "Json",
-    "JsonInput",
-    "JsonObject",
-    "Plan",
-    "Reach",
-    "Stream",
-    "TextInput",
-    "Tool",
-    "ToolCall",
-    "ToolResult",
-    "ToolSpec",
-    "Truncation",
-    "WireFormat",
-]
-
 Json: TypeAlias = Any
 """A JSON value. It is `Any` because that is what JSON is until a schema has been applied."""
 

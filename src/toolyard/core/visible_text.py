@@ -16,7 +16,7 @@ def hidden_characters(text: str) -> list[str]:
     """The characters that a person would not see as they are, each once, as their code points."""
     if text.isascii() and text.isprintable():
         return []
-    return [name_of(char) for char in dict.fromkeys(text) if is_hidden(char) and char not in LAYOUT]
+    return [f"U+{ord(char):04X}" for char in dict.fromkeys(text) if is_hidden(char) and char not in LAYOUT]
 
 
 def escaped(text: str) -> str:
@@ -29,17 +29,10 @@ def escaped(text: str) -> str:
 def is_hidden(char: str) -> bool:
     if " " <= char <= "~":
         return False
-    return char in UNSEEN or unicodedata.category(char) in SUSPECT or is_variation_selector(char)
-
-
-def is_variation_selector(char: str) -> bool:
-    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    is_variation_selector = "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    return char in UNSEEN or unicodedata.category(char) in SUSPECT or is_variation_selector
 
 
 def spelled(char: str) -> str:
     short = {"\t": "\\t", "\r": "\\r", "\0": "\\0"}
     return short.get(char) or (f"\\x{ord(char):02x}" if ord(char) < 0x100 else f"\\u{{{ord(char):x}}}")
-
-
-def name_of(char: str) -> str:
-    return f"U+{ord(char):04X}"

@@ -21,7 +21,18 @@ def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
                 file.flush()
                 os.fsync(fd)
         os.replace(name, path)
+        if durable:
+            sync_folder(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """A file that was moved into place is there after a crash only when its folder is on the disk, too."""
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

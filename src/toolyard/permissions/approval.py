@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from toolyard.permissions.verdict import Approver, PermissionRequest, Scope, Verdict
 
-__all__ = ["ApprovalDesk", "Question", "ask", "question_for"]
 log = logging.getLogger("toolyard.permissions")
 
 
@@ -36,7 +35,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What the answer is bound to."""
 
     def as_mapping(self) -> dict[str, Any]:
-        """The form in which a question travels."""
         return {
             "id": self.id,
             "tool": self.tool,
@@ -79,36 +77,30 @@ async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, 
     return answer
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """A question without an answer."""
-
-    question: Question
-    answer: asyncio.Future[Answer]
-
-
 class ApprovalDesk:
     """An approver for programs: questions lie here until they are answered, or their call ends. For one event loop."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Waiting] = {}
+        self._waiting: dict[str, tuple[Question, asyncio.Future[Answer]]] = {}
+        """The questions without an answer, by their fingerprints."""
         self._listeners: list[asyncio.Queue[Question]] = []
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
         """Put the question on the desk and wait."""
         question = await question_for(request, verdict)
-        waiting = Waiting(question, asyncio.get_running_loop().create_future())
-        self._waiting[question.fingerprint] = waiting
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting[question.fingerprint] = (question, answer)
         for listener in self._listeners:
             listener.put_nowait(question)
         try:
-            return await waiting.answer
+            return await answer
         finally:
             if self._waiting.get(question.fingerprint) is waiting:
                 del self._waiting[question.fingerprint]
 
     def pending(self) -> list[Question]:
         """The questions that wait for an answer, the oldest first."""
-        return [waiting.question for waiting in self._waiting.values()]
+        return [question for question, _ in self._waiting.values()]
 
     async def questions(self) -> AsyncIterator[Question]:
         """Every question, those first that wait already; for each who listens."""
@@ -131,8 +123,8 @@ class ApprovalDesk:
         return self._answer(question, Answer(allowed=False, reason=reason, bound_to=question.fingerprint))
 
     def _answer(self, question: Question, answer: Answer) -> bool:
-        waiting = self._waiting.get(question.fingerprint)
-        if waiting is None or waiting.answer.done():
+        _, waiting = self._waiting.get(question.fingerprint, (question, None))
+        if waiting is None or waiting.done():
             return False
-        waiting.answer.set_result(answer)
+        waiting.set_result(answer)
         return True

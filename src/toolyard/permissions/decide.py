@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.core.visible_text import escaped
@@ -91,18 +91,11 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
 
 
 def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
-    """The verdict on a call that runs no command line."""
-    use = ToolUse(
-        tool=site.tool,
-        arguments=request.plan.arguments,
-        cwd=site.cwd,
-        workspace=site.workspace,
-        protected=site.protected,
-        read_only=request.tool.hints.read_only,
-    )
+    hints = request.tool.hints
+    use = ToolUse(**asdict(site), arguments=request.plan.arguments, read_only=hints.read_only)
     part = judge_tool(use, book)
     offers: tuple[Offer, ...] = ()
-    if part.decision == "ask" and part.rule is None and not request.tool.hints.destructive:
+    if part.decision == "ask" and part.rule is None and not hints.destructive:
         offers = (Offer(rule={"tool": site.tool}, text=f"tool={site.tool}", source=site.tool),)
     return Verdict(decision=part.decision, reason=part.reason, rule=part.rule, parts=(part,), offers=offers)
 
@@ -156,7 +149,6 @@ def paths_of(arguments: Json, depth: int = 0) -> list[str]:
 
 
 def fits(rule: Rule, use: ToolUse) -> bool:
-    """Whether every argument that a rule names is there and fits."""
     given = use.arguments
     return all(name in given and fits_value(pattern, given[name], use) for name, pattern in rule.arguments.items())
 
@@ -172,10 +164,8 @@ def fits_value(pattern: tuple[str, ...] | str, value: Json, use: ToolUse) -> boo
 
 @lru_cache(maxsize=1024)
 def text_pattern(pattern: str) -> re.Pattern[str]:
-    """A text in which `*` stands for any characters."""
     return re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
 
 
 def judged_tool(tool: str, decision: Decision, reason: str, rule: Rule | None = None) -> Judged:
-    """What is decided about a tool as a whole."""
     return judged_as(decision, tool, "tool", reason, rule=rule)

@@ -155,7 +155,6 @@ class FileAccess:
         return any(at >= MOST_MATCHES or self.rule_against(path) for at, path in enumerate(found))
 
     def why_not_read(self, target: Word) -> str | None:
-        """Why a file may not be read; None when it may."""
         path = target.value
         if path is None:
             return "which file is read is not certain"
@@ -166,7 +165,6 @@ class FileAccess:
         return f"no rule allows reading '{path}', which may be outside of the workspace"
 
     def why_not_write(self, target: Word) -> str | None:
-        """Why a file may not be written; None when it may."""
         path = target.value
         if path in FREE_TARGETS:
             return None
@@ -185,7 +183,6 @@ class FileAccess:
         return None
 
     def write_rule(self, path: str) -> Rule | None:
-        """The rule by which a file may be written."""
         return self._rule("allow", "write", resolved(path, self._folder.cwd)[0])
 
     def holds_rules(self, path: str) -> bool:

@@ -12,7 +12,7 @@ from toolyard.core.problems import Position, Problem
 from toolyard.files.user_folders import user_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from toolyard.core.tool import Json
@@ -38,8 +38,6 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GrantFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file as it is written."""
-
     version: Literal[1]
     grants: list[Grant]
 
@@ -51,7 +49,6 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     problem: Problem | None = None
 
     def rules(self, workspace: str, file: Path) -> list[Rule]:
-        """The rules that hold in a workspace."""
         from toolyard.permissions.rules import Origin, valid_rules
 
         found: list[Rule] = []
@@ -96,52 +93,40 @@ class GrantStore:
             at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-        def with_it(grants: list[Grant]) -> list[Grant]:
-            nonlocal grant
+        with self._changing() as grants:
             for known in grants:
                 if (known.decision, known.rule, known.workspace) == (decision, rule, workspace):
-                    grant = known
-                    return grants
-            return [*grants, grant]
-
-        self._change(with_it)
+                    return known
+            grants.append(grant)
         return grant
 
     def revoke(self, what: str) -> list[Grant]:
         """Take back a grant by its id, or every one of a rule; those that were taken back."""
-        gone: list[Grant] = []
-
-        def without(grants: list[Grant]) -> list[Grant]:
-            gone.extend(grant for grant in grants if grant.id == what or text_of(grant) == what)
-            return [grant for grant in grants if grant not in gone]
-
-        self._change(without)
+        with self._changing() as grants:
+            gone = [grant for grant in grants if grant.id == what or text_of(grant) == what]
+            grants[:] = [grant for grant in grants if grant not in gone]
         return gone
 
-    def _change(self, change: Callable[[list[Grant]], list[Grant]]) -> None:
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[list[Grant]]:
         """Read, change and write as one step, whoever else does so; what was damaged stays beside the new file."""
+        import fcntl
+
         self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._locked():
+        lock = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             loaded = self._read()
             if loaded.problem and self.file.exists():
                 os.replace(self.file, self.file.with_suffix(".damaged.json"))
-            before = list(loaded.grants)
-            after = change(before)
-            if after != before or loaded.problem:
-                self._write(self.file, after)
-                self._write(self._last_good, after)
-        self._stamp = None
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        import fcntl
-
-        descriptor = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+            grants = list(loaded.grants)
+            yield grants
+            if tuple(grants) != loaded.grants or loaded.problem:
+                self._write(self.file, grants)
+                self._write(self._last_good, grants)
         finally:
-            os.close(descriptor)
+            os.close(lock)
+        self._stamp = None
 
     def _read(self) -> SavedGrants:
         if not self.file.exists():
@@ -173,25 +158,22 @@ class GrantStore:
 
         text = json.dumps({"version": VERSION, "grants": [msgspec.to_builtins(grant) for grant in grants]}, indent=2)
         replace_file(file, f"{text}\n".encode(), durable=True)
-        sync_folder(file.parent)
 
 
 def decode(file: Path) -> list[Grant]:
     """The grants of a file; raises ValueError or OSError when it is not what we write, or others may write it."""
-    from toolyard.permissions.rules import Origin, Rule, parse_rule
-
     state = file.stat()
     if state.st_uid != os.getuid() or state.st_mode & 0o022:
         raise ValueError("others may write the file")
     content = msgspec.json.decode(file.read_bytes(), type=GrantFile)
     for grant in content.grants:
-        if not isinstance(parse_rule(grant.rule, grant.decision, Origin(label="")), Rule):
+        if not text_of(grant):
             raise ValueError(f"grant {grant.id} is no rule")
     return content.grants
 
 
 def text_of(grant: Grant) -> str:
-    """A grant's rule in a line."""
+    """Its rule as it would be written; empty when it is none."""
     from toolyard.permissions.rules import Origin, Rule, parse_rule
 
     rule = parse_rule(grant.rule, grant.decision, Origin(label=""))
@@ -207,15 +189,5 @@ def stamp_of(file: Path) -> object:
     return (state.st_mtime_ns, state.st_size, state.st_ino, state.st_mode)
 
 
-def sync_folder(folder: Path) -> None:
-    """A file that was moved into place is there after a crash only when its folder is on the disk, too."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def default_grants_file() -> Path:
-    """In the user's state folder."""
     return user_folder("state") / "permissions.json"

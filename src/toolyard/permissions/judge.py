@@ -54,7 +54,6 @@ class LineVerdict(msgspec.Struct, kw_only=True):
 
 
 def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
-    """Judge a whole line."""
     reading = read_line(text)
     return Judge(book, site.tool, WorkingFolder(reading, site)).line(reading)
 
@@ -74,7 +73,6 @@ class Judge(msgspec.Struct):
     """Whether the line is one command, with nothing before it that it could read."""
 
     def line(self, reading: Reading) -> LineVerdict:
-        """All parts, and the strictest of their decisions."""
         self.alone = len(reading.parts) == 1
         parts = [judged for part in reading.parts for judged in self.part(part)]
         parts += [self._doubt(doubt, reading.text) for doubt in reading.doubts]
@@ -91,7 +89,6 @@ class Judge(msgspec.Struct):
         )
 
     def part(self, part: Part) -> Iterator[Judged]:
-        """The verdicts on a part and on what belongs to it."""
         match part:
             case SimpleCommand():
                 reads = part.name == "read"

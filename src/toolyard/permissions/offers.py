@@ -80,9 +80,7 @@ def derive_pattern(command: SimpleCommand) -> str | None:
     if command.wrapped or not words or words[0].value is None or is_special(words):
         return exact(command.written)
     kept = words_kept(words)
-    if kept is None:
-        return exact(words)
-    if len(words) == 1:
+    if kept is None or len(words) == 1:
         return exact(words)
     return " ".join([*(quoted_token(word.value or "") for word in words[:kept]), "**"])
 
@@ -170,7 +168,6 @@ def is_allowed(part: Part, book: RuleBook, folder: WorkingFolder, tool: str) -> 
 
 
 def rule_value(rule: Rule) -> Json:
-    """A derived rule as it is written down."""
     if rule.write is not None:
         return {"write": "/".join(rule.write) or "."}
     if rule.read is not None:

@@ -62,7 +62,6 @@ class PathIndex(Generic[Value]):
         self._absolute: Node[Value] = Node()
 
     def add(self, pattern: Sequence[str], rule: Value) -> None:
-        """Take a pattern in."""
         absolute = bool(pattern) and pattern[0] == ""
         node = self._absolute if absolute else self._relative
         for segment in pattern[1:] if absolute else pattern:

@@ -39,7 +39,6 @@ class CommandPattern(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether it is one command and no other."""
         return not self.rest and all(isinstance(word, str) for word in self.words)
 
     @cached_property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -32,8 +33,16 @@ LIVE_SHELL = "shell_session"
 
 
 def shell_of(request: PermissionRequest) -> str:
-    """Which live shell a call is about."""
     return f"{request.session}/{request.agent}/{request.tool.name}"
+
+
+@cache
+def looking_book() -> RuleBook:
+    """The rules of commands that only look."""
+    from toolyard.permissions.presets import make_book
+    from toolyard.permissions.section import Section
+
+    return make_book(Section(is_configured=True, preset="read-only"))
 
 
 class RulePolicy:
@@ -49,16 +58,13 @@ class RulePolicy:
         self._definitions = ShellDefinitions()
 
     def ask_timeout(self, agent: str) -> float:
-        """How many seconds a question about an agent's call waits for its answer."""
         return self.sections.of(agent).ask_timeout
 
     def problems(self) -> list[Problem]:
-        """What is wrong with what the user granted."""
         problem = self.grants.load().problem
         return [problem] if problem else []
 
     async def decide(self, request: PermissionRequest) -> Verdict:
-        """Allow, deny, or leave it to a person."""
         is_configured = self.sections.of(request.agent).is_configured
         if not is_configured and not self.grants.load().grants and not self._session_rules:
             command = request.plan.command
@@ -108,14 +114,11 @@ class RulePolicy:
     async def _without_sandbox(self, request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
         """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
         from toolyard.permissions.decide import decide_request
-        from toolyard.permissions.presets import make_book
-        from toolyard.permissions.section import Section
 
         trusts = self.sections.of(request.agent).preset == "trusted"
         if request.plan.command is None or trusts:
             return verdict
-        looking = make_book(Section(is_configured=True, preset="read-only"))
-        if (await decide_request(request, looking, site)).decision == "allow":
+        if (await decide_request(request, looking_book(), site)).decision == "allow":
             return verdict
         return replace(verdict, decision="ask", reason=f"{NOTHING_KEEPS_IT_IN} ({verdict.reason})")
 
@@ -133,7 +136,6 @@ class RulePolicy:
         return f"{texts} allowed from now on"
 
     def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:
-        """All rules that hold for an agent's calls in a workspace."""
         from toolyard.permissions.presets import make_book
 
         section, granted = self.sections.of(agent), self.grants.load()
@@ -178,7 +180,6 @@ class ShellDefinitions:
         self._changed: dict[str, set[str]] = {}
 
     def learn(self, shell: str, text: str) -> None:
-        """Note what a line defines or undefines."""
         changed = self._changed.setdefault(shell, set())
         for found in UNDEFINED.finditer(text):
             names = found[1].split()
@@ -190,7 +191,6 @@ class ShellDefinitions:
         self._changed.pop(shell, None)
 
     def changed_among(self, shell: str, names: Iterable[str | None]) -> str | None:
-        """The first of some names that was redefined."""
         changed = self._changed.get(shell)
         return next((name for name in names if name in changed), None) if changed else None
 

@@ -37,21 +37,16 @@ class PolicyCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BadCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that is no case."""
-
     line: int
     message: str
 
 
 class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a case."""
-
     case: PolicyCase
     verdict: Verdict
 
     @property
     def passed(self) -> bool:
-        """Whether what must happen did."""
         decision = self.verdict.decision
         match self.case.must:
             case "auto_allow":
@@ -62,7 +57,6 @@ class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
                 return decision == "deny"
 
     def as_mapping(self) -> dict[str, Any]:
-        """The record of a case."""
         return {
             "id": self.case.id,
             "command": self.case.command,
@@ -73,7 +67,6 @@ class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_cases(file: Path) -> Iterator[PolicyCase | BadCase]:
-    """The cases of a file, line by line."""
     for number, line in enumerate(file.read_bytes().splitlines(), 1):
         if not line.strip():
             continue

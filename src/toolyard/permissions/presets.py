@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from toolyard.permissions.rules import Origin, Rule, RuleBook, valid_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.settings import Preset
-    from toolyard.core.events import Decision
     from toolyard.permissions.section import Section
 
 
@@ -40,16 +37,7 @@ TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
 
 
-class PresetRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of a preset, and what holds where none of them fits."""
-
-    rules: list[Rule] = msgspec.field(default_factory=list)
-    trusts: bool = False
-    otherwise: Decision = "ask"
-    tools_otherwise: Decision = "ask"
-
-
-TRUSTED = PresetRules(trusts=True, tools_otherwise="allow")
+TRUSTED = RuleBook([], trusts=True, tools_otherwise="allow")
 
 
 def make_book(section: Section, more: Sequence[Rule] = ()) -> RuleBook:
@@ -57,35 +45,29 @@ def make_book(section: Section, more: Sequence[Rule] = ()) -> RuleBook:
     preset = TRUSTED
     if section.is_configured:
         preset = preset_rules(section.preset, section.allowed_commands)
-    return RuleBook(
-        [*preset.rules, *section.rules, *more],
-        trusts=preset.trusts,
-        otherwise=preset.otherwise,
-        tools_otherwise=preset.tools_otherwise,
-        broken=section.broken,
-    )
+    return preset.extended([*section.rules, *more], broken=section.broken)
 
 
-def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) -> PresetRules:
+def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) -> RuleBook:
     """The rules of a preset; those of `read-only` and `workspace` hold only for paths inside the workspace."""
     origin = Origin(label=f"preset {preset}")
     match preset:
         case "ask-everything":
-            return PresetRules()
+            return RuleBook([])
         case "trusted":
             return TRUSTED
         case "allowlist":
             names = ALLOWLIST if allowed_commands is None else allowed_commands
             rules = valid_rules([f"{name} **" for name in names], "allow", origin)
             rules += valid_rules([TYPING], "deny", origin)
-            return PresetRules(rules=rules, otherwise="deny", tools_otherwise="allow")
+            return RuleBook(rules, otherwise="deny", tools_otherwise="allow")
         case "read-only":
             rules = valid_rules(split(LOOKING), "allow", origin, confined=True)
-            return PresetRules(rules=[*rules, *valid_rules([TYPING], "ask", origin)])
+            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)])
         case "workspace":
             patterns = [*split(LOOKING), *split(WORKING), {"write": "**"}]
             rules = valid_rules(patterns, "allow", origin, confined=True)
-            return PresetRules(rules=[*rules, *valid_rules([TYPING], "ask", origin)], tools_otherwise="allow")
+            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], tools_otherwise="allow")
 
 
 def split(text: str) -> list[str]:

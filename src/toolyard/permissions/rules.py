@@ -90,7 +90,6 @@ def valid_rules(values: Iterable[Json], decision: Decision, origin: Origin, *, c
 
 
 def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
-    """The fields of a rule, each as its pattern."""
     if unknown := [key for key in value if key not in KEYS]:
         return bad_rule(f"a rule has no '{unknown[0]}'; it has {', '.join(sorted(KEYS))}")
     fields: dict[str, Any] = {}
@@ -146,7 +145,6 @@ def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
 
 
 def text_of(value: dict[str, Json]) -> str:
-    """A rule in a line."""
     shown = {key: part for key, part in value.items() if key != "reason"}
     if list(shown) == ["command"]:
         return str(shown["command"])
@@ -197,14 +195,13 @@ class RuleBook:
         elif rule.tool is not None:
             self._tools.setdefault(rule.tool, []).append(rule)
 
-    def extended(self, rules: Iterable[Rule]) -> RuleBook:
-        """The same book with further rules."""
+    def extended(self, rules: Iterable[Rule], *, broken: str = "") -> RuleBook:
         return RuleBook(
             [*self.rules, *rules],
             trusts=self.trusts,
             otherwise=self.otherwise,
             tools_otherwise=self.tools_otherwise,
-            broken=self.broken,
+            broken=broken or self.broken,
         )
 
     def trusts_tool(self, tool: str) -> bool:
@@ -283,7 +280,6 @@ class CommandIndex:
         self.is_empty = True
 
     def add(self, pattern: CommandPattern, rule: Rule) -> None:
-        """Take a pattern in."""
         self.is_empty = False
         node = self._root
         for word in pattern.words:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from toolyard.config.layers import provider_of
+from toolyard.config.layers import mapping, values_in_layers
 from toolyard.config.settings import PermissionRule, PermissionSettings, Preset
+from toolyard.core.problems import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from toolyard.config.document import Document
     from toolyard.core.events import Decision
@@ -52,7 +52,6 @@ class Sections:
         self._known: dict[str, Section] = {}
 
     def of(self, agent: str) -> Section:
-        """All that holds for an agent."""
         if agent not in self._known:
             section = self._known[agent] = read_permissions(self._value, self._document, agent)
             section.problems += self._damage
@@ -60,36 +59,15 @@ class Sections:
         return self._known[agent]
 
     def problems(self, agents: Iterable[str]) -> list[Problem]:
-        """What is wrong with the sections of agents."""
         return [each for agent in agents for each in self.of(agent).problems]
 
 
 def read_permissions(value: Json, document: Document, agent: str) -> Section:
-    """All that holds for an agent."""
     section = Section()
-    for level, pointer in levels(value, agent):
+    for pointer, level in values_in_layers(mapping(value), agent, "permissions"):
         section.is_configured = True
         read_level(level, document, pointer, section)
     return section
-
-
-def levels(value: Json, agent: str) -> Iterator[tuple[Json, Pointer]]:
-    """The sections from the widest to the nearest."""
-    config = value if isinstance(value, dict) else {}
-    own = below(below(config, "agents"), agent)
-    provider = provider_of(config, own)
-    for holder, pointer in (
-        (config, ()),
-        (below(below(config, "providers"), provider), ("providers", provider)),
-        (own, ("agents", agent)),
-    ):
-        if "permissions" in holder:
-            yield holder["permissions"], (*pointer, "permissions")
-
-
-def below(value: Any, key: str) -> dict[str, Any]:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def read_level(level: Json, document: Document, pointer: Pointer, section: Section) -> None:
@@ -124,8 +102,7 @@ def read_setting(key: str, value: Json, document: Document, here: Pointer, secti
             section.problems.append(problem(document, here, "'ask_timeout_seconds' must be a number above 0"))
         case _:
             known = PermissionSettings.__struct_fields__
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(known)}"
+            hint = did_you_mean(key, known, otherwise=f"it has {', '.join(known)}")
             # A misspelled 'deny' must not be a list of rules that nobody heeds.
             found = problem(document, here, f"'permissions' has no '{key}'", hint)
             section.problems.append(found.at(document.position(here, of_key=True)))

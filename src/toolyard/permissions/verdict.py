@@ -13,18 +13,6 @@ import msgspec
 from toolyard.core.events import Decision
 from toolyard.core.tool import Json, Plan, ToolSpec
 
-__all__ = [
-    "AllowAll",
-    "Answer",
-    "Approver",
-    "Judged",
-    "Offer",
-    "PermissionPolicy",
-    "PermissionRequest",
-    "RemembersAnswers",
-    "Verdict",
-    "answer_always",
-]
 Scope = Literal["once", "session", "always"]
 
 
@@ -70,7 +58,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str | None:
-        """The file and line of the rule."""
         return None if self.origin is None else str(self.origin)
 
     def as_mapping(self) -> dict[str, Any]:
@@ -164,7 +151,6 @@ class FixedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer = msgspec.field()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:  # noqa: ARG002 - the interface
-        """The one answer."""
         return self.answer
 
 

@@ -38,9 +38,10 @@ class ControlGroup:
         return controller in self._counters
 
     def add(self, pid: int) -> None:
-        """Put a process in; what it starts from now on is in it too."""
-        for folder in self.folders:
-            (folder / "cgroup.procs").write_text(str(pid))
+        """Put a process in, if the system lets us; what it starts from now on is in it too."""
+        with contextlib.suppress(OSError):
+            for folder in self.folders:
+                (folder / "cgroup.procs").write_text(str(pid))
 
     def hits(self) -> list[str]:
         """The controllers whose limit was reached since the last time."""
@@ -112,7 +113,8 @@ def read_count(file: Path, word: str) -> int:
 
 
 def read_text(file: Path) -> str:
+    """What the kernel says there; nothing when there is no such file."""
     try:
-        return file.read_text()
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

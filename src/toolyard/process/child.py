@@ -86,13 +86,7 @@ class Children:
         return self.keeper.pid
 
     @property
-    def protections(self) -> Mapping[str, bool]:
-        """What this system lets us do about runaway processes: `subreaper`, `marks`. Known after the first child."""
-        return self.keeper.protections
-
-    @property
     def sandbox(self) -> Sandbox | None:
-        """What the children are kept in; None when nothing does."""
         return self.keeper.sandbox
 
     @property
@@ -110,7 +104,7 @@ class Children:
 
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
-        if self.sandbox and not self.sandbox.is_chosen and not self.sandbox.is_known():
+        if self.sandbox and not self.sandbox.is_known():
             await asyncio.to_thread(self.sandbox.choose)
 
     def start(self) -> None:
@@ -146,7 +140,6 @@ class Children:
         )
 
     async def aclose(self) -> None:
-        """End every child that still runs."""
         await self.keeper.aclose()
 
     async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:

@@ -76,7 +76,6 @@ class ParentEnvironment:
         return self._kept
 
     def with_extra(self, extra: Mapping[str, str]) -> dict[bytes, bytes]:
-        """The same and some more, as one mapping."""
         return self.current() | {as_bytes(name): as_bytes(value) for name, value in extra.items()}
 
 
@@ -113,7 +112,6 @@ def may_pass(name: str, value: str) -> bool:
 
 
 def looks_like_credential(name: str, value: str = "") -> bool:
-    """Whether a variable's name or value says that it is a secret."""
     return credential_name(name) or SECRET_VALUE.search(value) is not None
 
 

@@ -9,15 +9,12 @@ import msgspec
 
 
 class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that runs scripts."""
-
     path: str
     identity: str
     """Changes when another program is at this path."""
 
 
 def find_interpreter(name: str) -> Interpreter | None:
-    """The one on PATH."""
     path = shutil.which(name)
     if path is None:
         return None

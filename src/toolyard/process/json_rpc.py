@@ -25,14 +25,10 @@ LONGEST_LOG_LINE = 8192
 
 
 class RpcResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The program answered with a result."""
-
     result: JsonObject
 
 
 class RpcError(msgspec.Struct, frozen=True, kw_only=True):
-    """The program answered with an error."""
-
     message: str
     data: JsonObject
 
@@ -51,8 +47,6 @@ Progress: TypeAlias = "Callable[[JsonObject], None]"
 
 
 class PendingRequest:
-    """A request that was sent."""
-
     __slots__ = ("_answer", "id", "on_progress")
 
     def __init__(self, id: int, on_progress: Progress | None) -> None:

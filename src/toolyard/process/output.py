@@ -57,24 +57,20 @@ class HeadTail:
         elif self._spill_to is not None and self.total > self._limit:
             self._open_spill(self._spill_to, data)
         if len(self._head) < self._head_limit:
-            data = self._fill_head(data)
+            room = self._head_limit - len(self._head)
+            self._head += data[:room]
+            data = data[room:]
         if data:
             self._extend_tail(data)
             self._drop_middle()
 
     def finish(self) -> Captured:
-        """What was kept, as text."""
         if self._spill is not None:
             self._spill.close()
         if self.total <= self._limit:
             whole = b"".join((self._head, *self._tail))
             return Captured(text=whole.decode("utf-8", "replace"), total_bytes=self.total)
         return self._finish_truncated()
-
-    def _fill_head(self, data: bytes) -> bytes:
-        room = self._head_limit - len(self._head)
-        self._head += data[:room]
-        return data[room:]
 
     def _extend_tail(self, data: bytes) -> None:
         self._tail_size += len(data)
@@ -187,7 +183,7 @@ class Transcript:
     The buffer is made for the first bytes, since many commands print nothing.
     """
 
-    __slots__ = ("_decoder", "_kept", "_limit", "_listener", "_spill_to", "_total", "on_too_much", "stop_at")
+    __slots__ = ("_decoder", "_kept", "_limit", "_spill_to", "_total", "listener", "on_too_much", "stop_at")
 
     def __init__(
         self,
@@ -198,7 +194,7 @@ class Transcript:
         stop_at: int | None = None,
     ) -> None:
         self._limit = limit
-        self._listener = listener
+        self.listener = listener
         # A character split over two reads is one, and invalid bytes become U+FFFD.
         self._decoder = UTF8_DECODER("replace") if listener else None
         self._spill_to = spill_to
@@ -206,10 +202,6 @@ class Transcript:
         self._kept: HeadTail | None = None
         self.on_too_much: Callable[[], None] | None = None
         self._total = 0
-
-    @property
-    def has_listener(self) -> bool:
-        return self._listener is not None
 
     @property
     def unread(self) -> bool:
@@ -221,8 +213,8 @@ class Transcript:
         if self._kept is None:
             self._kept = HeadTail(self._limit, spill_to=self._spill_to)
         self._kept.add(data)
-        if self._decoder and self._listener and (text := self._decoder.decode(data)):
-            self._listener(text)
+        if self._decoder and self.listener and (text := self._decoder.decode(data)):
+            self.listener(text)
         if self.stop_at is not None and self._total > self.stop_at and self.on_too_much:
             self.on_too_much()
 
@@ -230,8 +222,8 @@ class Transcript:
         """What was kept of the whole stream; the listener hears the rest."""
         decoder, self._decoder = self._decoder, None
         try:
-            if decoder and self._listener and (rest := decoder.decode(b"", final=True)):
-                self._listener(rest)
+            if decoder and self.listener and (rest := decoder.decode(b"", final=True)):
+                self.listener(rest)
         finally:
             captured = self._so_far()  # also when nobody gets it: it closes the file
         return captured
@@ -243,7 +235,7 @@ class Transcript:
 
     def forget(self) -> None:
         """Drop what was kept, and the listener."""
-        self._kept = self._listener = self._decoder = self.on_too_much = None
+        self._kept = self.listener = self._decoder = self.on_too_much = None
 
     def _so_far(self) -> Captured:
         return self._kept.finish() if self._kept else NO_OUTPUT

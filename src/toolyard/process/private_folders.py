@@ -31,7 +31,6 @@ class PrivateFolder:
         self._fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | SAFELY)
 
     def place(self, name: str) -> str:
-        """The path of something in it."""
         return os.path.join(self.path, name)
 
     def new_file(self, name: str) -> int:

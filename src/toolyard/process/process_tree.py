@@ -22,15 +22,14 @@ MARKS_EACH = 1_000_000_000_000
 STOPS_AT_ONCE = 16
 
 
-def become_subreaper() -> bool:
+def become_subreaper() -> None:
     """Let orphaned descendants become our children; only Linux can."""
     if not LINUX:
-        return False
+        return
     import _ctypes  # the inner half of ctypes, in half the time
 
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is the program itself
-    status: int = _ctypes.call_function(prctl, (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-    return status == 0
+    _ctypes.call_function(prctl, (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
 def first_mark(keeper_pid: int) -> int:
@@ -51,15 +50,10 @@ def mark_of(pid: int) -> int | None:
 
 def mark_of_other_user(pid: int) -> int | None:
     """The same for a process whose limits only the file tells, such as one that changed its user."""
-    try:
-        with open(f"/proc/{pid}/limits", "rb") as limits:
-            for line in limits:
-                if line.startswith(b"Max realtime timeout"):
-                    soft = line.split()[3]
-                    return int(soft) if soft.isdigit() and int(soft) > MARK_BASE else 0
-    except OSError:
-        pass
-    return None
+    words = line_of(f"/proc/{pid}/limits", b"Max realtime timeout")
+    if not words:
+        return None
+    return int(words[3]) if words[3].isdigit() and int(words[3]) > MARK_BASE else 0
 
 
 def kill_marked(first: int) -> None:
@@ -97,11 +91,7 @@ def open_children_list() -> int | None:
 def children_of(pid: int) -> list[int]:
     """The direct children of all threads of a process."""
     found: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return found
-    for thread in threads:
+    for thread in threads_of(pid):
         try:
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
                 found.extend(map(int, listing.read().split()))
@@ -110,25 +100,35 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+def threads_of(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
 def pid_of_handle(handle: int) -> int:
     """The number of a process here, by a handle on it that may come from where it has another."""
-    with open(f"/proc/self/fdinfo/{handle}", "rb") as facts:
-        for line in facts:
-            if line.startswith(b"Pid:"):
-                return int(line.split()[1])
-    return 0
+    words = line_of(f"/proc/self/fdinfo/{handle}", b"Pid:")
+    return int(words[1]) if words else 0
 
 
 def pid_outside(inner: int, parent: int) -> int:
     """The number here of a child that has the number `inner` in its own namespace; zero when it is gone."""
     for pid in children_of(parent):
-        try:
-            with open(f"/proc/{pid}/status", "rb") as status:
-                if any(line.startswith(b"NSpid:") and int(line.split()[-1]) == inner for line in status):
-                    return pid
-        except OSError:
-            continue
+        words = line_of(f"/proc/{pid}/status", b"NSpid:")
+        if words and int(words[-1]) == inner:
+            return pid
     return 0
+
+
+def line_of(file: str, name: bytes) -> list[bytes]:
+    """The words of the line that begins with a name; none when there is no such line, or no such file."""
+    try:
+        with open(file, "rb") as lines:
+            return next((line.split() for line in lines if line.startswith(name)), [])
+    except OSError:
+        return []
 
 
 def descendants(heads: Iterable[int]) -> dict[int, int]:

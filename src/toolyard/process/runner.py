@@ -24,7 +24,6 @@ class Runner:
         self._passed = tuple(passed)
 
     def __eq__(self, other: object) -> bool:
-        """Whether children of the other run under the same conditions."""
         return isinstance(other, Runner) and self._conditions() == other._conditions()
 
     __hash__ = None  # type: ignore[assignment]  # compared, never looked up
@@ -37,7 +36,6 @@ class Runner:
         return sorted(name for name in self._passed if as_bytes(name) in current)
 
     def limited_to(self, limits: Limits) -> Runner:
-        """The same with other limits."""
         runner = copy.copy(self)
         runner.limits = limits
         return runner

@@ -50,17 +50,13 @@ def parse_with_shfmt(text: bytes, *, patience: float = PATIENCE) -> bytes | None
 @cache
 def find_shfmt() -> str | None:
     """The shfmt that was installed with us; one that merely stands on PATH could be anybody's."""
-    for folder in (Path(sys.executable).parent, scripts_folder()):
+    import sysconfig
+
+    for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
         path = folder / "shfmt"
         if os.access(path, os.X_OK):
             return str(path)
     return None
-
-
-def scripts_folder() -> Path:
-    import sysconfig
-
-    return Path(sysconfig.get_path("scripts"))
 
 
 def wait_for(pid: int, patience: float) -> int | None:

@@ -112,11 +112,11 @@ class PipeReader:
 class OutputStream:
     """One output stream of a child: its pipe, and what was kept of what came."""
 
-    __slots__ = ("_pipe", "_transcript")
+    __slots__ = ("_pipe", "transcript")
 
     def __init__(self, pipe: PipeReader, transcript: Transcript) -> None:
         self._pipe = pipe
-        self._transcript = transcript
+        self.transcript = transcript
 
     @classmethod
     def new(
@@ -126,21 +126,16 @@ class OutputStream:
         pipe, theirs = PipeReader.new()
         return cls(pipe, Transcript(limit, listener=listener, spill_to=spill_to)), theirs
 
-    @property
-    def has_listener(self) -> bool:
-        return self._transcript.has_listener
-
     def start(self) -> None:
-        """Begin to read whenever there is something."""
-        self._pipe.listen(self._transcript.add, self._pipe.close)
+        self._pipe.listen(self.transcript.add, self._pipe.close)
 
     def finish(self) -> Captured:
         """Take what is still in the pipe, whoever else may hold it open, and close it."""
         try:
-            self._pipe.drain(self._transcript.add)
+            self._pipe.drain(self.transcript.add)
         finally:
             self._pipe.close()
-            captured = self._transcript.finish()
+            captured = self.transcript.finish()
         return captured
 
 
@@ -159,7 +154,7 @@ class DelayedReading:
 
     def add(self, *streams: OutputStream) -> None:
         for stream in streams:
-            if stream.has_listener:
+            if stream.transcript.listener:
                 stream.start()
             else:
                 self._new.add(stream)

@@ -305,9 +305,9 @@ async def test_processes_inside_are_bounded_together(box, backend):
     children = box.children(backend, processes=64)
     said = (await box.python(children, FORK_MANY)).stdout.text
     limits = children.sandbox._limits
-    assert said == ("refused after True\n" if limits.group_folders or limits.inherited(backend) else "")
+    assert said == ("refused after True\n" if limits.group.folders or limits.inherited(backend) else "")
     assert (await box.bash(children, "echo after")).stdout.text == "after\n"
-    folders = limits.group_folders
+    folders = list(limits.group.folders)
     await children.aclose()
     assert not [folder for folder in folders if os.path.exists(folder)]
 

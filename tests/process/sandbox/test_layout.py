@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import need
-from toolyard.process.sandbox.backends.landlock import grants
+from toolyard.process.sandbox.backends.confinement import grants
 from toolyard.process.sandbox.layout import Layout, SandboxPaths, lay_out
 
 

@@ -96,7 +96,6 @@ class ShellOutput:
         os.set_blocking(self._fd, False)
 
     def hand_over(self) -> int:
-        """The shell's end of it."""
         theirs, self._theirs = self._theirs, -1
         return theirs
 

@@ -20,8 +20,6 @@ Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
 
 
 class Command:
-    """One command of one shell."""
-
     __slots__ = (
         *("_changes", "_waiter", "channel", "end_number", "ended", "input", "mark", "notice", "number", "record"),
         *("started", "text", "transcript"),
@@ -46,7 +44,6 @@ class Command:
         self._waiter: asyncio.Future[None] | None = None
 
     def notify(self, change: Change) -> None:
-        """Tell whoever waits for the next change."""
         self._changes.append(change)
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)

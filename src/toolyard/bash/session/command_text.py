@@ -54,7 +54,6 @@ def may_define(text: str) -> bool:
 
 
 def sets_exit_trap(text: str) -> bool:
-    """Whether a text may set a trap that runs when the shell ends."""
     return "trap" in text and SETS_EXIT_TRAP.search(text) is not None
 
 

@@ -101,7 +101,6 @@ class ScriptFile:
         self._size = 0
 
     def write(self, text: str) -> None:
-        """Put another text in the place of the last."""
         data = text.encode("utf-8", "surrogateescape")
         try:
             os.pwrite(self._fd, data, 0)

@@ -81,7 +81,6 @@ class ControlChannel:
         return number
 
     def forget(self, number: int) -> None:
-        """Nobody waits for that record any more."""
         self._expected.pop(number, None)
 
     def ask(self, number: int, what: bytes = b"$?") -> bytes:

@@ -8,7 +8,7 @@ import platform
 import struct
 from typing import TYPE_CHECKING
 
-from toolyard.process.process_tree import children_of
+from toolyard.process.process_tree import children_of, threads_of
 
 if TYPE_CHECKING:
     from toolyard.bash.session.command import Command
@@ -68,13 +68,6 @@ def waits_for_terminal(shell: int, terminal: str) -> bool:
             return True
         waiting.extend(children_of(pid))
     return False
-
-
-def threads_of(pid: int) -> list[str]:
-    try:
-        return os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
 
 
 def thread_waits(pid: int, thread: str, terminal: str) -> bool:

@@ -91,7 +91,6 @@ class Job:
         await self.wait(STOP_PATIENCE)
 
     def close(self) -> None:
-        """Close its channels."""
         self.finish(None)
         if self._command.channel:
             self._command.channel.close()
@@ -127,7 +126,6 @@ class JobList:
     async def start(
         self, shell: Shell, text: str, transcript: Transcript, *, interactive: bool, within: float
     ) -> Reply:
-        """Start a command beside the shell."""
         # Records are read by the event loop, so that none can come before `job` is assigned.
         command = shell.start_job(
             text, transcript, interactive=interactive, on_end=lambda record: job.finish(record.status)
@@ -144,7 +142,6 @@ class JobList:
         return reply_before_end(command, shell, NO_OUTPUT, job=job.id)
 
     def check_room(self) -> None:
-        """Raise when no more jobs may run."""
         if sum(job.running for job in self.by_id.values()) >= self._most:
             raise ShellError(f"{self._most} jobs run already, and that is the most: stop one, or wait for one")
 
@@ -174,7 +171,6 @@ class JobList:
         return reply_before_end(command, shell, printed, timed_out=True, job=job.id)
 
     async def wait_any(self, timeout: float | None = None) -> Job | None:
-        """Wait until one of the running jobs has ended."""
         running = [job for job in self.by_id.values() if job.running]
         waits = {asyncio.ensure_future(job.wait()): job for job in running}
         if not waits:

@@ -23,7 +23,6 @@ from toolyard.process.output import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
 
     from toolyard.bash.session.command import Command
     from toolyard.bash.session.jobs import Job
@@ -79,9 +78,7 @@ class BashSession:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     @property
@@ -174,8 +171,6 @@ class BashSession:
         self._supervisor.cancel_recovery()
         await self._jobs.aclose()
         await self._supervisor.end_all()
-
-    # --- one command
 
     async def _submit(
         self, text: str, transcript: Transcript, *, interactive: bool, limits: Limits | None

@@ -93,10 +93,7 @@ class Shell:
             undo.pop_all()
         return shell
 
-    # --- commands
-
     def limit(self, limits: Limits) -> None:
-        """Set the limits of the next command."""
         self.process.limits.change(self.process.pid, limits)
 
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
@@ -138,7 +135,6 @@ class Shell:
         return command.record is not None
 
     def follow(self, command: Command) -> None:
-        """Read what it prints as it comes."""
         if command.channel:
             command.channel.follow(command.transcript)
 
@@ -149,8 +145,6 @@ class Shell:
             self._channel = None
         return channel if isinstance(channel, OutputChannel) else None
 
-    # --- jobs
-
     def start_job(
         self, text: str, transcript: Transcript, *, interactive: bool, on_end: Callable[[Record], None]
     ) -> Command:
@@ -160,19 +154,13 @@ class Shell:
         end_number = command.end_number = self._control.expect(on_end)
         stdin = self._open_input(command) if interactive else NOTHING_TO_READ
         lines = self._writer.for_job(
-            text,
-            command.number,
-            stdin=stdin,
-            output=channel.word,
-            end_number=end_number,
-            job_control="m" in self.flags,
+            text, command.number, stdin=stdin, output=channel.word, end_number=end_number, job_control="m" in self.flags
         )
         self._control.send(lines)
         self.current = command
         return command
 
     def forget_job(self, command: Command) -> None:
-        """Nobody waits for the end of a job any more."""
         if command.end_number is not None:
             self._control.forget(command.end_number)
 
@@ -188,8 +176,6 @@ class Shell:
         name = f"i{command.number}"
         command.input = self._folder.new_pipe(name, os.O_RDWR)
         return quoted(self._folder.place(name))
-
-    # --- signals and the end
 
     def interrupt(self) -> None:
         """Make the shell give up what it does, and continue if it was stopped.
@@ -232,8 +218,6 @@ class Shell:
             self._channel.close()
         self._opened.close()
 
-    # --- what is sent to it
-
     def _spawn(self, keeper: KeeperLink, state: bytes | None) -> None:
         may_have_functions = any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
         first = self._integration.startup_lines(state, may_have_functions=may_have_functions)
@@ -262,8 +246,6 @@ class Shell:
         except OSError as error:
             raise ShellError(f"a bash session's output cannot be read: {error.strerror}") from error
 
-    # --- what comes from it
-
     def _on_record(self, record: Record) -> None:
         command = self.current
         if command is not None and record.number == command.number:
@@ -272,7 +254,7 @@ class Shell:
             else:
                 self._conclude(command, record)
         elif record.number == PROBE:
-            self._integration.on_probe()
+            self._integration.word_works = True
         elif record.number == GREETING and self.process.is_starting:
             self._on_greeting(record)
 

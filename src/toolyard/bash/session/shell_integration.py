@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 ABORT = getattr(signal, "SIGRTMAX", 64) - 7
 """The signal of our own."""
-SOURCE_WORDS = (
-    *(b"\\.", b"\\source", b"\\builtin .", b"\\command ."),
-    *(b"\\builtin source", b"\\command source"),
-)
+SOURCE_WORDS = (*(b"\\.", b"\\source", b"\\builtin .", b"\\command ."), *(b"\\builtin source", b"\\command source"))
 """The ways to source a file; a user's function can take any of them away."""
 PRINT_NOTHING = b"exec >/dev/null\n"
 
@@ -46,12 +43,13 @@ class ShellIntegration:
         self.can_abort = True
         """Whether the trap on our signal is set; without it the signal would end the shell."""
         self.is_checking = False
+        self.word_works = True
+        """Whether the script that we had sourced has run."""
         self._control = control
         self._folder = folder
         self._on_checked = on_checked
         self._word = SOURCE_WORDS[0]
         self._lost_words: list[bytes] = []
-        self._word_works = True
         state = quoted(folder.place("state"))
         folder.write("leave", state_script(state, traps=b"\\builtin trap - EXIT\n\\builtin trap -p"))
         folder.write("snapshot", state_script(state, traps=b""))  # a shell that goes on keeps its traps
@@ -70,9 +68,10 @@ class ShellIntegration:
     def saved_state(self) -> bytes | None:
         """What the shell saved for the next one, if it is whole."""
         try:
-            return usable_state(self._folder.read("state"))
+            state = self._folder.read("state")
         except OSError:
             return None
+        return ENDS_SHELLS.sub(b"", state) if state.endswith(WHOLE) else None
 
     def source(self, file: bytes) -> bytes:
         return self._word + b" " + file
@@ -97,17 +96,13 @@ class ShellIntegration:
     def check_lines(self) -> bytes:
         """Ask whether the EXIT trap is still ours, and whether our word still sources files."""
         self.is_checking = True
-        self._word_works = False
+        self.word_works = False
         number = self._control.expect(self._on_check)
         trap = b"\\builtin trap -p EXIT >%b\n" % quoted(self._folder.place("trap"))
         return trap + self.source_own("probe") + b"\n" + self._control.ask(number)
 
-    def on_probe(self) -> None:
-        """Our script has run, so the word works."""
-        self._word_works = True
-
     def _on_check(self, _: Record) -> None:
-        if not self._word_works:
+        if not self.word_works:
             self._try_another_word()
             return
         try:
@@ -175,8 +170,3 @@ ENDS_SHELLS = re.compile(rb"^(?:set -o onecmd|declare -\S+ PROMPT_COMMAND=.*)\n"
 def state_script(file: bytes, *, traps: bytes) -> bytes:
     """A script by which a shell writes its state to a file, its traps by those lines."""
     return STATE.replace(b"@TRAPS@", traps).replace(b"@WHOLE@", WHOLE.strip()).replace(b"@FILE@", file)
-
-
-def usable_state(state: bytes) -> bytes | None:
-    """What the next shell can source; None when it was cut short."""
-    return ENDS_SHELLS.sub(b"", state) if state.endswith(WHOLE) else None

@@ -20,8 +20,7 @@ from toolyard.process.limits import NO_LIMITS, Limits
 from toolyard.process.process_tree import LINUX, pid_outside, processor_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Mapping
 
     from toolyard.process.keeper.link import KeeperLink, Spawned
 
@@ -64,7 +63,8 @@ class ShellProcess:
         self._spawned: Spawned | None = None
         self._watching: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._exited = asyncio.Event()
+        self.exited = asyncio.Event()
+        """Set with the report of its end, which may come after a pipe of it has broken."""
 
     def spawn(
         self, keeper: KeeperLink, fds: Mapping[int, int], *, terminal: str, folder: str, with_variables: bool
@@ -73,7 +73,7 @@ class ShellProcess:
         session = ShellSession(
             terminal=os.fsencode(terminal),
             folder=os.fsencode(folder),
-            groups=[os.fsencode(group) for group in self.limits.folders],
+            groups=[os.fsencode(group) for group in self.limits.group.folders],
             on_started=self._on_started,
             on_exited=self._on_exited,
         )
@@ -103,12 +103,10 @@ class ShellProcess:
         return not self._started.done()
 
     def on_answer(self) -> None:
-        """bash has answered for the first time."""
         self._has_answered = True
         self._begin()
 
     def fail_start(self, reason: str) -> None:
-        """Let its start fail."""
         if self.is_starting:
             self._started.set_exception(ShellError(f"{self._setup.program} {reason}"))
 
@@ -124,17 +122,11 @@ class ShellProcess:
         if self._spawned:
             self._spawned.kill(grace=grace)
 
-    async def wait_exited(self) -> None:
-        """Wait for the report of its end, which may come after a pipe of it has broken."""
-        await self._exited.wait()
-
     @property
     def is_gone(self) -> bool:
-        """Whether nothing of it is left."""
         return self._watching is None or self._watching.done()
 
     async def wait_gone(self) -> None:
-        """Wait until nothing of it is left."""
         if self._watching:
             await asyncio.wait([self._watching])
 
@@ -150,7 +142,7 @@ class ShellProcess:
         try:
             ended = await spawned.ended()
             self._on_exited(ended.wait_status if ended else signal.SIGKILL)
-            self.limits.remove_group()  # a keeper in a sandbox cannot
+            self.limits.group.remove()  # a keeper in a sandbox cannot
         except ProcessError as error:
             self.fail_start(f"cannot be started: {error}")
             self._on_exited(signal.SIGKILL)
@@ -158,7 +150,7 @@ class ShellProcess:
     def _on_started(self, pid: int, mark: int) -> None:
         self.pid = pid
         self.first_mark = mark if LINUX else 0
-        self.limits.add(pid)
+        self.limits.group.add(pid)
         self._begin()
 
     def _begin(self) -> None:
@@ -170,7 +162,7 @@ class ShellProcess:
         if self.exit_status is not None:
             return
         self.exit_status = wait_status
-        self._exited.set()
+        self.exited.set()
         code, _ = read_wait_status(wait_status)
         self.fail_start(f"ended at once with status {code}")
         self._on_exit(code)
@@ -182,7 +174,7 @@ class CommandLimits:
     def __init__(self, limits: Limits) -> None:
         self.any = limits != NO_LIMITS
         self._now = limits
-        self._group = ControlGroup()
+        self.group = ControlGroup()
         self._initial: dict[int, int] = {}
         """The soft limits that the shell started with, by resource."""
 
@@ -190,23 +182,12 @@ class CommandLimits:
         """Limit all processes together where a control group can; return what is left to limit for each of them."""
         limits = self._now
         if limits.memory_bytes is not None or limits.processes is not None:
-            self._group = ControlGroup.create(memory_bytes=limits.memory_bytes, processes=limits.processes)
+            self.group = ControlGroup.create(memory_bytes=limits.memory_bytes, processes=limits.processes)
         return replace(
             limits,
-            memory_bytes=None if self._group.holds("memory") else limits.memory_bytes,
-            processes=None if self._group.holds("pids") else limits.processes,
+            memory_bytes=None if self.group.holds("memory") else limits.memory_bytes,
+            processes=None if self.group.holds("pids") else limits.processes,
         )
-
-    @property
-    def folders(self) -> Sequence[Path]:
-        return self._group.folders
-
-    def add(self, pid: int) -> None:
-        with contextlib.suppress(OSError):
-            self._group.add(pid)
-
-    def remove_group(self) -> None:
-        self._group.remove()
 
     def change(self, shell: int, limits: Limits) -> None:
         """Set the limits of the next command on the shell, from which its processes inherit them.
@@ -229,7 +210,7 @@ class CommandLimits:
 
     def hit(self, status: int, output: str) -> str | None:
         """A sentence on the limit that a command ran into, if it was one of ours."""
-        return which_limit(self._now, self._group.hits(), status, output)
+        return which_limit(self._now, self.group.hits(), status, output)
 
     def _initial_limits(self, shell: int) -> dict[int, int]:
         if not self._initial:

@@ -76,7 +76,7 @@ class ShellSupervisor:
         if self.is_closed:
             raise ShellError("the session is closed")
         if gone:
-            await gone.process.wait_exited()
+            await gone.process.exited.wait()
         elif self.current:
             await asyncio.sleep(0)  # so that the loop can report its end, if it ended while nobody called us
         if self.current and self.current.process.exit_status is None:
@@ -139,7 +139,6 @@ class ShellSupervisor:
         )
 
     async def end_all(self) -> None:
-        """End every shell and everything they started."""
         shells = [*self._past, *([self.current] if self.current else [])]
         self._past, self.current = [], None
         for shell in shells:

@@ -142,15 +142,13 @@ class CommandReader:
         found: list[Redirection] = []
         words: list[Node] = []
         for node in nodes:
-            if node.type != "heredoc_redirect":
-                redirection, more = self.redirection(node)
-                found.append(redirection)
-                words.extend(more)
-                continue
-            before = [child for child in node.children if child.type not in ("heredoc_body", "heredoc_end")]
+            is_heredoc = node.type == "heredoc_redirect"
+            before = [node]
+            if is_heredoc:
+                before = [child for child in node.children if child.type not in ("heredoc_body", "heredoc_end")]
             self._text.check_gaps(before)
             for child in before:
-                if child.type in REDIRECTS:
+                if child.type in REDIRECTS or not is_heredoc:
                     redirection, more = self.redirection(child)
                     found.append(redirection)
                     words.extend(more)
@@ -158,7 +156,8 @@ class CommandReader:
                     words.append(child)
                 elif child.type not in HEREDOC_NODES:
                     on_statement(child)
-            found.append(read_heredoc(self._text.source, node))
+            if is_heredoc:
+                found.append(read_heredoc(self._text.source, node))
         return found, words
 
     def assignment(self, node: Node, *, alone: bool = False) -> Assignment:

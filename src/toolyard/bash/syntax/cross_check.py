@@ -192,7 +192,7 @@ class ShfmtOutline:
         span = span_of(node)
         value = self._value_of(node)
         if span in self.unconfirmed and (value is None or value == self.unconfirmed[span]):
-            if value is None and not all(is_dollar_quoted(part) for part in node["Parts"] if part["Type"] != "Lit"):
+            if value is None and not all(part["Type"] in ("Lit", "SglQuoted", "DblQuoted") for part in node["Parts"]):
                 raise Different
             del self.unconfirmed[span]
         return span
@@ -239,10 +239,6 @@ def operands_of(node: dict[str, Any]) -> Iterable[dict[str, Any]]:
     for key in ("X", "Y"):
         if key in node:
             yield from operands_of(node[key])
-
-
-def is_dollar_quoted(part: dict[str, Any]) -> bool:
-    return part["Type"] in ("SglQuoted", "DblQuoted")
 
 
 def span_of(node: dict[str, Any]) -> Span:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from toolyard.bash.syntax.reading import Doubt, Reading, SimpleCommand
-from toolyard.bash.syntax.words import Word, literal_word
+from toolyard.bash.syntax.words import literal_word
 from toolyard.bash.syntax.wrappers import unwrapped
 from toolyard.core.visible_text import hidden_characters
 
@@ -32,15 +32,11 @@ def read_line(text: str) -> Reading:
         doubt = Doubt(code="hidden", message=f"it holds characters that cannot be seen: {', '.join(hidden[:8])}")
         return read_by_grammar(text, doubt)
     if PLAIN.fullmatch(text) and len(text) <= LONGEST:
-        words = plain_words(text)
+        words = tuple(literal_word(match[0], *match.span()) for match in WORD.finditer(text))
         if words[0].text not in NOT_A_NAME and "=" not in words[0].text:
             command = unwrapped(SimpleCommand(words=words, text=text.strip(), start=words[0].start))
             return Reading(text=text, parts=(command,), plain=True)
     return read_by_grammar(text)
-
-
-def plain_words(text: str) -> tuple[Word, ...]:
-    return tuple(literal_word(match[0], *match.span()) for match in WORD.finditer(text))
 
 
 def read_by_grammar(text: str, *doubts: Doubt) -> Reading:
@@ -51,16 +47,12 @@ def read_by_grammar(text: str, *doubts: Doubt) -> Reading:
     if sum(1 for _ in SPECIAL.finditer(text)) > MOST_SPECIAL:
         return Reading(text=text, doubts=(*doubts, Doubt(code="too_long", message="it is too involved to be read")))
     try:
-        return read_tree(text, doubts)
+        from toolyard.bash.syntax.tree import TreeReader
+
+        reader = TreeReader(text)
+        reader.read()
+        parts = tuple(unwrapped(part) if isinstance(part, SimpleCommand) else part for part in reader.parts)
+        return Reading(text=text, parts=parts, doubts=(*doubts, *reader.doubts))
     except Exception as error:  # a parser that fails, or is not installed, has proven nothing
         doubt = Doubt(code="unreadable", message=f"it cannot be read: {type(error).__name__}")
         return Reading(text=text, doubts=(*doubts, doubt))
-
-
-def read_tree(text: str, doubts: tuple[Doubt, ...]) -> Reading:
-    from toolyard.bash.syntax.tree import TreeReader
-
-    reader = TreeReader(text)
-    reader.read()
-    parts = tuple(unwrapped(part) if isinstance(part, SimpleCommand) else part for part in reader.parts)
-    return Reading(text=text, parts=parts, doubts=(*doubts, *reader.doubts))

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+BEYOND_LATIN_1 = re.compile(r"[^\x00-\xff]")
 BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*\Z")
-
-
 BETWEEN_WORDS = re.compile(rb"(?:\\\n)*[ \t](?:[ \t]|\\\n)*\Z")
 """A line that goes on without a blank makes one word of two."""
 
@@ -36,17 +35,14 @@ class SourceText:
                 self.doubt("here_document", "a here-document beside braces and characters beyond Latin-1")
 
     def doubt(self, code: str, message: str, node: Node | None = None) -> None:
-        """Note something that could not be proven."""
         doubt = Doubt(code=code, message=message, text=self.of(node) if node is not None else "")
         if doubt not in self.doubts:
             self.doubts.append(doubt)
 
     def of(self, node: Node) -> str:
-        """The text of a node."""
         return self.between(node.start_byte, node.end_byte)
 
     def between(self, start: int, end: int) -> str:
-        """The text of some bytes."""
         return self.source[start:end].decode("utf-8", "replace")
 
     def check_ends(self, root: Node) -> None:
@@ -68,6 +64,3 @@ class SourceText:
     def _check(self, start: int, end: int, allowed: re.Pattern[bytes]) -> None:
         if not allowed.match(self.source[start:end]):
             self.doubt("misread", "text between two words or commands belongs to neither")
-
-
-BEYOND_LATIN_1 = re.compile(r"[^\x00-\xff]")

@@ -44,7 +44,6 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_option(self) -> bool:
-        """Whether the program may take it for an option."""
         if self.value is not None:
             return self.value.startswith("-") and self.value != "-"
         return self.splits_freely or not self.prefix or self.prefix.startswith("-")
@@ -56,7 +55,6 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def literal_word(value: str, start: int = 0, end: int = 0) -> Word:
-    """A word that stands for itself."""
     return Word(text=value, start=start, end=end, value=value, prefix=value)
 
 

@@ -42,8 +42,6 @@ INSTALLERS = {
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
-
     check: str
     status: Literal["ok", "warning", "failure"]
     detail: str
@@ -52,8 +50,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that something here needs."""
-
     check: str
     program: str
     purpose: str

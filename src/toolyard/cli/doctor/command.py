@@ -37,23 +37,17 @@ async def examine(options: GlobalOptions, as_json: bool) -> int:
 
     import msgspec
 
-    from toolyard.cli.doctor.checks import (
-        check_configuration,
-        check_folders,
-        check_programs,
-        check_provider_keys,
-        check_sandbox,
-    )
+    from toolyard.cli.doctor import checks
 
     options = enter_workspace(options)
     configuration, _ = read_config(options)
     async with open_application(options) as app:
         rows = [
-            *await check_programs(),
-            *check_sandbox(await asyncio.to_thread(app.sandbox_report)),
-            *check_configuration(app.problems(), configuration),
-            *check_folders(configuration, sessions_dir(options)),
-            *check_provider_keys(configuration),
+            *await checks.check_programs(),
+            *checks.check_sandbox(await asyncio.to_thread(app.sandbox_report)),
+            *checks.check_configuration(app.problems(), configuration),
+            *checks.check_folders(configuration, sessions_dir(options)),
+            *checks.check_provider_keys(configuration),
         ]
     if as_json:
         show_json([msgspec.structs.asdict(row) for row in rows])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.application import agent_of, open_application, sessions_dir
+from toolyard.cli.application import known_agent, open_application, sessions_dir
 from toolyard.cli.call import approver_for, explain
 from toolyard.cli.render import is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
@@ -61,7 +61,7 @@ async def follow(app: AgentApplication, grammar: Grammar) -> int:
     from toolyard.cli.shell.lines import Lines
 
     lines = Lines()
-    calls = SessionCalls(app, agent_of(app, None))
+    calls = SessionCalls(app, known_agent(app.agents(), None))
     while (command := await lines.next()) is not None:
         while await grammar.is_unfinished(command) and (more := await lines.next()) is not None:
             command += f"\n{more}"
@@ -79,7 +79,7 @@ async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
 
     vocabulary = Vocabulary(words=await grammar.words(), variables=await grammar.variables())
     keyboard = open_keyboard(vocabulary, history)
-    calls = SessionCalls(app, agent_of(app, None), keyboard)
+    calls = SessionCalls(app, known_agent(app.agents(), None), keyboard)
 
     def interrupt() -> None:
         keyboard.interrupt()

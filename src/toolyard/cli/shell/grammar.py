@@ -11,8 +11,6 @@ from toolyard.process.environment import ParentEnvironment
 from toolyard.process.interpreter import find_interpreter
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from toolyard.process.child import ChildOutcome
 
 
@@ -37,9 +35,7 @@ class Grammar:
         self._children.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._children.aclose()
 
     async def is_unfinished(self, command: str) -> bool:

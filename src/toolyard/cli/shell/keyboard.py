@@ -12,6 +12,7 @@ import msgspec
 
 from toolyard.cli.render import one_line, show_piece
 from toolyard.cli.shell.lines import STDIN, Lines
+from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,12 +81,10 @@ def prompt_of(state: ShellState) -> str:
 
 def shortened(path: str) -> str:
     home = os.path.expanduser("~")
-    inside = path == home or path.startswith(home.rstrip("/") + "/")
-    return "~" + path[len(home) :] if inside and home != "/" else path
+    return "~" + path[len(home) :] if is_inside(path, home) and home != "/" else path
 
 
 def asks_for_secret(question: str) -> bool:
-    """Whether a question asks for a password."""
     return SECRET.search(question) is not None
 
 

@@ -10,8 +10,6 @@ READ_SIZE = 1 << 16
 
 
 class Lines:
-    """Takes one line after the other."""
-
     def __init__(self) -> None:
         self._rest = b""
         self._waiting: asyncio.Future[None] | None = None

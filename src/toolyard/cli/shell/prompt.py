@@ -61,7 +61,6 @@ class EditingKeyboard:
         return await self._type(session, ANSI(question.rpartition("\r")[2][-WIDEST_QUESTION:]))
 
     def keep(self, command: str) -> None:
-        """Remember a command, unless it begins with a space or holds a secret."""
         self._history.keep(command)
 
     def interrupt(self) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from toolyard.core.arguments.faults import ArgumentFault, BadArguments, faults_in, kind_of
 from toolyard.core.arguments.plain_schema import property_types
-from toolyard.core.arguments.repair import MOST_LEVELS, MOST_ROUNDS, Repair, ValuePath, changed, is_deeper
+from toolyard.core.arguments.repair import MOST_LEVELS, MOST_ROUNDS, Repair, changed, is_deeper
 from toolyard.core.arguments.subschemas import Subschema, dialect_of, exact_dialect, in_place, root_schema
 from toolyard.core.json_values import ABSENT, NotJsonError, brief, parse_json
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.arguments.faults import ValidatorError
     from toolyard.core.arguments.repair import Changes
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 
@@ -66,7 +67,8 @@ class ArgumentDecoder:
 
     def _validated(self, given: dict[str, Json]) -> dict[str, Json] | BadArguments:
         """Validate, and repair what the errors complain of, until nothing is wrong or nothing can be repaired."""
-        repair, filled = Repair(), set[ValuePath]()
+        repair = Repair()
+        filled: set[Pointer] = set()
         value = self._defaults.fill(given, (), filled)
         for _ in range(MOST_ROUNDS):
             if is_deeper(value, MOST_LEVELS):
@@ -80,7 +82,7 @@ class ArgumentDecoder:
             value = self._defaults.fill(changed(value, changes), (), filled)
         return BadArguments(faults=faults_in(errors, given))
 
-    def _refused_nulls(self, errors: Sequence[ValidatorError], filled: set[ValuePath]) -> Changes:
+    def _refused_nulls(self, errors: Sequence[ValidatorError], filled: set[Pointer]) -> Changes:
         """Nulls that mean "not given": a model's for an optional property, and defaults that do not fit."""
         nulls = [tuple(error.path) for error in errors if error.instance is None and error.path]
         optional = (path for path in nulls if path in filled or (len(path) == 1 and path[0] not in self._required))
@@ -128,7 +130,7 @@ class Defaults(msgspec.Struct):
                 self.own.setdefault(name, part.schema["default"])
         self.below.setdefault(name, []).append(Defaults.of(schema, known))
 
-    def fill(self, value: Json, path: ValuePath, filled: set[ValuePath]) -> Json:
+    def fill(self, value: Json, path: Pointer, filled: set[Pointer]) -> Json:
         """Copy a value and add the missing defaults; each is added once and never repaired."""
         if path in filled:
             return value
@@ -139,12 +141,12 @@ class Defaults(msgspec.Struct):
                 value = [node.fill(item, (*path, index), filled) for index, item in enumerate(value)]
         return value
 
-    def _missing(self, value: dict[str, Json], path: ValuePath, filled: set[ValuePath]) -> dict[str, Json]:
+    def _missing(self, value: dict[str, Json], path: Pointer, filled: set[Pointer]) -> dict[str, Json]:
         names = [name for name in self.own if name not in value and (*path, name) not in filled]
         filled.update((*path, name) for name in names)
         return {name: copied(self.own[name]) for name in names}
 
-    def _filled_below(self, value: dict[str, Json], path: ValuePath, filled: set[ValuePath]) -> dict[str, Json]:
+    def _filled_below(self, value: dict[str, Json], path: Pointer, filled: set[Pointer]) -> dict[str, Json]:
         found: dict[str, Json] = {}
         for name, nodes in self.below.items():
             if isinstance(value.get(name), dict | list):

@@ -72,7 +72,6 @@ class BadArguments(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[ArgumentFault, ...]
 
     def describe(self, tool: str) -> str:
-        """Say to the model what to change."""
         lines = [f"Invalid arguments for '{tool}':", *(f"- {fault}" for fault in self.faults[:_MOST_FAULTS])]
         if (more := len(self.faults) - _MOST_FAULTS) > 0:
             lines.append(f"(+{more} more)")
@@ -168,18 +167,11 @@ def _unknown_properties(error: ValidatorError) -> Iterator[ArgumentFault]:
     known = list(error.schema.get("properties", ()))
     patterns = list(error.schema.get("patternProperties", ()))
     allowed = [*known, *(f"names that match {brief(pattern)}" for pattern in patterns)]
+    told = f"Known are: {_listed(allowed)}" if allowed else "None is allowed here"
     for name in error.instance:
         if name not in known and not any(re.search(pattern, name) for pattern in patterns):
-            yield from _at_properties(error, [name], f"unknown property{_nearest(name, known)}{_known(allowed)}")
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    near = did_you_mean(name, known)
-    return f", {near}" if near else "."
-
-
-def _known(names: Sequence[str]) -> str:
-    return f" Known are: {_listed(names)}" if names else " None is allowed here"
+            near = did_you_mean(name, known)
+            yield from _at_properties(error, [name], f"unknown property{f', {near}' if near else '.'} {told}")
 
 
 def _sentence(error: ValidatorError, given: Json) -> str:

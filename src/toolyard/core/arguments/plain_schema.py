@@ -68,28 +68,20 @@ def is_plain(schema: Json) -> bool:
     return isinstance(schema, dict) and all(key in KEYWORDS and KEYWORDS[key](value) for key, value in schema.items())
 
 
-def is_text(value: Json) -> bool:
-    return isinstance(value, str)
+def of_type(*kinds: type) -> Callable[[Json], bool]:
+    """Exactly one of these: a boolean is no number."""
+    return lambda value: type(value) in kinds
 
 
-def is_flag(value: Json) -> bool:
-    return isinstance(value, bool)
-
-
-def is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+is_text, is_flag, is_number, is_list = of_type(str), of_type(bool), of_type(int, float), of_type(list)
 
 
 def is_count(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def is_list(value: Json) -> bool:
-    return isinstance(value, list)
+    return type(value) is int and value >= 0
 
 
 def is_name_list(value: Json) -> bool:
-    return isinstance(value, list) and all(map(is_text, value)) and len(set(value)) == len(value)
+    return is_list(value) and all(map(is_text, value)) and len(set(value)) == len(value)
 
 
 def is_types(value: Json) -> bool:

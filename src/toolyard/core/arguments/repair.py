@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
     from toolyard.core.arguments.faults import ValidatorError
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 
-ValuePath: TypeAlias = "tuple[str | int, ...]"
-Changes: TypeAlias = "dict[ValuePath, Json]"
+Changes: TypeAlias = "dict[Pointer, Json]"
 """New values by their paths; `ABSENT` removes one."""
 
 MOST_LEVELS = 64
@@ -122,7 +122,6 @@ def spelled_value(value: Json) -> Json:
 
 
 def is_deeper(value: Json, levels: int) -> bool:
-    """Whether a value is nested deeper than so many levels."""
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels < 0 or any(is_deeper(child, levels - 1) for child in children if isinstance(child, dict | list))
 

@@ -17,7 +17,7 @@ from toolyard.core.json_values import brief
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-    from toolyard.core.arguments.repair import ValuePath
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 
@@ -31,7 +31,10 @@ def schema_fault(schema: Json) -> str | None:
     try:
         if is_plain(schema) and kind_fault(dict(schema)) is None:
             return None
-        return dialect_fault(schema) or whole_fault(dict(schema), dialect_of(schema))
+        if fault := dialect_fault(schema):
+            return fault
+        whole, dialect = dict(schema), dialect_of(schema)
+        return meta_fault(whole, dialect) or kind_fault(whole) or part_fault(root_schema(whole, dialect), dialect)
     except RecursionError:
         return "nested too deeply"
     except ValueError as error:
@@ -46,10 +49,6 @@ def dialect_fault(schema: Mapping[str, Json]) -> str | None:
     if dialect_of(schema) is Draft3Validator:
         return "$schema: draft 3 is not supported, use a later one"
     return None
-
-
-def whole_fault(schema: dict[str, Json], dialect: type[Validator]) -> str | None:
-    return meta_fault(schema, dialect) or kind_fault(schema) or part_fault(root_schema(schema, dialect), dialect)
 
 
 def meta_fault(schema: Json, dialect: type[Validator]) -> str | None:
@@ -132,7 +131,7 @@ def place_of(root: Subschema, part: Subschema) -> str:
     return path_text(path_to(root.schema, part.schema) or ())
 
 
-def path_to(value: Json, wanted: Json) -> ValuePath | None:
+def path_to(value: Json, wanted: Json) -> Pointer | None:
     if value is wanted:
         return ()
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

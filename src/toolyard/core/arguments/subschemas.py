@@ -46,7 +46,6 @@ class Subschema(msgspec.Struct, frozen=True, kw_only=True):
         return Subschema(schema=found.contents, resolver=found.resolver, specification=self.specification)
 
     def references(self) -> Iterator[str]:
-        """The references that this schema itself makes."""
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in self.schema:
                 yield self.schema[keyword]

@@ -73,7 +73,6 @@ AWK_FORBIDDEN = {
 
 
 def awk_concern(program: str) -> str | None:
-    """Why a program of awk may do more than print."""
     at, depth, printing = 0, 0, False
     before = ""
     while at < len(program):
@@ -229,7 +228,6 @@ class SedScript:
 
 
 def sed_concern(script: str) -> str | None:
-    """Why a script of sed may do more than print."""
     return SedScript(script).run()
 
 

@@ -244,7 +244,6 @@ def start_of(words: Sequence[Word]) -> str | None:
 
 
 def could_be(word: Word, values: Sequence[str]) -> bool:
-    """Whether a word may become one of these."""
     if not word.may_be_option:
         return False
     if word.kind == "glob" and not re.search(r"[{\\'\"]", word.text):

@@ -118,25 +118,21 @@ TAKES_WORDS = names(
 
 
 def program_name(written: str | None) -> str:
-    """A program's name without its folder."""
     return (written or "").rpartition("/")[2]
 
 
 @lru_cache(maxsize=4096)
 def is_carrier(name: str) -> bool:
-    """Whether a program runs what its arguments say."""
     return name in CARRIERS or name in PRIVILEGED or name.startswith(("ld-linux", "ld-musl", "ld.so", "qemu-"))
 
 
 @lru_cache(maxsize=4096)
 def is_shell(name: str) -> bool:
-    """Whether a program is a shell."""
     return name in SHELLS or unversioned(name) in SHELLS
 
 
 @lru_cache(maxsize=4096)
 def is_interpreter(name: str) -> bool:
-    """Whether a program reads code."""
     return name in INTERPRETERS or unversioned(name) in INTERPRETERS
 
 

@@ -71,10 +71,7 @@ TAR = Options(
     complete=True,
 )
 UNZIP = Options(
-    flags="-lvtpZzqncaC1",
-    values="-PxI",
-    harms={"-duofjbDLKXVM:^T": "writes the files of the archive"},
-    complete=True,
+    flags="-lvtpZzqncaC1", values="-PxI", harms={"-duofjbDLKXVM:^T": "writes the files of the archive"}, complete=True
 )
 XXD_VALUE = re.compile(r"-[cglnosR]|-(?:cols|groupsize|len|name|seek)")
 NO_FILES = names("/dev/null /dev/stderr /dev/stdout")
@@ -188,10 +185,7 @@ FILE_GUARDS: dict[str, Guard] = {
     ).guard,
     "shuf": guard_shuf,
     "iconv": Options(
-        flags="-cls list silent verbose help version",
-        values="-ft from-code to-code",
-        writes="-o output",
-        complete=True,
+        flags="-cls list silent verbose help version", values="-ft from-code to-code", writes="-o output", complete=True
     ).guard,
     "fd fdfind": Options(
         flags="""

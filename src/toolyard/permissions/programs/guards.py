@@ -40,23 +40,12 @@ if TYPE_CHECKING:
 
 
 FAMILIES = (
-    BUILD_GUARDS,
-    BUILTIN_GUARDS,
-    CARRIER_GUARDS,
-    COMPILER_GUARDS,
-    FILE_GUARDS,
-    NETWORK_GUARDS,
-    SCRIPT_GUARDS,
-    SYSTEM_GUARDS,
-    TESTER_GUARDS,
+    *(BUILD_GUARDS, BUILTIN_GUARDS, CARRIER_GUARDS, COMPILER_GUARDS, FILE_GUARDS, NETWORK_GUARDS, SCRIPT_GUARDS),
+    *(SYSTEM_GUARDS, TESTER_GUARDS),
 )
 GUARDS = {name: guard for family in FAMILIES for name, guard in each_name(family).items()}
 RUNNERS = each_name(
-    {
-        "npx bunx pnpx uvx": (),
-        "pipx uv poetry pdm hatch pipenv rye": ("run",),
-        "npm pnpm yarn bundle": ("exec",),
-    }
+    {"npx bunx pnpx uvx": (), "pipx uv poetry pdm hatch pipenv rye": ("run",), "npm pnpm yarn bundle": ("exec",)}
 )
 """Programs that find another one and run it, and the words before its name."""
 OWN_COMMANDS = name_lists(

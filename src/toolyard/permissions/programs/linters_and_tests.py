@@ -148,7 +148,4 @@ def leads_elsewhere(name: str, text: str, follower: str | None) -> bool:
     return False
 
 
-TESTER_GUARDS: dict[str, Guard] = {
-    **dict.fromkeys(SHORT, guard_tester),
-    "pytest py.test": guard_pytest,
-}
+TESTER_GUARDS: dict[str, Guard] = {**dict.fromkeys(SHORT, guard_tester), "pytest py.test": guard_pytest}

@@ -73,17 +73,8 @@ WGET = Options(
     harms={"-eioaPrmpkKNxnbBFHLIXDARlQ execute": "does more than to fetch a page"},
     complete=True,
 )
-PING = Options(
-    flags="-46ADLOUVabdfhnqrv",
-    values="-ciIlmMpQsStTwWF",
-    complete=True,
-)
-DIG = Options(
-    values="-bcpqtxyk",
-    flags="-46hivmru",
-    harms={"-f": "reads names from a file"},
-    complete=True,
-)
+PING = Options(flags="-46ADLOUVabdfhnqrv", values="-ciIlmMpQsStTwWF", complete=True)
+DIG = Options(values="-bcpqtxyk", flags="-46hivmru", harms={"-f": "reads names from a file"}, complete=True)
 BROWSER_OPTIONS = guard_by_pattern(
     r"--?(?:cmd_script|cmd_log|cfg|config|editor|exec|o$|eval|post_data|get_data|mime_header|traversal|crawl|lss|source-cache"
     r"|anonymous|download|remote|touch-files|homepage|session|auth|pauth|M$|X$)",

@@ -41,19 +41,15 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Given(msgspec.Struct):
-    """What a command line gives a program."""
-
     options: list[tuple[str, str | None]] = msgspec.field(default_factory=list)
     """Each with its value; None when it has none, or one that is not certain."""
     operands: list[Word] = msgspec.field(default_factory=list)
     concerns: list[Concern] = msgspec.field(default_factory=list)
 
     def has(self, *names: str) -> bool:
-        """Whether one of the options is given."""
         return any(name in names for name, _ in self.options)
 
     def values(self, *names: str) -> list[str | None]:
-        """The values that one of the options has."""
         return [value for name, value in self.options if name in names]
 
 
@@ -96,7 +92,6 @@ class Options:
         """Whether there are no options any more behind the first operand."""
 
     def scan(self, words: Sequence[Word]) -> Given:
-        """Read the words behind the program's name."""
         return Scanner(self, words).run()
 
     def guard(self, words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
@@ -113,7 +108,6 @@ class Options:
 
     @property
     def can_harm(self) -> bool:
-        """Whether any option matters at all."""
         return bool(self.harms or self.writes or self.complete)
 
 
@@ -125,8 +119,6 @@ def spread_names(text: str) -> frozenset[str]:
 
 
 class Scanner:
-    """Goes through the words of one command."""
-
     def __init__(self, table: Options, words: Sequence[Word]) -> None:
         self._table = table
         self._words = words
@@ -137,7 +129,6 @@ class Scanner:
         self.given = Given()
 
     def run(self) -> Given:
-        """Read them all."""
         while self._at < len(self._words):
             word = self._words[self._at]
             self._at += 1

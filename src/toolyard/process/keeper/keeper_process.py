@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
 from toolyard.process.keeper.wire import Channel
-from toolyard.process.process_tree import (
-    children_of,
-    descendants,
-    first_mark,
-    kill_marked,
-    pid_of_handle,
-    signal_all,
-)
+from toolyard.process.process_tree import children_of, descendants, first_mark, kill_marked, pid_of_handle, signal_all
 
 if TYPE_CHECKING:
     import asyncio
@@ -79,10 +72,9 @@ class KeeperProcess:
         self.loop = loop
         self._on_message = on_message
         self._on_lost = on_lost
-        hello = self._enter(self.confinement) if self.confinement else None
+        if self.confinement:
+            self._enter(self.confinement)
         loop.add_reader(self._channel.fileno(), self._receive)
-        if hello:
-            on_message(hello)
 
     def send(self, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
         """Send a message, now or as soon as the keeper takes more; the descriptors that go with it are closed."""
@@ -113,8 +105,8 @@ class KeeperProcess:
             self._process.wait(CLOSE_PATIENCE)
         kill_marked(first_mark(self._process.pid))
 
-    def _enter(self, confinement: Confinement) -> tuple[Any, ...]:
-        """Wait until the keeper is in its sandbox; returns its hello."""
+    def _enter(self, confinement: Confinement) -> None:
+        """Wait until the keeper is in its sandbox."""
         message = self._ask_to_confine(confinement)
         try:
             if message[0] != "hello":
@@ -125,7 +117,6 @@ class KeeperProcess:
         self.pid = innermost(self._process.pid)
         for fd in self._channel.take_fds(1):
             self.proxy_listener = socket.socket(fileno=fd)
-        return message
 
     def _ask_to_confine(self, confinement: Confinement) -> tuple[Any, ...]:
         """Tell the keeper what to give up, and wait for its word that it has."""

@@ -11,17 +11,13 @@ import msgspec
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.keeper.keeper_process import KeeperProcess
-from toolyard.process.keeper.wire import close_all
+from toolyard.process.keeper.wire import TERMINAL, close_all
 from toolyard.process.waiting import Promise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.process.sandbox.sandbox import Sandbox
-
-
-TERMINAL = -1
-"""In the place of a descriptor's number: this one is the controlling terminal of a shell."""
 
 
 class ShellSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,12 +100,9 @@ class KeeperLink:
         """A keeper that the first child will wait for."""
         self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
-        self.protections: Mapping[str, bool] = {}
-        """What the keeper can do on this system; known after its first message."""
 
     @property
     def pid(self) -> int | None:
-        """The keeper's process id, while it runs."""
         return self._keeper.pid if self._keeper else None
 
     @property
@@ -244,8 +237,6 @@ class KeeperLink:
                     spawned.session.on_exited(status)
             case ("failed", id, errno, what):
                 self._settle(id, cannot_start(errno, what))
-            case ("hello", protections):
-                self.protections = protections
 
     def _lost(self, keeper: KeeperProcess) -> None:
         """The keeper died under us: its children have no owner any more, so we kill them."""
@@ -282,6 +273,5 @@ def open_terminal(path: bytes) -> int:
 
 
 def cannot_start(errno: int, what: str) -> CannotStart:
-    """The reason in words: the working directory or the program."""
     subject = "working directory" if what == "cwd" else "program"
     return CannotStart(f"{subject}: {os.strerror(errno)}", errno=errno)

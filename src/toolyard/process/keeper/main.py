@@ -13,7 +13,7 @@ Messages, both ends of which are the same interpreter:
                                 each target
                             ("kill", id, grace)
                             ("release", id), of a shell that has ended: report it gone when nothing of it is left
-    keeper → application    ("hello", protections), with the listening socket of the proxy if there is one, or
+    keeper → application    ("hello",), with the listening socket of the proxy if there is one, or
                                 ("unconfined", reason) and nothing more
                             ("failed", id, errno, what)
                             ("started", id, pid, first mark) and ("exited", id, wait status), of shells only; the first
@@ -35,7 +35,7 @@ import sys
 
 from toolyard.process.keeper.reaper import Call, Reaper
 from toolyard.process.keeper.spawn import CATCHABLE, Marks, fork_limited, reason_of, spawn_unlimited
-from toolyard.process.keeper.wire import Channel, close_all
+from toolyard.process.keeper.wire import TERMINAL, Channel, close_all
 from toolyard.process.process_tree import LINUX, become_subreaper, first_mark
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
@@ -46,8 +46,6 @@ else:
     import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
 
 MARKS_OF_A_SHELL = 1 << 20
-TERMINAL = -1
-"""In the place of a descriptor's number: this one is the terminal."""
 
 
 class Keeper:
@@ -57,7 +55,7 @@ class Keeper:
         self.channel = channel
         self.owner_exit = owner_exit
         """Becomes readable when the application ends, even if a process that it forked holds the channel open."""
-        self.is_subreaper = become_subreaper()
+        become_subreaper()
         self.marks = Marks(first_mark(os.getpid()))
         self.reaper = Reaper(channel, has_marks=self.marks.are_available)
         self.environment: dict[bytes, bytes] = {}
@@ -93,7 +91,7 @@ class Keeper:
         for fd in (woken, channel.fileno(), owner_exit):
             if fd is not None:
                 poll.register(fd, select.POLLIN)
-        channel.send(("hello", {"subreaper": self.is_subreaper, "marks": self.marks.are_available}), self.proxy)
+        channel.send(("hello",), self.proxy)
         while not (self.is_closing and not self.reaper.calls):
             ready = {fd for fd, _ in poll.poll(self.reaper.poll_timeout())}
             # Looked up now: while messages are handled, the descriptor of one that ended may become that of a new one.
@@ -218,7 +216,6 @@ def install_signals(keeper: Keeper) -> int:
 
 
 def main() -> None:
-    """Be the keeper of the process that started us."""
     channel_fd, owner_exit = map(int, sys.argv[-2:])
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass  # an application without standard streams must not leave their numbers to descriptors of ours

@@ -153,7 +153,6 @@ class Reaper:
                 self.take_exit(call, status)
 
     def take_exit(self, call: Call, status: int) -> None:
-        """The root of a call has ended."""
         del self.roots[call.pid]
         call.status = status
         self.exited.append(call)
@@ -215,7 +214,6 @@ class Reaper:
                 self.report(call, [])
 
     def report(self, call: Call, left: list[int]) -> None:
-        """The one end of a call."""
         if call.was_signalled:
             self.reap()  # what was killed is gone from the process table too
         self.calls.pop(call.id, None)

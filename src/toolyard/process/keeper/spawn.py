@@ -50,10 +50,7 @@ class Marks:
 
 
 def spawn_unlimited(
-    argv: list[bytes],
-    env: dict[bytes, bytes],
-    fds: list[tuple[int, int]],
-    terminal: bytes | None,
+    argv: list[bytes], env: dict[bytes, bytes], fds: list[tuple[int, int]], terminal: bytes | None
 ) -> int:
     """The quick way, for a child without limits."""
     actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in fds]
@@ -61,15 +58,7 @@ def spawn_unlimited(
         # The first terminal that the leader of a new session opens becomes its controlling one.
         spare = max(target for _, target in fds) + 1
         actions += [(os.POSIX_SPAWN_OPEN, spare, terminal, os.O_RDWR, 0), (os.POSIX_SPAWN_CLOSE, spare)]
-    return os.posix_spawn(
-        argv[0],
-        argv,
-        env,
-        file_actions=actions,
-        setsid=True,
-        setsigmask=[],
-        setsigdef=CATCHABLE,
-    )
+    return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsid=True, setsigmask=[], setsigdef=CATCHABLE)
 
 
 def fork_limited(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+TERMINAL = -1
+"""In the place of a descriptor's number: this one is the controlling terminal of a shell."""
 HEADER = struct.Struct("!I")
 RECEIVE_SIZE = 1 << 14
 ROOM_FOR_FDS = socket.CMSG_SPACE(64 * 4)

@@ -35,7 +35,6 @@ class LayoutDraft(msgspec.Struct):
                 self.rules[real] = access
 
     def can_write(self, path: str) -> bool:
-        """Whether a path could be written by the rules so far."""
         return nearest(self.rules, path)[1] == "write"
 
     def guard(self, path: str, content: bytes | None = None) -> None:
@@ -86,8 +85,6 @@ def is_missing(path: str) -> bool:
 
 
 MOST_READ = 1 << 18
-
-
 ITSELF, NOTHING = b".\n", b"# nothing\n"
 """In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
 `config.worktree`."""

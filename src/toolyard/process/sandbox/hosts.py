@@ -46,13 +46,10 @@ class AllowedHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AllowedHosts:
-    """The hosts that a sandbox may reach."""
-
     def __init__(self, texts: Iterable[str]) -> None:
         self._hosts = [host for text in texts if (host := read_host(text))]
 
     def find(self, name: str, port: int) -> AllowedHost | None:
-        """The entry that allows a host."""
         return next((host for host in self._hosts if host.covers(name, port)), None)
 
 

@@ -72,7 +72,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return [path for path, access in self.rules.items() if access == "read" and self._above(path) == "write"]
 
     def without(self, paths: Collection[str]) -> Layout:
-        """The same without rules about these paths."""
         rules = {path: access for path, access in self.rules.items() if path not in paths}
         return replace(self, rules=rules) if paths else self
 
@@ -150,7 +149,6 @@ def interpreter() -> list[str]:
 
 
 def program_folders() -> list[str]:
-    """Where programs are found by name."""
     return [path for path in os.environ.get("PATH", "").split(":") if os.path.isabs(path) and os.path.isdir(path)]
 
 

@@ -87,7 +87,6 @@ def lock_shared(folder: str) -> int | None:
 
 
 def remove_unchanged(path: str, content: bytes | None) -> None:
-    """Remove a mount point that is as we made it."""
     if content is None:
         os.rmdir(path)
         return

@@ -71,7 +71,6 @@ class Proxy:
         self._starting = asyncio.get_running_loop().create_task(self._start_server(listener))
 
     async def aclose(self) -> None:
-        """Take no more connections and end those that there are."""
         if self._starting:
             await self._starting
         if self._server:
@@ -167,8 +166,6 @@ def proxy_variables(port: int, hosts: tuple[str, ...]) -> dict[bytes, bytes]:
 
 
 class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody inside asks for."""
-
     host: str
     """In normal form."""
     port: int
@@ -203,7 +200,8 @@ def checked_name(host: str) -> str:
 def rewrite_head(head: bytes, line: bytes, method: bytes, host: str, port: int, path: str) -> bytes:
     """The request to the host that was decided on, whatever its own header says, and one only."""
     path = path if path.startswith("/") else f"/{path}"
-    kept = [header for name, header in headers_of(head[len(line) : -2]) if is_passed_on(name)]
+    headers = headers_of(head[len(line) : -2])
+    kept = [header for name, header in headers if name not in NOT_PASSED_ON and not name.startswith(b"proxy-")]
     name = f"[{host}]" if ":" in host else host
     name = name if port == 80 else f"{name}:{port}"
     first = b"%b %b HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n" % (method, path.encode("latin-1"), name.encode())
@@ -219,10 +217,6 @@ def headers_of(text: bytes) -> Iterator[tuple[bytes, bytes]]:
             raise RequestRefused("400 Bad Request", "a header of the request is malformed")
         yield found[1].lower(), found[0]
         place = found.end()
-
-
-def is_passed_on(name: bytes) -> bool:
-    return name not in NOT_PASSED_ON and not name.startswith(b"proxy-")
 
 
 async def answer(writer: asyncio.StreamWriter, status: str, text: str) -> None:

@@ -52,14 +52,12 @@ class Sandbox:
         """Hears who was reached, or was not, where hosts are named."""
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other keeps children in just as this one does."""
         return isinstance(other, Sandbox) and (self.policy, self.paths) == (other.policy, other.paths)
 
     __hash__ = None  # type: ignore[assignment]  # it changes while it lives
 
     @property
     def layout(self) -> Layout:
-        """What can be read and written inside."""
         self._layout = self._layout or lay_out(self.paths)
         return self._layout
 
@@ -73,12 +71,10 @@ class Sandbox:
         """Whether nothing on this machine keeps children in."""
         return self.choose().backend is None
 
-    @property
-    def is_chosen(self) -> bool:
-        return self._choice is not None
-
     def is_known(self) -> bool:
-        """Whether it can be chosen without running the self-test."""
+        """Whether it is chosen, or can be without running the self-test."""
+        if self._choice:
+            return True
         for backend in self.policy.backends:
             if not self._self_test().knows(backend):
                 return False
@@ -107,7 +103,6 @@ class Sandbox:
         self._choice = None
 
     def report(self) -> SandboxReport:
-        """What children run in, for a person."""
         choice = self.choose()
         return SandboxReport(
             mode=self.policy.mode,
@@ -141,9 +136,9 @@ class Sandbox:
         return confinement
 
     def limit_processes(self, keeper_pid: int) -> None:
-        """A keeper is inside: limit what it can start."""
+        """Put the first process inside, a keeper, into the group before it starts any other."""
         if self._limits:
-            self._limits.add(keeper_pid)
+            self._limits.group.add(keeper_pid)
 
     def serve_proxy(self, listener: socket.socket) -> None:
         """Answer those inside who want to reach a host."""
@@ -172,7 +167,6 @@ class Sandbox:
         return changed | proxy_variables(proxy_port, self.policy.hosts)
 
     def folder(self) -> SharedFolder:
-        """What the inside and the outside share."""
         self._folder = self._folder or SharedFolder()
         return self._folder
 
@@ -193,7 +187,7 @@ class Sandbox:
             await proxy.aclose()
         self.sweep()
         self._is_in_use = False
-        for needed in (self._folder, self._mount_points, self._limits):
+        for needed in (self._folder, self._mount_points, self._limits and self._limits.group):
             if needed:
                 needed.remove()
         self._watch.close()
@@ -213,7 +207,7 @@ class Sandbox:
         left = {
             "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
             "unwanted": list(self.layout.unwanted),
-            "groups": self._limits.group_folders if self._limits else [],
+            "groups": list(map(str, self._limits.group.folders)) if self._limits else [],
         }
         with open(self.folder().cleanup_file, "w", encoding="utf-8") as file:
             json.dump(left, file)
@@ -273,25 +267,12 @@ class SandboxLimits:
     def __init__(self, processes: int) -> None:
         self.processes = processes
         # A little less than the machine has: whoever fills it is ended by the group, before others are by the kernel.
-        self._group = ControlGroup.create(memory_bytes=memory() // 16 * 15, processes=processes)
-
-    @property
-    def group_folders(self) -> list[str]:
-        return [str(folder) for folder in self._group.folders]
+        self.group = ControlGroup.create(memory_bytes=memory() // 16 * 15, processes=processes)
 
     def inherited(self, backend: Backend) -> int | None:
         """The limit that processes inside must inherit because no group holds it; None where that would do harm."""
         is_counted_inside = backend != "landlock" and os.geteuid() != 0 and kernel_version() >= COUNTED_INSIDE_SINCE
-        return self.processes if is_counted_inside and not self._group.holds("pids") else None
-
-    def add(self, pid: int) -> None:
-        """Put the first process inside into the group, before it starts any other."""
-        with contextlib.suppress(OSError):
-            self._group.add(pid)
-
-    def remove(self) -> None:
-        """All processes are gone."""
-        self._group.remove()
+        return self.processes if is_counted_inside and not self.group.holds("pids") else None
 
 
 def kernel_version() -> tuple[int, ...]:

@@ -38,7 +38,6 @@ class FileWatch:
         self._follow()
 
     def changed(self) -> bool:
-        """Whether another file is at one of the paths."""
         for path, identity in self._exactly.items():
             if identity_of(path) != identity:
                 return True

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap
 from toolyard.process.sandbox.backends.kernel import landlock_version
-from toolyard.process.sandbox.backends.landlock import grants
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 
 if TYPE_CHECKING:
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
+    from toolyard.process.sandbox.draft import Access
     from toolyard.process.sandbox.layout import Layout
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
 
 
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +68,6 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def confinement(self, backend: Backend, layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
-        """The way into a sandbox with this layout."""
         if backend == "landlock":
             return landlock_confinement(layout, policy, folder)
         if self.bubblewrap is None:
@@ -101,6 +102,41 @@ def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFo
         "drop_capabilities": os.geteuid() == 0,
     }
     return Confinement(backend="landlock", options=options, tmp=folder.tmp, cleanup_file=folder.cleanup_file)
+
+
+def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:
+    """The paths to be read, and those to be written too. What Landlock grants on a folder holds for all below it.
+
+    A folder with something hidden in it is granted by its other entries, so that nothing new can be made in it. What
+    should be read only below a folder that can be written cannot be kept so.
+    """
+    readable: list[str] = []
+    writable: list[str] = [*DEVICES]
+    walk("/", "read", rules, readable, writable)
+    return readable, writable
+
+
+def walk(path: str, access: Access, rules: dict[str, Access], readable: list[str], writable: list[str]) -> None:
+    """Grant a path, or its entries one by one when not all of them are granted."""
+    access = rules.get(path, access)
+    below = [rule for other, rule in rules.items() if other != path and is_inside(other, path)]
+    whole = all(rule in ("write", "read") for rule in below) if access == "write" else not below
+    if path == "/dev":
+        return
+    if access == "write" and whole:
+        writable.append(path)
+    elif access == "read" and whole:
+        readable.append(path)
+    elif below or access in ("read", "write"):
+        for entry in entries_of(path):
+            walk(entry, access, rules, readable, writable)
+
+
+def entries_of(folder: str) -> list[str]:
+    try:
+        return [entry.path for entry in os.scandir(folder) if not entry.is_symlink()]
+    except OSError:
+        return []
 
 
 def keeper_options(program: bytes | None, *, scopes: bool) -> dict[str, Any]:

@@ -67,14 +67,12 @@ OF_SOME = {"setpriority": 0, "ioprio_set": 1}
 """The same for calls that can also mean a group or all of a user; the number that means a single process."""
 
 
-def filter_program(
-    families: Collection[int], *, own_pids: bool = False, own_ipc: bool = False, machine: str | None = None
-) -> bytes | None:
+def filter_program(families: Collection[int], *, own_pids: bool = False, own_ipc: bool = False) -> bytes | None:
     """The filter that lets sockets of these families pass; None for a processor whose calls we do not know.
 
     Where other processes have numbers and other programs' shared memory is there, it stands before them.
     """
-    machine = machine or platform.machine()
+    machine = platform.machine()
     if machine not in ARCHITECTURES:
         return None
     calls = numbers_on(machine)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.files.atomic import replace_file
+from toolyard.process.cgroups import read_text
 from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
 from toolyard.process.sandbox.backends.confinement import SandboxSupport, find_support
 from toolyard.process.sandbox.policy import PROPERTIES
@@ -78,14 +79,14 @@ class SelfTest:
 
 def fingerprint() -> str:
     """A digest of all that decides how a test ends: the kernel, our user and rights, the programs, our own code."""
-    status = read_text("/proc/self/status").splitlines()
+    status = read_text(Path("/proc/self/status")).splitlines()
     facts = [
-        read_text("/proc/sys/kernel/random/boot_id"),
+        read_text(Path("/proc/sys/kernel/random/boot_id")),
         os.uname().release,
         str((os.geteuid(), os.getegid(), sys.executable)),
         *(link(f"/proc/self/ns/{name}") for name in ("user", "mnt", "net", "pid")),
         *(line for line in status if line.startswith(("Cap", "NoNew", "Seccomp"))),
-        read_text("/proc/self/attr/current"),
+        read_text(Path("/proc/self/attr/current")),
         *(stamp(path) for path in (shutil.which("bwrap"), *sorted(OWN_FILES.rglob("*.py"))) if path),
     ]
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
@@ -120,14 +121,6 @@ def read_support(known: Any) -> SandboxSupport | None:
 def stamp(path: str | Path) -> str:
     facts = os.stat(path)
     return f"{path}:{facts.st_mtime_ns}:{facts.st_size}:{facts.st_mode}"
-
-
-def read_text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def link(path: str) -> str:

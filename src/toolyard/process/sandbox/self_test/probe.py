@@ -142,18 +142,10 @@ class Scene:
 
 
 def make_files(folder: Path) -> None:
-    """What the tries are about."""
     for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
-    for name in (
-        "home/.ssh/key",
-        "home/.netrc",
-        "home/.bashrc",
-        "outside/file",
-        "outside/other",
-        "repository/.git/config",
-        "repository/toolyard.json",
-    ):
+    files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "outside/file", "outside/other")
+    for name in (*files, "repository/.git/config", "repository/toolyard.json"):
         (folder / name).write_text("secret")
 
 
@@ -183,7 +175,6 @@ def shared_memory() -> Iterator[int]:
 
 
 def public_tmp() -> str:
-    """The folder for temporary files that everybody uses."""
     return "/tmp"  # noqa: S108 - it is what the test is about
 
 

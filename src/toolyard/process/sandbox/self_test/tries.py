@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
-CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID = 0x10000000, 0x00020000, 0x20000000
+CLONE_NEWUSER, CLONE_NEWNS = 0x10000000, 0x00020000
 NETLINK_CONNECTOR = 11
 PATIENCE = 2.0
 
@@ -38,7 +38,7 @@ def main() -> None:
 
         encoded = {name: [os.fsencode(path) for path in options[name]] for name in ("readable", "writable")}
         confine(**(options | encoded | {"filter": bytes.fromhex(options["filter"])}))
-    opened = {name: [each.__name__ for each in tries if succeeds(each, scene)] for name, tries in TRIES.items()}
+    opened = {name: [way for way, each in tries.items() if succeeds(each, scene)] for name, tries in TRIES.items()}
     sys.stdout.write(json.dumps(opened))
 
 
@@ -64,37 +64,10 @@ def libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-# --- files
-
-
-def write_new_file_outside(scene: Scene) -> None:
-    write(scene["outside"], "new")
-
-
-def change_file_outside(scene: Scene) -> None:
-    write(scene["outside"], "file", mode="a")
-
-
-def remove_file_outside(scene: Scene) -> None:
-    os.unlink(os.path.join(scene["outside"], "file"))
-
-
 def link_out_of_the_workspace(scene: Scene) -> None:
     way = os.path.join(scene["workspace"], "way")
     os.symlink(scene["outside"], way)
     write(way, "linked")
-
-
-def write_into_home(scene: Scene) -> None:
-    write(scene["home"], ".bashrc")
-
-
-def cannot_write_workspace(scene: Scene) -> bool:
-    return not succeeds(lambda scene: write(scene["workspace"], "own"), scene)
-
-
-def change_rights_outside(scene: Scene) -> None:
-    os.chmod(os.path.join(scene["outside"], "other"), 0o640)
 
 
 def change_rights_by_handle(scene: Scene) -> None:
@@ -105,39 +78,10 @@ def change_rights_by_handle(scene: Scene) -> None:
         os.close(fd)
 
 
-def change_times_outside(scene: Scene) -> None:
-    os.utime(os.path.join(scene["outside"], "other"), (1, 1))
-
-
-def read_secret(scene: Scene) -> bool:
-    return "secret" in read(scene["home"], ".ssh", "key")
-
-
-def read_secret_file(scene: Scene) -> bool:
-    return "secret" in read(scene["home"], ".netrc")
-
-
-def read_shadow(_: Scene) -> bool:
-    return ":" in read("/etc/shadow")
-
-
-def read_secret_through_a_process(scene: Scene) -> bool:
-    return "secret" in read(f"/proc/{scene['victim']}/root{scene['home']}/.ssh/key")
-
-
 def write_hook(scene: Scene) -> None:
     hooks = os.path.join(scene["repository"], ".git", "hooks")
     os.makedirs(hooks, exist_ok=True)
     write(hooks, "pre-commit")
-
-
-def write_git_config(scene: Scene) -> None:
-    write(scene["repository"], ".git", "config", mode="a")
-
-
-def put_repository_elsewhere(scene: Scene) -> None:
-    """Git takes hooks and configuration from where this file says."""
-    write(scene["repository"], ".git", "commondir")
 
 
 def move_repository_away(scene: Scene) -> None:
@@ -145,26 +89,10 @@ def move_repository_away(scene: Scene) -> None:
     os.rename(git, git + "-old")
 
 
-def make_repository(scene: Scene) -> None:
-    os.makedirs(os.path.join(scene["workspace"], ".git", "hooks"))
-
-
-def write_rules(scene: Scene) -> None:
-    write(scene["repository"], "toolyard.json", mode="a")
-
-
 def replace_rules(scene: Scene) -> None:
     other = os.path.join(scene["repository"], "other.json")
     write(other)
     os.rename(other, os.path.join(scene["repository"], "toolyard.json"))
-
-
-def write_store(scene: Scene) -> None:
-    write(scene["store"], "audit.ndjson", mode="a")
-
-
-def see_foreign_temporary_file(scene: Scene) -> bool:
-    return bool(read(scene["temporary"]))
 
 
 def leave_temporary_file(scene: Scene) -> bool:
@@ -179,13 +107,6 @@ def leave_temporary_file(scene: Scene) -> bool:
         return True
 
 
-# --- network and sockets
-
-
-def connect_tcp(scene: Scene) -> None:
-    socket.create_connection(("127.0.0.1", scene["tcp"]), PATIENCE).close()
-
-
 def send_udp(scene: Scene) -> bool:
     """Whether it arrives is seen from outside: in a network of its own the sandbox may send what it likes."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -193,33 +114,13 @@ def send_udp(scene: Scene) -> bool:
     return False
 
 
-def open_raw_socket(_: Scene) -> None:
-    socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close()
-
-
-def open_packet_socket(_: Scene) -> None:
-    socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
-
-
-def connect_socket_file(scene: Scene) -> None:
+def connect(address: str) -> None:
     with socket.socket(socket.AF_UNIX) as client:
-        client.connect(os.path.join(scene["workspace"], "socket"))
+        client.connect(address)
 
 
-def connect_abstract_socket(scene: Scene) -> None:
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect("\0" + scene["mark"])
-
-
-def send_datagram_from_a_pair(scene: Scene) -> None:
-    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    with one, other:
-        one.sendto(b"x", os.path.join(scene["workspace"], "datagrams"))
-
-
-def send_datagram_from_a_raw_pair(scene: Scene) -> None:
-    """For the kernel this is a pair of datagrams too."""
-    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)
+def send_datagram_from_pair(kind: int, scene: Scene) -> None:
+    one, other = socket.socketpair(socket.AF_UNIX, kind)
     with one, other:
         one.sendto(b"x", os.path.join(scene["workspace"], "datagrams"))
 
@@ -228,18 +129,6 @@ def reach_shared_memory(scene: Scene) -> bool:
     shmat = libc().shmat
     shmat.restype = ctypes.c_void_p
     return shmat(scene["memory"], None, 0) not in (None, ctypes.c_void_p(-1).value)
-
-
-def hear_of_other_processes(_: Scene) -> None:
-    """The kernel tells there what is started, to whoever may ask."""
-    socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_CONNECTOR).close()
-
-
-# --- processes
-
-
-def signal_process(scene: Scene) -> None:
-    os.kill(scene["victim"], 0)
 
 
 def signal_by_handle(scene: Scene) -> None:
@@ -261,17 +150,8 @@ def slow_process_down(scene: Scene) -> None:
     os.setpriority(os.PRIO_PROCESS, scene["victim"], os.getpriority(os.PRIO_PROCESS, scene["victim"]))
 
 
-def bind_process_to_a_processor(scene: Scene) -> None:
-    os.sched_setaffinity(scene["victim"], os.sched_getaffinity(scene["victim"]))
-
-
-def read_environment(scene: Scene) -> bool:
-    with open(f"/proc/{scene['victim']}/environ", "rb") as file:
-        return bool(file.read())
-
-
-def read_memory_map(scene: Scene) -> bool:
-    with open(f"/proc/{scene['victim']}/maps", "rb") as file:
+def look_into_process(scene: Scene, name: str) -> bool:
+    with open(f"/proc/{scene['victim']}/{name}", "rb") as file:
         return bool(file.read())
 
 
@@ -283,24 +163,9 @@ def attach_debugger(scene: Scene) -> bool:
     return True
 
 
-# --- privileges
-
-
 def have_capabilities(_: Scene) -> bool:
     lines = dict(line.split(":\t", 1) for line in read("/proc/self/status").splitlines() if ":\t" in line)
     return any(int(lines[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb"))
-
-
-def gain_privileges_by_a_program(_: Scene) -> bool:
-    return "NoNewPrivs:\t1" not in read("/proc/self/status")
-
-
-def make_user_namespace(_: Scene) -> bool:
-    return in_child(lambda: libc().unshare(CLONE_NEWUSER) == 0)
-
-
-def make_mount_namespace(_: Scene) -> bool:
-    return in_child(lambda: libc().unshare(CLONE_NEWNS) == 0)
 
 
 def mount_something(scene: Scene) -> bool:
@@ -312,10 +177,6 @@ def mount_something(scene: Scene) -> bool:
 def unmount_something(scene: Scene) -> bool:
     """What is not mounted: the kernel looks first at who asks."""
     return libc().umount2(os.fsencode(scene["outside"]), 0) != 0 and ctypes.get_errno() == errno.EINVAL
-
-
-def change_root(scene: Scene) -> bool:
-    return in_child(lambda: libc().chroot(os.fsencode(scene["workspace"])) == 0)
 
 
 def type_on_a_terminal(_: Scene) -> None:
@@ -346,31 +207,84 @@ def in_child(attempt: Callable[[], bool]) -> bool:
     return os.waitpid(pid, 0)[1] == 0
 
 
-TRIES: dict[str, list[Try]] = {
-    "writes": [
-        *(cannot_write_workspace, write_new_file_outside, change_file_outside, remove_file_outside),
-        *(link_out_of_the_workspace, write_into_home),
-    ],
-    "attributes": [change_rights_outside, change_rights_by_handle, change_times_outside],
-    "secrets": [read_secret, read_secret_file, read_shadow, read_secret_through_a_process],
-    "protected": [
-        *(write_hook, write_git_config, put_repository_elsewhere, move_repository_away, make_repository, write_rules),
-        *(replace_rules, write_store),
-    ],
-    "network": [connect_tcp, send_udp, open_raw_socket, open_packet_socket],
-    "sockets": [
-        *(connect_socket_file, connect_abstract_socket, send_datagram_from_a_pair, send_datagram_from_a_raw_pair),
-        *(reach_shared_memory, hear_of_other_processes),
-    ],
-    "processes": [
-        *(signal_process, signal_by_handle, limit_process, slow_process_down, bind_process_to_a_processor),
-        *(read_environment, read_memory_map, attach_debugger),
-    ],
-    "temporary": [see_foreign_temporary_file, leave_temporary_file],
-    "privileges": [
-        *(have_capabilities, gain_privileges_by_a_program, make_user_namespace, make_mount_namespace),
-        *(mount_something, unmount_something, change_root, type_on_a_terminal),
-        *(leave_rights_of_the_owner, give_rights_of_the_owner),
-    ],
+TRIES: dict[str, dict[str, Try]] = {
+    "writes": {
+        "cannot_write_workspace": lambda scene: not succeeds(lambda scene: write(scene["workspace"], "own"), scene),
+        "write_new_file_outside": lambda scene: write(scene["outside"], "new"),
+        "change_file_outside": lambda scene: write(scene["outside"], "file", mode="a"),
+        "remove_file_outside": lambda scene: os.unlink(os.path.join(scene["outside"], "file")),
+        "link_out_of_the_workspace": link_out_of_the_workspace,
+        "write_into_home": lambda scene: write(scene["home"], ".bashrc"),
+    },
+    "attributes": {
+        "change_rights_outside": lambda scene: os.chmod(os.path.join(scene["outside"], "other"), 0o640),
+        "change_rights_by_handle": change_rights_by_handle,
+        "change_times_outside": lambda scene: os.utime(os.path.join(scene["outside"], "other"), (1, 1)),
+    },
+    "secrets": {
+        "read_secret": lambda scene: "secret" in read(scene["home"], ".ssh", "key"),
+        "read_secret_file": lambda scene: "secret" in read(scene["home"], ".netrc"),
+        "read_shadow": lambda _: ":" in read("/etc/shadow"),
+        "read_secret_through_a_process": lambda scene: (
+            "secret" in read(f"/proc/{scene['victim']}/root{scene['home']}/.ssh/key")
+        ),
+    },
+    "protected": {
+        "write_hook": write_hook,
+        "write_git_config": lambda scene: write(scene["repository"], ".git", "config", mode="a"),
+        # Git takes hooks and configuration from where this file says.
+        "put_repository_elsewhere": lambda scene: write(scene["repository"], ".git", "commondir"),
+        "move_repository_away": move_repository_away,
+        "make_repository": lambda scene: os.makedirs(os.path.join(scene["workspace"], ".git", "hooks")),
+        "write_rules": lambda scene: write(scene["repository"], "toolyard.json", mode="a"),
+        "replace_rules": replace_rules,
+        "write_store": lambda scene: write(scene["store"], "audit.ndjson", mode="a"),
+    },
+    "network": {
+        "connect_tcp": lambda scene: socket.create_connection(("127.0.0.1", scene["tcp"]), PATIENCE).close(),
+        "send_udp": send_udp,
+        "open_raw_socket": lambda _: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close(),
+        "open_packet_socket": lambda _: socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close(),
+    },
+    "sockets": {
+        "connect_socket_file": lambda scene: connect(os.path.join(scene["workspace"], "socket")),
+        "connect_abstract_socket": lambda scene: connect("\0" + scene["mark"]),
+        "send_datagram_from_a_pair": lambda scene: send_datagram_from_pair(socket.SOCK_DGRAM, scene),
+        # For the kernel this is a pair of datagrams too.
+        "send_datagram_from_a_raw_pair": lambda scene: send_datagram_from_pair(socket.SOCK_RAW, scene),
+        "reach_shared_memory": reach_shared_memory,
+        # The kernel tells there what is started, to whoever may ask.
+        "hear_of_other_processes": lambda _: socket.socket(
+            socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_CONNECTOR
+        ).close(),
+    },
+    "processes": {
+        "signal_process": lambda scene: os.kill(scene["victim"], 0),
+        "signal_by_handle": signal_by_handle,
+        "limit_process": limit_process,
+        "slow_process_down": slow_process_down,
+        "bind_process_to_a_processor": lambda scene: os.sched_setaffinity(
+            scene["victim"], os.sched_getaffinity(scene["victim"])
+        ),
+        "read_environment": lambda scene: look_into_process(scene, "environ"),
+        "read_memory_map": lambda scene: look_into_process(scene, "maps"),
+        "attach_debugger": attach_debugger,
+    },
+    "temporary": {
+        "see_foreign_temporary_file": lambda scene: bool(read(scene["temporary"])),
+        "leave_temporary_file": leave_temporary_file,
+    },
+    "privileges": {
+        "have_capabilities": have_capabilities,
+        "gain_privileges_by_a_program": lambda _: "NoNewPrivs:\t1" not in read("/proc/self/status"),
+        "make_user_namespace": lambda _: in_child(lambda: libc().unshare(CLONE_NEWUSER) == 0),
+        "make_mount_namespace": lambda _: in_child(lambda: libc().unshare(CLONE_NEWNS) == 0),
+        "mount_something": mount_something,
+        "unmount_something": unmount_something,
+        "change_root": lambda scene: in_child(lambda: libc().chroot(os.fsencode(scene["workspace"])) == 0),
+        "type_on_a_terminal": type_on_a_terminal,
+        "leave_rights_of_the_owner": leave_rights_of_the_owner,
+        "give_rights_of_the_owner": give_rights_of_the_owner,
+    },
 }
-"""Each property and the ways that it closes."""
+"""Each property, and the ways out that it closes by their names."""
