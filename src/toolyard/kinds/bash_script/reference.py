@@ -27,11 +27,16 @@ class BashFile(Reference, frozen=True, kw_only=True):
     """One bash tool file."""
 
     file: str
+    folder: str = ""
+    """The one that an entry names, if it names one: its scripts may need all that is in there."""
 
     @property
     def paths(self) -> Sequence[str]:
-        """The file."""
-        return (self.file,)
+        """The file, or the folder that it belongs to."""
+        return (self.folder or self.file,)
+
+    def _meant(self) -> tuple[object, ...]:
+        return (type(self), self.file)  # the same script, whether or not its folder is named
 
 
 class BashRepository(RepositoryFolder, frozen=True, kw_only=True):
@@ -43,14 +48,14 @@ def read_path(name: str, at: Place) -> Named:
     if not name:
         return Named(problems=[at.problem("plugin_spec", "'bash:' names no path", 'for example "bash:./tools"')])
     path = at.path(name)
-    return read_folder(path, at) if os.path.isdir(path) else Named(references=[BashFile(file=path, at=at)])
+    return read_folder(path, path, at) if os.path.isdir(path) else Named(references=[BashFile(file=path, at=at)])
 
 
-def read_folder(folder: str, at: Place) -> Named:
-    """The files that a folder's descriptor lists; links stay as written."""
+def read_folder(folder: str, top: str, at: Place) -> Named:
+    """The files that a folder's descriptor lists, of a tree of which all may be needed; links stay as written."""
     files, problems = bash_files(Path(folder))
     return Named(
-        references=[BashFile(file=os.path.abspath(file), at=at) for file in files],
+        references=[BashFile(file=os.path.abspath(file), folder=top, at=at) for file in files],
         problems=problems,
         watched=[os.path.join(folder, DESCRIPTOR)],
     )
@@ -77,7 +82,7 @@ def read_options(options: Json, at: Place) -> Named:
             top = at.path(folder)
             inner = os.path.normpath(os.path.join(top, str(below)))
             if isinstance(below, str) and is_inside(inner, top):
-                return read_folder(inner, at)
+                return read_folder(inner, top, at)
             message = f"the subdirectory {short(below)} is outside the folder"
             return Named(problems=[place.problem("plugin_outside", message, "name a folder below it", "subdirectory")])
     known = ("file", "path", "subdirectory", "git", "ref")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Problem
 from toolyard.kinds.bash_script.reference import bash_files
-from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.source import BashFileSource
 from toolyard.plugins.loader import load_all
 
@@ -36,7 +35,7 @@ class BashRepositorySource:
     def conditions(self) -> object:
         """What the tools are fetched, read and run with."""
         host = self._host
-        return (host.runner, host.settings(BashSettings), host.plugin_cache.root, host.interpreter("bash"))
+        return (host.runner, host.policy, host.plugin_cache.root, host.interpreter("bash"))
 
     @property
     def problems(self) -> Sequence[Problem]:

@@ -61,13 +61,12 @@ class BashFileSource:
 
     async def load(self, *, without_running: bool = False) -> bool:
         """Read the schema: known by the file's content, or else by running the file, unless somebody just did."""
-        if without_running or self._unread is None:
+        if without_running:
             if self._load_known():
                 return True
-            if without_running:
-                await self.host.children().choose_sandbox()
-                self.host.children().start()  # it will be needed: let it start while others are read
-                return False
+            await self.host.children().choose_sandbox()
+            self.host.children().start()  # it will be needed: let it start while others are read
+            return False
         self._reading = self._reading or asyncio.Lock()
         async with self._reading:
             unread, self._unread = self._unread, None

@@ -66,8 +66,9 @@ def ready_folder(reading: Reading, host: Host) -> Path | None:
 
 
 def ready_key(reading: Reading, host: Host) -> str:
-    """Another copy for another content, policy or Node."""
-    return fingerprint(LAYOUT, "node", reading.fingerprint, host.settings(NodeSettings), host.interpreter("node"))
+    """Another copy for another content, policy or Node; how long tools may take has no part in it."""
+    settings = msgspec.structs.replace(host.settings(NodeSettings), node_timeout_seconds=1)
+    return fingerprint(LAYOUT, "node", reading.fingerprint, settings, host.interpreter("node"))
 
 
 async def make_ready(reading: Reading, host: Host) -> Path | Sequence[Problem]:

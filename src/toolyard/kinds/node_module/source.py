@@ -72,8 +72,9 @@ class NodeSource:
     def conditions(self) -> object:
         """What the package is made ready and run with."""
         host = self._host
-        parts = (self._settings, host.policy.allow_remote, host.plugin_cache.root, host.interpreter("node"))
-        return (host.runner, *parts)
+        remote = (host.policy.allow_remote, host.policy.allowed_git_hosts)
+        made_with = (host.processes.build, self._settings, host.plugin_cache.root, host.interpreter("node"))
+        return (host.runner, *remote, *made_with)
 
     def adopt(self, newer: NodeSource) -> None:
         """A repository is looked at again after each reload."""
@@ -110,11 +111,9 @@ class NodeSource:
         return seen_now(self._here) == self._tree
 
     async def load(self, *, without_running: bool = False) -> bool:
-        """Make it ready and ask its modules what they are, unless that is known or somebody just did."""
-        if self._load_known():
-            return True
+        """Make it ready and ask its modules what they are, unless somebody just did."""
         if without_running:
-            return False
+            return self._load_known()
         self._loading = self._loading or asyncio.Lock()
         async with self._loading:
             here = None if self.is_current() else await self._fetched()
