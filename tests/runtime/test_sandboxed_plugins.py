@@ -187,7 +187,7 @@ async def test_nor_where_only_a_shell_is_loaded_of_all_that_is_configured(yard):
 
 async def test_a_script_can_read_all_of_the_folder_that_is_named(yard, folder):
     """Its entry names the folder; its descriptor names a script further down, which needs what is beside."""
-    elsewhere = Yard(folder / "home" / "repository")
+    elsewhere = Yard(folder / "repository")
     elsewhere.file("lib/words", "hello")
     for place in ("", "tools/"):
         listed = json.dumps({"bash_tools": [{"file": f"bin/{place.strip('/') or 'top'}.bash"}]})
