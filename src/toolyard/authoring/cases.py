@@ -56,7 +56,6 @@ class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether everything was as expected."""
         return not self.differences
 
 

@@ -88,7 +88,6 @@ def tree_problem(root: str, tree: Tree, *, most_bytes: int) -> Problem | None:
 
 
 def too_large(root: str, tree: Tree, most_bytes: int) -> str | None:
-    """Why there is more than is taken."""
     if len(tree) > MOST_FILES:
         return f"{root} has more than {MOST_FILES} files"
     if any(name.count(os.sep) >= DEEPEST for name in tree):
@@ -143,7 +142,6 @@ def copy(root: str, tree: Tree, to: str | Path) -> None:
 
 
 def is_executable(path: str) -> bool:
-    """Whether its owner may execute it."""
     return bool(os.lstat(path).st_mode & stat.S_IXUSR)
 
 

@@ -111,7 +111,6 @@ class Catalog:
         return self._sources
 
     def file_of(self, name: str) -> str:
-        """Where a tool comes from."""
         self._settle()
         return str(self._by_name[name][0].file)
 
@@ -126,7 +125,6 @@ class Catalog:
         return found[1] if found else None
 
     async def refresh(self) -> None:
-        """Look at every source again."""
         await load_all(self._sources)
         self._changes.count += 1
         self._settle()

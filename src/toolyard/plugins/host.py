@@ -44,7 +44,6 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True):
     """For what plugins do while they are installed and built."""
 
     def children(self, reach: Reach) -> Children:
-        """Those of a reach."""
         return self.work if reach == "work" else self.outside
 
 
@@ -58,7 +57,6 @@ class Caches:
 
     @cached_property
     def modules(self) -> ModuleCache:
-        """The modules of Python plugins."""
         from toolyard.plugins.author_code.module_cache import ModuleCache
 
         return ModuleCache()
@@ -70,7 +68,6 @@ class Caches:
         return self._by_name[name]  # type: ignore[return-value]  # as above
 
     def save(self) -> None:
-        """Write down what is new."""
         for cache in self._by_name.values():
             cache.save()
 

@@ -12,6 +12,7 @@ from toolyard.errors import UnknownAgent
 from toolyard.files.door import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
+from toolyard.plugins.kind import EndsSessions
 from toolyard.plugins.loader import Loader, load_all
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ class Loaded:
 
     @property
     def configuration(self) -> Configuration:
-        """What was read."""
         return self.host.configuration
 
     def agent(self, name: str | None = None) -> AgentTools:
@@ -99,7 +99,6 @@ class Loaded:
         return "default" if "default" in self._listed else next(iter(self._listed))
 
     def sources(self) -> Sequence[Listed]:
-        """The sources of all agents, each once."""
         return list(self._loader.sources.values())
 
     def sources_by_kind(self) -> Iterator[tuple[Kind, Source]]:
@@ -112,7 +111,6 @@ class Loaded:
         return self._loader.sources
 
     async def refresh(self) -> None:
-        """Look at every source again."""
         await load_all([one.source for one in self.sources()])
         self._changes.count += 1
 
@@ -172,7 +170,8 @@ class Loaded:
         for tools in self._agents.values():
             tools.settings = {key: made for key, made in tools.settings.items() if key[1] != session}
         for one in self.sources():
-            await one.source.end_session(session)
+            if isinstance(one.source, EndsSessions):
+                await one.source.end_session(session)
 
     async def aclose(self, *, except_for: Loaded | None = None) -> None:
         """Close the sources that nobody uses any more."""

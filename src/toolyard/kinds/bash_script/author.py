@@ -50,7 +50,6 @@ class BashAuthoring:
         return await check_file(source, timeout)
 
     def new_files(self, name: str, mode: str | None) -> Sequence[NewFile]:
-        """The script, its descriptor and its cases."""
         return new_files(name, mode)
 
     def discover(self, folder: Path, files: Sequence[str], place: str) -> Iterator[Found]:

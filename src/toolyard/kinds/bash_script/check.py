@@ -112,7 +112,6 @@ class ScriptPlaces:
 
     @property
     def file(self) -> Path:
-        """The script."""
         return self._script.file
 
     def line_of(self, part: Part) -> int:
@@ -128,11 +127,9 @@ class ScriptPlaces:
                 return self._script.line((*PARAMETERS, "required"), '"required"')
 
     def property_line(self, name: str) -> int:
-        """In the schema or in a comment."""
         return self._script.property_line(name)
 
     def default_line(self, name: str, *, in_schema: bool) -> int:
-        """In the schema, else in `positional`."""
         return (None if in_schema else self._script.place_line(name)) or self._script.property_line(name)
 
 

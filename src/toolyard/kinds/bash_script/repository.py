@@ -47,11 +47,9 @@ class BashRepositorySource:
         self.reference, self._host, self._look_again = newer.reference, newer._host, True
 
     def plugins(self) -> Sequence[Plugin]:
-        """The tools of all files."""
         return [plugin for source in self._files.values() for plugin in source.plugins()]
 
     def is_current(self) -> bool:
-        """Whether it was fetched."""
         return not self._look_again
 
     async def load(self, *, without_running: bool = False) -> bool:
@@ -66,11 +64,7 @@ class BashRepositorySource:
                     await self._follow(files)
         return True
 
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
-
     async def aclose(self) -> None:
-        """Close every file."""
         for source in self._files.values():
             await source.aclose()
 

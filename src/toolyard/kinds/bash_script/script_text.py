@@ -64,7 +64,6 @@ class ScriptText:
         return 1
 
     def line_matching(self, pattern: re.Pattern[str]) -> int | None:
-        """The first line with a match."""
         found = pattern.search(self.text)
         return self._line_at(found.start()) if found else None
 
@@ -109,7 +108,6 @@ def read_script(file: Path) -> ScriptText:
 
 
 def here_documents(text: str) -> Iterator[Piece]:
-    """Every here-document of a script."""
     lines = text.split("\n")
     number = 0
     while number < len(lines):

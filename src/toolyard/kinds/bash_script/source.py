@@ -83,9 +83,6 @@ class BashFileSource:
     def adopt(self, newer: BashFileSource) -> None:
         """The file is the same."""
 
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
-
     async def aclose(self) -> None:
         """Remove the copy of a last good version, if one was made."""
         self._drop_snapshot()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import posixpath
 import re
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.config.document import Place
 from toolyard.core.arguments.faults import kind_of
 from toolyard.core.arguments.schema import schema_fault
-from toolyard.core.problems import Problem
+from toolyard.core.problems import Problem, did_you_mean
 from toolyard.kinds.manifest.program import Program
 from toolyard.kinds.manifest.tool import ManifestEntry
 
@@ -166,16 +166,10 @@ def unknown_fields(tools: Sequence[Json], document: Document) -> Iterator[Proble
     for index, entry in enumerate(tools):
         for key in entry if isinstance(entry, dict) else ():
             if key not in FIELDS:
-                near = difflib.get_close_matches(key, FIELDS, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"an entry has {', '.join(FIELDS)}"
+                hint = did_you_mean(key, FIELDS, f"an entry has {', '.join(FIELDS)}")
                 message = f"tool[{index}]: nothing reads the field {quoted(key)}"
-                yield Problem(
-                    code="manifest_unknown_field",
-                    message=message,
-                    hint=hint,
-                    where=document.position(("tools", index, key)),
-                    severity="warning",
-                )
+                problem = Place(document, ("tools", index, key)).problem("manifest_unknown_field", message, hint)
+                yield replace(problem, severity="warning")
 
 
 def make_entry(entry: dict[str, Json], folder: str) -> ManifestEntry:

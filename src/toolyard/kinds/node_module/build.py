@@ -118,7 +118,6 @@ class Build:
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: Step, folder: Path) -> Problem | None:
-        """Run one command in the copy."""
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
         try:
             request = self._request(step.argv, folder, PATH=programs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Document, read_document
+from toolyard.config.document import Document, Place, read_document
 from toolyard.core.problems import Position, Problem
 from toolyard.files.inside import leads_inside
 from toolyard.files.walk import Tree, digest, scan, too_large
@@ -88,7 +88,6 @@ def facts_at(reference: NodeFile | NodeFolder, file: Path) -> tuple[PackageFacts
 
 
 def nothing_there(reference: NodeFile | NodeFolder) -> Problem:
-    """Why there is nothing to read."""
     if isinstance(reference, NodeFile):
         return at(Path(reference.file), "node_file_missing", "no such file", "check the path")
     folder = Path(reference.folder)
@@ -114,7 +113,6 @@ def located(fault: NodeFault, reading: Reading, package: NodePackage) -> Problem
 
 
 def declaration(fault: NodeFault, reading: Reading) -> Position:
-    """Where the tool at fault is declared."""
     facts = reading.facts
     places = {tool.id: place for tool, place in zip(facts.tools, facts.places, strict=True)}
     if not facts.is_package:
@@ -231,13 +229,9 @@ def selected(declared: Sequence[Declared], reference: NodeFolder) -> list[Declar
 def within(folder: Path, declared: Sequence[Declared], document: Document) -> tuple[list[Declared], list[Problem]]:
     """A package lists only modules of its own."""
     outside = [each for each in declared if not leads_inside(str(folder / each[0].entry), str(folder))]
+    hint = "a package lists only files of its own"
     problems = [
-        Problem(
-            code="plugin_outside",
-            message=f"'{tool.entry}' is outside the package",
-            hint="a package lists only files of its own",
-            where=document.position((*place, "entry")),
-        )
+        Place(document, place).problem("plugin_outside", f"'{tool.entry}' is outside the package", hint, "entry")
         for tool, place in outside
     ]
     return [each for each in declared if each not in outside], problems
@@ -267,14 +261,12 @@ def explain_missing(problem: Problem, folder: Path) -> Problem:
     if problem.code != "config_unreadable":
         return problem
     if not folder.is_dir():
-        hint, where = "check the path", Position(file=folder)
-        return Problem(code="plugin_missing", message="no such folder", hint=hint, where=where)
-    message, where = f"no {PACKAGE} in this folder", Position(file=folder)
-    return Problem(code="node_package", message=message, hint=f"create it with {EXAMPLE}", where=where)
+        return at(folder, "plugin_missing", "no such folder", "check the path")
+    return at(folder, "node_package", f"no {PACKAGE} in this folder", f"create it with {EXAMPLE}")
 
 
 def fault(document: Document, place: Pointer, message: str, hint: str = f"for example {EXAMPLE}") -> Problem:
-    return Problem(code="node_package", message=message, hint=hint, where=document.position(place))
+    return Place(document, place).problem("node_package", message, hint)
 
 
 class NodeFault(msgspec.Struct, frozen=True, kw_only=True):

@@ -81,9 +81,6 @@ class NodeSource:
         self.reference, self._host = newer.reference, newer._host
         self._look_again = isinstance(newer.reference, NodeGit)
 
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
-
     def plugins(self) -> Sequence[Plugin]:
         """Each tool is a plugin of its own, on or off by itself."""
         return [
@@ -92,7 +89,6 @@ class NodeSource:
         ]
 
     def tools(self) -> Sequence[NodeModuleTool]:
-        """The tools themselves."""
         return self._tools
 
     def own_file(self, tool: NodeModuleTool) -> Path:
@@ -141,7 +137,6 @@ class NodeSource:
         return True
 
     async def aclose(self) -> None:
-        """End its processes."""
         self._retire_hosts()
         retired, self._retired = self._retired, []
         await asyncio.gather(*(hosts.aclose() for hosts in retired))

@@ -37,7 +37,6 @@ class PythonObjects(PythonFunctions):
     """The kind of what is handed over; its sources need not find or import anything."""
 
     def source(self, reference: PythonObject, host: Host) -> ObjectSource:  # type: ignore[override]  # its own references
-        """The plugins of the object."""
         return ObjectSource(reference.target, host)
 
 
@@ -59,16 +58,13 @@ class ObjectSource:
 
     @property
     def conditions(self) -> object:
-        """What the plugins are called with."""
         return self._host.settings(PythonSettings)
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """Why it is no plugin."""
         return self._adopted.problems
 
     def plugins(self) -> Sequence[Plugin]:
-        """Those that it is or holds."""
         return self._adopted.plugins
 
     def is_current(self) -> bool:
@@ -76,7 +72,6 @@ class ObjectSource:
         return self._made_for is not None and self._made_for == self._host.config
 
     async def load(self, *, without_running: bool = False) -> bool:
-        """Make its plugins."""
         if without_running:
             return False
         async with self._loading:
@@ -93,11 +88,7 @@ class ObjectSource:
         """The agent's values may be others now."""
         self._host = newer._host
 
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
-
     async def aclose(self) -> None:
-        """Let the plugins release what they hold."""
         await self._close(self._adopted)
 
     async def _close(self, adopted: Adopted) -> None:

@@ -168,7 +168,6 @@ def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
 
 
 def place_of(target: Any, author: AuthorCode) -> Position:
-    """Where a class or function is written."""
     from pathlib import Path
 
     try:

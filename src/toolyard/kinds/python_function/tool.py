@@ -136,7 +136,6 @@ class FunctionCallee:
         return self._signature.convert(arguments)
 
     async def ready(self, arguments: Any, context: ToolContext) -> Work:
-        """The call of the function."""
         return self._work(self._function, arguments, context)
 
     async def preview(self, arguments: Any, context: ToolContext) -> Work | None:

@@ -57,7 +57,6 @@ def repositories_of(sources: Iterable[tuple[Reference, Source]]) -> list[Reposit
 
 
 async def fetch_again(repository: Repository, fetcher: Fetcher) -> RepositoryNow:
-    """Look what a repository has by now."""
     found = await fetcher.fetch_again(repository.reference)
     plugins = repository.names[1:]
     if isinstance(found, Problem):
