@@ -120,12 +120,14 @@ class Lifecycle:
         """Every problem known now, sorted, without secrets."""
         loaded, rules = self.known(), self._rules
         permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
-        told = loaded.problems()
-        places = {problem.where for problem in told if problem.code == "permissions_rule"}
-        untold = [problem for problem in permitting if problem.where not in places]
+        problems = loaded.problems()
+        places = {problem.where for problem in problems if problem.code == "permissions_rule"}
+        problems += [*self._problems, *(problem for problem in permitting if problem.where not in places)]
         redact = self._redactor(loaded.configuration).redact
-        found = sort_problems([*told, *self._problems, *untold])
-        return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
+        return [
+            replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
+            for one in sort_problems(problems)
+        ]
 
     async def for_call(self, agent: str | None, session: str | None = None) -> tuple[CallPath, CallSettings]:
         """The path of an agent's calls, and their conditions, made anew only when the working directory has changed."""

@@ -138,7 +138,7 @@ def quoted_objects(text: str) -> Iterator[Piece]:
 SUBCOMMAND = re.compile(r"^[ \t]*\(?[\"']?schema[\"']?[ \t]*[)|]", re.MULTILINE)
 
 
-def located(fault: SchemaFault, script: ScriptText) -> Problem:
+def problem_of(fault: SchemaFault, script: ScriptText) -> Problem:
     """A fault as a problem, at the line where the schema is written if it is written out, else where it is printed."""
     message, hint, line = fault.message, fault.hint, fault.line
     if fault.code == "bash_schema_not_json" and (found := script.syntax_problem) and found.where:

@@ -125,10 +125,10 @@ class BashFileSource:
 
     def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
-        from toolyard.kinds.bash_script.script_text import ScriptText, located
+        from toolyard.kinds.bash_script.script_text import ScriptText, problem_of
 
         script = ScriptText(self.file, source.decode("utf-8", "replace"))
-        self._stamp, self.problems = stamp, [located(fault, script) for fault in faults]
+        self._stamp, self.problems = stamp, [problem_of(fault, script) for fault in faults]
         if self._tool and not self._snapshot:
             self._keep_last_good(self._tool)
 

@@ -141,9 +141,9 @@ def environment_faults(names: Json) -> Iterator[Fault]:
 
 
 def path_faults(program: str) -> Iterator[Fault]:
-    located = located_program(program)
-    if isinstance(located, Problem):
-        yield ("command", 0), located
+    path = program_path(program)
+    if isinstance(path, Problem):
+        yield ("command", 0), path
 
 
 def other_faults(entry: dict[str, Json]) -> Iterator[Fault]:
@@ -181,7 +181,7 @@ def make_entry(entry: dict[str, Json], folder: str) -> ManifestEntry:
         name=entry["name"],
         description=entry.get("description") or "",
         schema=entry.get("schema"),
-        program=placed(str(located_program(program)), folder),
+        program=placed(str(program_path(program)), folder),
         arguments=tuple(arguments),
         timeout=timeout if timeout > 0 else None,
         env=without_repeats(passed),
@@ -214,7 +214,7 @@ ESCAPED = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 """What stands after a backslash for characters that have a sign of their own."""
 
 
-def located_program(written: str) -> str | Problem:
+def program_path(written: str) -> str | Problem:
     """An absolute path as it is, a relative one in its shortest form; it must not leave `tools/bin`."""
     if os.path.isabs(written):
         return written

@@ -47,14 +47,14 @@ class PluginCache:
         Whoever comes second waits for the first, and takes over if that one dies.
         """
         final = self._folder(name, key)
-        if is_whole(final):
+        if is_whole(final):  # without the lock, since a folder that has its final name never changes again
             return final
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             async with self._locked(final.name, patience) as got_it:
                 if not got_it:
                     return still_busy(final, patience)
-                if is_whole(final):
+                if is_whole(final):  # somebody else made it while we waited
                     return final
                 return await self._make(final, make)
         except OSError as error:
@@ -106,6 +106,7 @@ class PluginCache:
             record = await make(folder)
             if isinstance(record, Problem):
                 return record
+            # The record is the last file and comes with the folder: a folder that has one is whole, even after a crash.
             replace_file(folder / RECORD, json.dumps(record, indent=2).encode(), durable=True)
             os.rename(folder, final)
         finally:
