@@ -158,7 +158,7 @@ def test_a_catalogue_asks_anew_each_time_and_reports_who_cannot_answer():
     assert catalog.decisions["a"].on
     assert not catalog.decisions["a"].on
     answers.extend([RuntimeError("broken")] * 9)
-    (problem,) = catalog.problems
+    (problem,) = catalog.rivalries()
     assert problem.code == "plugin_enablement"
     assert "plugin 'a' is off: asking it failed: RuntimeError: broken" in problem.message
 

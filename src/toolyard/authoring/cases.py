@@ -100,7 +100,6 @@ def concerns(path: Path, case: Case, bench: Loaded) -> bool:
 
 
 def read_cases(file: Path) -> Iterator[Placed | Problem]:
-    """The cases of a file, each checked on its own."""
     document = read_document(file)
     if isinstance(document, Problem):
         yield document

@@ -28,7 +28,6 @@ class ContentCache(Generic[Known]):
         self._fresh: dict[str, msgspec.Raw] = {}
 
     def get(self, key: str) -> Known | None:
-        """The value for a key, if it is known."""
         raw = self._known().get(key)
         if raw is None:
             return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from toolyard.core.problems import Position, Problem, sort_problems
+from toolyard.core.problems import Position, Problem
 from toolyard.plugins.enablement import asks_each_time, decide
 from toolyard.plugins.loader import load_all
 
@@ -68,12 +68,6 @@ class Catalog:
         self._by_name: dict[str, tuple[Source, Tool]] = {}
         self._taken: list[Shadowed] = []
 
-    @property
-    def problems(self) -> list[Problem]:
-        """What is wrong with any source now, which names are taken twice, and which plugins cannot be asked."""
-        own = [problem for source in self._sources for problem in source.problems]
-        return sort_problems([*own, *self.rivalries()])
-
     def rivalries(self) -> list[Problem]:
         """What is wrong among the plugins, though each may be sound by itself."""
         return [*map(shadowed_problem, self.shadowed), *self._faulty()]
@@ -105,10 +99,6 @@ class Catalog:
         """All tools, in the order of the configuration."""
         self._settle()
         return [tool for _, tool in self._by_name.values()]
-
-    def sources(self) -> Sequence[Source]:
-        """Where the tools come from, in the order of the configuration."""
-        return self._sources
 
     def file_of(self, name: str) -> str:
         self._settle()

@@ -43,9 +43,6 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True):
     build: BuildRunner
     """For what plugins do while they are installed and built."""
 
-    def children(self, reach: Reach) -> Children:
-        return self.work if reach == "work" else self.outside
-
 
 class Caches:
     """What outlives a configuration that is read again: files in the user's cache folder, and imported modules."""
@@ -111,7 +108,7 @@ class Host:
 
     def children(self, reach: Reach = "work") -> Children:
         """Who runs processes of that reach."""
-        return self.processes.children(reach)
+        return self.processes.work if reach == "work" else self.processes.outside
 
     def settings(self, part: type[Part]) -> Part:
         """A kind's own part of `plugin_policy`."""
@@ -122,6 +119,13 @@ class Host:
         if name not in self._interpreters:
             self._interpreters[name] = find_interpreter(name)
         return self._interpreters[name]
+
+    def required(self, name: str) -> Interpreter:
+        """The same where it is there, since nothing is loaded without it."""
+        found = self.interpreter(name)
+        if found is None:
+            raise RuntimeError(f"something was loaded although there is no {name}")
+        return found
 
     def for_agent(self, config: JsonObject) -> Host:
         """The same host for the sources of an agent."""

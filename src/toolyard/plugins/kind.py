@@ -185,7 +185,6 @@ class NewFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def with_json(cls, path: str, value: Json) -> NewFile:
-        """A file that holds a JSON value."""
         return cls(path=path, text=json.dumps(value, indent=2) + "\n")
 
 

@@ -24,7 +24,6 @@ WORD = re.compile(r"[a-z]+:[a-z]+")
 
 
 def unknown_spelling(entry: Json, at: Place, kinds: Sequence[Kind]) -> Named:
-    """The problem of an entry that no kind knows."""
     forms = ", ".join(form if form.startswith("{") else f'"{form}"' for kind in kinds for form in kind.spellings)
     message = f"no plugin source here loads {short(entry)}"
     return Named(problems=[at.problem("plugin_unsupported", message, nearest_form(entry, kinds) or forms)])

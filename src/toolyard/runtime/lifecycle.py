@@ -148,7 +148,6 @@ class Lifecycle:
         return tools.calls, made
 
     async def end_session(self, session: str) -> None:
-        """End what is kept for a conversation."""
         if self.loaded:
             await self.loaded.end_session(session)
 

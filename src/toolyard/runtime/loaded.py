@@ -99,6 +99,7 @@ class Loaded:
         return "default" if "default" in self._by_agent else next(iter(self._by_agent))
 
     def sources(self) -> Sequence[NamedSource]:
+        """Those of all agents, each once."""
         return list(self._loader.sources.values())
 
     def sources_by_kind(self) -> Iterator[tuple[Kind, Source]]:

@@ -44,7 +44,6 @@ class BashAuthoring:
         return {"allow_bash_tools": True, "bash_timeout_seconds": timeout}
 
     async def check(self, source: BashFileSource, timeout: float) -> Sequence[Problem]:
-        """All that can be said of one file."""
         from toolyard.kinds.bash_script.check import check_file
 
         return await check_file(source, timeout)

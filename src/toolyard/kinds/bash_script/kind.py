@@ -67,7 +67,6 @@ class BashScripts(Kind):
         return None
 
     def source(self, reference: BashFile | BashRepository, host: Host) -> Source:
-        """The file, or all files of the repository."""
         if isinstance(reference, BashFile):
             from toolyard.kinds.bash_script.source import BashFileSource
 

@@ -33,7 +33,6 @@ class BashRepositorySource:
 
     @property
     def conditions(self) -> object:
-        """What the tools are fetched, read and run with."""
         host = self._host
         return (host.runner, host.policy, host.plugin_cache.root, host.interpreter("bash"))
 

@@ -106,7 +106,6 @@ def not_json(text: str, error: Exception) -> SchemaFault:
 
 
 def schema_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
-    """Each thing that is wrong with a schema object."""
     yield from field_faults(value)
     yield from tool_faults(value)
     yield from positional_faults(value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import Stamp, read_file, stamp_of
 from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault
-from toolyard.kinds.bash_script.schema_reading import bash_path, content_key, read_schema, schema_cache
+from toolyard.kinds.bash_script.schema_reading import content_key, read_schema, schema_cache
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.tool import BashScriptTool
 from toolyard.plugins.plugin import Plugin
@@ -41,12 +41,10 @@ class BashFileSource:
 
     @property
     def file(self) -> Path:
-        """The file, absolute."""
         return Path(self.path)
 
     @property
     def conditions(self) -> object:
-        """What the file is read and run with."""
         return (self.host.runner, self.host.settings(BashSettings), self.host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
@@ -56,7 +54,6 @@ class BashFileSource:
         return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool], config_keys=tool.schema.config_keys)]
 
     def is_current(self) -> bool:
-        """Whether the file is still what was read."""
         return self._stamp is not None and stamp_of(self.path) == self._stamp
 
     async def load(self, *, without_running: bool = False) -> bool:
@@ -146,7 +143,7 @@ class BashFileSource:
 
     def _made(self, path: str, source: bytes, schema: BashSchema) -> BashScriptTool:
         host = self.host
-        settings, bash = host.settings(BashSettings), bash_path(host)
+        settings, bash = host.settings(BashSettings), host.required("bash").path
         return BashScriptTool(path=path, source=source, schema=schema, runner=host.runner, bash=bash, settings=settings)
 
     def _drop_snapshot(self) -> None:

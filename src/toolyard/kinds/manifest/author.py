@@ -38,7 +38,6 @@ class ManifestAuthoring:
     form = "a manifest *.json"
 
     def entries(self, path: Path) -> Sequence[Json]:
-        """A JSON file, or the manifest of a folder."""
         file = path / MANIFEST if path.is_dir() else path
         is_one = file.suffix == ".json" and file.name != DESCRIPTOR and file.exists()
         return [{"manifest": {"path": str(file)}}] if is_one else []
@@ -52,7 +51,6 @@ class ManifestAuthoring:
         return list(findings(source))
 
     def new_files(self, name: str, mode: str | None) -> Sequence[NewFile]:  # noqa: ARG002 - there is one way only
-        """The manifest, the program it names and the tool's cases."""
         failed = {"exit": 1, "output": '{"error": "name must not be empty"}'}
         cases = greeting_cases(
             lambda text: json.dumps({"greeting": text}), preview=f"{name} name=Ada", empty_name=failed
@@ -105,7 +103,6 @@ class EntryPlaces:
         return self.line("schema", "properties", name, "default")
 
     def line(self, *way: str | int) -> int:
-        """The line of a value of the entry."""
         return self._document.position(("tools", self._index, *way)).line or 1
 
 

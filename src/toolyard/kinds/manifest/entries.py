@@ -96,7 +96,6 @@ def name_fault(index: int, name: Json) -> Fault | None:
 
 
 def faults_of(entry: dict[str, Json], *, repeated: bool) -> Iterator[Fault]:
-    """The faults of an entry that has a name."""
     if repeated:
         hint = "give each tool a name of its own"
         yield fault("manifest_duplicate_name", "duplicate name", hint, "name")

@@ -29,7 +29,6 @@ class Manifests(Kind):
     settings = ManifestSettings
 
     def read(self, entry: Json, at: Place) -> Named | None:
-        """A manifest, or the folder that it is in."""
         match entry:
             case str() if entry.startswith("manifest:"):
                 name = entry.removeprefix("manifest:")

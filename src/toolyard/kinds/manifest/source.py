@@ -49,7 +49,6 @@ class ManifestSource:
         return self._tools
 
     def is_current(self) -> bool:
-        """Whether the manifest is still what was read."""
         return self._stamp is not None and stamp_of(self.file) == self._stamp
 
     async def load(self, *, without_running: bool = False) -> bool:  # noqa: ARG002 - nothing is ever run

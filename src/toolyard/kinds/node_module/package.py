@@ -55,7 +55,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main_file(reference: NodeFile | NodeFolder) -> Path:
-    """The module, or the descriptor of the package."""
     return Path(reference.file) if isinstance(reference, NodeFile) else Path(reference.folder, "package.json")
 
 

@@ -63,14 +63,12 @@ class NodeSource:
 
     @property
     def file(self) -> Path:
-        """The module, or the descriptor of the package."""
         if self._here is not None:
             return main_file(self._here)
         return Path(self.reference.git.shown if isinstance(self.reference, NodeGit) else "")
 
     @property
     def conditions(self) -> object:
-        """What the package is made ready and run with."""
         host = self._host
         remote = (host.policy.allow_remote, host.policy.allowed_git_hosts)
         made_with = (host.processes.build, self._settings, host.plugin_cache.root, host.interpreter("node"))
@@ -97,7 +95,6 @@ class NodeSource:
         return module if module.is_file() else self.file
 
     def is_current(self) -> bool:
-        """Whether every file is still what was read."""
         if not self._tree or self._here is None or self._look_again:
             return False
         now = time.monotonic()

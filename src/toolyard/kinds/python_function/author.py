@@ -117,7 +117,6 @@ def format_findings(spec: ToolSpec, file: Path, line: int) -> Iterator[Problem]:
 
 
 def place_of(tool: PythonTool, otherwise: Path) -> tuple[Path, int]:
-    """Where the code of a tool is written."""
     try:
         code = inspect.unwrap(tool.code)
         return Path(inspect.getsourcefile(code) or otherwise), inspect.getsourcelines(code)[1]

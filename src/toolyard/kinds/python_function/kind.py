@@ -42,7 +42,6 @@ class PythonFunctions(Kind):
     settings = PythonSettings
 
     def read(self, entry: Json, at: Place) -> Named | None:
-        """A dotted name, a folder, a file or a repository."""
         match entry:
             case str() if entry.startswith("path:"):
                 return read_project({"path": entry.removeprefix("path:")}, at)

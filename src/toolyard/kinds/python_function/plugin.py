@@ -178,7 +178,6 @@ def place_of(target: Any, author: AuthorCode) -> Position:
 
 
 def has(plugin: Any, *methods: str) -> bool:
-    """Whether a plugin has one of the methods."""
     return any(callable(getattr(plugin, method, None)) for method in methods)
 
 

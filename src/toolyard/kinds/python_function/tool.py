@@ -132,7 +132,6 @@ class FunctionCallee:
         self._preview = preview
 
     def convert(self, arguments: JsonObject) -> dict[str, Any]:
-        """The arguments in the types of the annotations."""
         return self._signature.convert(arguments)
 
     async def ready(self, arguments: Any, context: ToolContext) -> Work:

@@ -238,7 +238,6 @@ class BashJobTool:
 
 
 def as_result(reply: Reply, limit: float) -> ToolResult:
-    """What a model is told of a command's end."""
     data = {
         "exitCode": reply.exit_code,
         "cwd": reply.cwd,

@@ -60,10 +60,9 @@ class ShellSource:
             await self._sessions.end()
 
     def _make(self, reference: ShellCommand | ShellSession) -> list[Tool]:
-        runner, bash = self._host.runner, self._host.interpreter("bash")
-        own = Limits(**structs.asdict(reference.options.limits))
+        runner, own = self._host.runner, Limits(**structs.asdict(reference.options.limits))
         runner = runner.limited_to(runner.limits.replaced_by(own))
         if isinstance(reference, ShellCommand):
-            return [ShellCommandTool(runner, bash.path if bash else "bash")]
+            return [ShellCommandTool(runner, self._host.required("bash").path)]
         self._sessions = LiveSessions(runner, reference.options)
         return [BashTool(self._sessions), BashJobTool(self._sessions)]

@@ -61,7 +61,6 @@ class PluginCache:
             return unwritable(error, self.root)
 
     def find(self, name: str, key: str) -> Path | None:
-        """The folder for a key, if it was made."""
         folder = self._folder(name, key)
         return folder if is_whole(folder) else None
 
@@ -84,7 +83,6 @@ class PluginCache:
 
     @contextlib.asynccontextmanager
     async def scratch(self) -> AsyncIterator[Path]:
-        """A folder for a moment."""
         self.root.mkdir(parents=True, exist_ok=True)
         folder = self.root / f".{uuid.uuid4().hex}.tmp"
         folder.mkdir()

@@ -45,7 +45,6 @@ class RepositoryNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def repositories_of(sources: Iterable[tuple[Reference, Source]]) -> list[Repository]:
-    """The repositories of sources, each once."""
     found: dict[GitReference, Repository] = {}
     for reference, source in sources:
         if (git := reference.repository) is not None:

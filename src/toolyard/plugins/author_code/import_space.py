@@ -182,7 +182,6 @@ class SharedFinder:
 
 
 def install_finders() -> None:
-    """Put the finders in their places, once."""
     with INSTALLING:
         if PrivateFinder not in sys.meta_path:
             sys.meta_path.insert(0, PrivateFinder)

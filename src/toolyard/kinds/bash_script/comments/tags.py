@@ -94,7 +94,6 @@ class CommentTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_comment_tags(source: str) -> bool:
-    """Whether the script declares itself in its comments."""
     return DECLARING_TAG.search(source) is not None
 
 
