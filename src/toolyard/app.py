@@ -86,8 +86,9 @@ class AgentApplication:
 
     @property
     def config_path(self) -> Path:
-        """The file of the configuration."""
-        return self._lifecycle.known().configuration.document.path
+        """The file of the configuration; of one in memory, the path that its relative paths are beside."""
+        config = self._lifecycle.options.config
+        return config if isinstance(config, Path) else self._lifecycle.known().configuration.document.path
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -139,9 +140,8 @@ class AgentApplication:
         on_event: Observer | None = None,
     ) -> ToolResult:
         """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
-        await self._lifecycle.current()
-        tools, settings = self._lifecycle.call_settings(agent, session)
-        return await tools.calls.call(self._new_call(name, arguments, call_id), settings, on_event)
+        calls, settings = await self._lifecycle.for_call(agent, session)
+        return await calls.call(self._new_call(name, arguments, call_id), settings, on_event)
 
     async def call_tools(
         self,
@@ -153,17 +153,15 @@ class AgentApplication:
         cancelled: asyncio.Event | None = None,
     ) -> dict[str, ToolResult]:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
-        await self._lifecycle.current()
-        tools, settings = self._lifecycle.call_settings(agent, session)
-        return await tools.calls.call_all(calls, settings, on_event, cancelled=cancelled)
+        path, settings = await self._lifecycle.for_call(agent, session)
+        return await path.call_all(calls, settings, on_event, cancelled=cancelled)
 
     async def preview_tool(
         self, name: str, arguments: JsonObject | str, *, agent: str | None = None
     ) -> str | ToolResult:
         """What a call would do, in a line; a result instead when the call could not even begin."""
-        await self._lifecycle.current()
-        tools, settings = self._lifecycle.call_settings(agent, None)
-        return await tools.calls.preview(self._new_call(name, arguments), settings)
+        calls, settings = await self._lifecycle.for_call(agent)
+        return await calls.preview(self._new_call(name, arguments), settings)
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

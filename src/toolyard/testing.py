@@ -69,11 +69,9 @@ class PluginBench(msgspec.Struct, kw_only=True):
         self.events.append(event)
 
     async def find(self, name: str) -> Tool | None:
-        """The tool of that name."""
         return next((tool for plugin in self.plugins for tool in plugin.tools if tool.spec.name == name), None)
 
     def names(self) -> Sequence[str]:
-        """The names there are."""
         return list(self.specs)
 
     def _calls(self) -> CallPath:

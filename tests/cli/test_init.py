@@ -114,3 +114,11 @@ def test_other_kinds_are_found_and_included_as_soon_as_they_can_be_loaded(toolya
 
 def test_a_folder_that_is_not_there_or_cannot_be_written_is_said(toolyard: CommandLine):
     assert toolyard("init", "nowhere").code == 2
+
+
+def test_a_folder_of_tools_of_which_one_is_at_fault_can_be_loaded_even_so(toolyard: CommandLine):
+    listed = '{"bash_tools": [{"file": "one.bash"}, {"file": "../elsewhere.bash"}]}'
+    toolyard.file("repo/agent_plugin.json", listed)
+    toolyard.file("repo/one.bash", script("one"))
+    toolyard("init", "--yes")
+    assert "bash:./repo" in config(toolyard)["plugins"]

@@ -120,10 +120,10 @@ def test_an_authors_mistake_turns_off_that_plugin_alone_and_says_why(says, words
     assert words in found["bad"].reason
 
 
-class Shelf:
+class OneSource:
     """A source that holds plugins as they are given to it."""
 
-    key, conditions, file, problems = "shelf", None, Path("shelf"), ()
+    key, conditions, file, problems = "source", None, Path("source"), ()
 
     def __init__(self, *plugins: Plugin) -> None:
         self._plugins = plugins
@@ -154,11 +154,11 @@ def test_a_catalogue_asks_anew_each_time_and_reports_who_cannot_answer():
             raise answer
         return answer
 
-    catalog = Catalog([Shelf(plugin("a", is_enabled=is_enabled))])
+    catalog = Catalog([OneSource(plugin("a", is_enabled=is_enabled))])
     assert catalog.decisions["a"].on
     assert not catalog.decisions["a"].on
     answers.extend([RuntimeError("broken")] * 9)
-    (problem,) = catalog.problems
+    (problem,) = catalog.rivalries()
     assert problem.code == "plugin_enablement"
     assert "plugin 'a' is off: asking it failed: RuntimeError: broken" in problem.message
 

@@ -178,6 +178,30 @@ async def test_nor_what_is_named_by_a_dotted_name_or_by_a_descriptor(yard):
     assert "rm: cannot remove 'greet.py'" in said
 
 
+async def test_nor_where_only_a_shell_is_loaded_of_all_that_is_configured(yard):
+    yard.file("greet.py", GREET)
+    yard.config("shell:command", "path:greet.py")
+    async with yard.open(yard.folder / "toolyard.json", only="shell:command") as app:
+        assert "Read-only file system" in await shell(app, f"echo x >> {yard.folder}/greet.py")
+
+
+async def test_a_script_can_read_all_of_the_folder_that_is_named(yard, folder):
+    """Its entry names the folder; its descriptor names a script further down, which needs what is beside."""
+    elsewhere = Yard(folder / "repository")
+    elsewhere.file("lib/words", "hello")
+    for place in ("", "tools/"):
+        listed = json.dumps({"bash_tools": [{"file": f"bin/{place.strip('/') or 'top'}.bash"}]})
+        elsewhere.file(f"{place}agent_plugin.json", listed)
+    run = 'cat "${BASH_SOURCE%/bin/*}/lib/words" "${BASH_SOURCE%/tools/*}/lib/words" 2>/dev/null || true'
+    elsewhere.tool("top", run=run, file="bin/top.bash")
+    elsewhere.tool("tools", run=run, file="tools/bin/tools.bash")
+    options = {"bash_tool": {"path": str(elsewhere.folder), "subdirectory": "tools"}}
+    async with yard.app(f"bash:{elsewhere.folder}", policy={"allow_bash_tools": True}) as app:
+        assert (await app.call_tool("top", {})).text.startswith("hello")
+    async with yard.app(options) as app:
+        assert (await app.call_tool("tools", {})).text.startswith("hello")
+
+
 async def test_code_that_the_configuration_lets_them_write_can_be_written(yard):
     yard.file("greet.py", GREET)
     yard.config("shell:command", "path:greet.py", sandbox={"writable": ["greet.py"]})

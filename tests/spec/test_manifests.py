@@ -15,8 +15,8 @@ from toolyard.config.document import Document, parse_document
 from toolyard.core.problems import Problem
 from toolyard.kinds.manifest.entries import (
     Manifest,
-    located_program,
     passed_name,
+    program_path,
     quoted,
     read_manifest,
     without_repeats,
@@ -327,7 +327,7 @@ def test_M02_quotes_hide_nothing_and_can_be_undone(text):
     ],
 )
 def test_M03_a_path_that_may_be_used(written, found):
-    assert located_program(written) == found
+    assert program_path(written) == found
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_M03_a_path_that_may_be_used(written, found):
     ],
 )  # fmt: skip
 def test_M03_a_path_without_the_prefix_is_told_so(written):
-    assert located_program(written) == wrong_path(MUST_START)
+    assert program_path(written) == wrong_path(MUST_START)
 
 
 @pytest.mark.parametrize(
@@ -357,9 +357,7 @@ def test_M03_a_path_without_the_prefix_is_told_so(written):
     ],
 )
 def test_M03_a_path_that_leaves_by_a_detour_is_told_where_it_leads(written, got):
-    assert located_program(written) == wrong_path(
-        reason=f"command[0] escapes ./tools/bin after normalization (got {got})"
-    )
+    assert program_path(written) == wrong_path(reason=f"command[0] escapes ./tools/bin after normalization (got {got})")
 
 
 SEPARATORS = st.sampled_from(["/", "\\", "//"])
@@ -371,7 +369,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["..", ".", "tools", "bin", "x", "a b
 def test_M03_a_path_is_judged_as_if_it_were_walked(start, steps):
     written = start + "".join(step + separator for step, separator in steps)
     if written.startswith("/"):
-        assert located_program(written) == written
+        assert program_path(written) == written
         return
     walked: list[str] = []
     for step in written.replace("\\", "/").split("/"):
@@ -379,7 +377,7 @@ def test_M03_a_path_is_judged_as_if_it_were_walked(start, steps):
             walked.pop()
         elif step not in ("", "."):
             walked.append(step)
-    found = located_program(written)
+    found = program_path(written)
     if not written.replace("\\", "/").startswith("./tools/bin/"):
         assert found == wrong_path(MUST_START)
     elif walked[:2] == ["tools", "bin"] and len(walked) > 2:

@@ -57,7 +57,6 @@ class Features:
         return result
 
     async def ui_elements(self) -> Contribution:
-        """All controls."""
         result = Contribution()
         async for elements in self._ask("get_ui_elements", result):
             result.elements += elements if isinstance(elements, list | tuple) else []

@@ -56,7 +56,6 @@ class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether everything was as expected."""
         return not self.differences
 
 
@@ -101,7 +100,6 @@ def concerns(path: Path, case: Case, bench: Loaded) -> bool:
 
 
 def read_cases(file: Path) -> Iterator[Placed | Problem]:
-    """The cases of a file, each checked on its own."""
     document = read_document(file)
     if isinstance(document, Problem):
         yield document

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
+
+from toolyard.files.atomic import replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,13 +27,7 @@ class ContentCache(Generic[Known]):
         self._entries: dict[str, msgspec.Raw] | None = None
         self._fresh: dict[str, msgspec.Raw] = {}
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing at all is known, as at the very first start."""
-        return not self._known()
-
     def get(self, key: str) -> Known | None:
-        """The value for a key, if it is known."""
         raw = self._known().get(key)
         if raw is None:
             return None
@@ -68,16 +62,3 @@ def read_entries(path: Path) -> dict[str, msgspec.Raw]:
         return DECODER.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError):
         return {}
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Write beside the file and move into place, so that a reader never sees half of it."""
-    fd, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-        os.replace(name, path)  # the name came from mkstemp
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

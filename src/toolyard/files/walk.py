@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -39,11 +40,11 @@ def scan(path: str, *, most: int = MOST_FILES) -> Tree:
         below = waiting.pop()
         try:
             entries = list(os.scandir(os.path.join(path, below) if below else path))
-        except NotADirectoryError:
-            return {"": stamp(os.stat(path))}
-        except OSError:
-            if below:
-                found[below] = None
+        except OSError as error:
+            if not below:
+                is_file = isinstance(error, NotADirectoryError) and os.path.isfile(path)
+                return {"": stamp(os.stat(path))} if is_file else {}
+            found[below] = None
             continue
         if below and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
@@ -51,13 +52,18 @@ def scan(path: str, *, most: int = MOST_FILES) -> Tree:
             if entry.name in LEFT_OUT or entry.name.endswith(".pyc"):
                 continue
             name = os.path.join(below, entry.name) if below else entry.name
-            if entry.is_symlink():
-                found[name] = os.readlink(entry.path)
-            elif entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
                 waiting.append(name)
             else:
-                found[name] = stamp(entry.stat()) if entry.is_file() else None
+                with contextlib.suppress(FileNotFoundError):  # gone meanwhile, so that it is not there
+                    found[name] = seen(entry)
     return found
+
+
+def seen(entry: os.DirEntry[str]) -> Stamp | str | None:
+    if entry.is_symlink():
+        return os.readlink(entry.path)
+    return stamp(entry.stat()) if entry.is_file() else None
 
 
 def tree_problem(root: str, tree: Tree, *, most_bytes: int) -> Problem | None:
@@ -82,7 +88,6 @@ def tree_problem(root: str, tree: Tree, *, most_bytes: int) -> Problem | None:
 
 
 def too_large(root: str, tree: Tree, most_bytes: int) -> str | None:
-    """Why there is more than is taken."""
     if len(tree) > MOST_FILES:
         return f"{root} has more than {MOST_FILES} files"
     if any(name.count(os.sep) >= DEEPEST for name in tree):
@@ -112,8 +117,8 @@ def digest(root: str, tree: Tree) -> str:
         whole.update(b"%b\0" % os.fsencode(name))
         if isinstance(target, str):
             whole.update(b"link %b" % os.fsencode(target))
-        else:
-            path = os.path.join(root, name) if name else root
+        elif target is not None:  # a pipe has no content, and would never open
+            path = os.path.join(root, name) if name else os.path.realpath(root)
             content = hashlib.sha256(b"x" if is_executable(path) else b"-")
             for piece in pieces(path):
                 content.update(piece)
@@ -129,15 +134,14 @@ def copy(root: str, tree: Tree, to: str | Path) -> None:
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if isinstance(target, str):
             os.symlink(target, place)
-            continue
-        source = os.path.join(root, name)
-        with open(place, "xb") as file:
-            file.writelines(pieces(source))
-        os.chmod(place, 0o755 if is_executable(source) else 0o644)
+        elif target is not None:
+            source = os.path.join(root, name)
+            with open(place, "xb") as file:
+                file.writelines(pieces(source))
+            os.chmod(place, 0o755 if is_executable(source) else 0o644)
 
 
 def is_executable(path: str) -> bool:
-    """Whether its owner may execute it."""
     return bool(os.lstat(path).st_mode & stat.S_IXUSR)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from toolyard.core.problems import Position, Problem, sort_problems
+from toolyard.core.problems import Position, Problem
 from toolyard.plugins.enablement import asks_each_time, decide
 from toolyard.plugins.loader import load_all
 
@@ -68,12 +68,6 @@ class Catalog:
         self._by_name: dict[str, tuple[Source, Tool]] = {}
         self._taken: list[Shadowed] = []
 
-    @property
-    def problems(self) -> list[Problem]:
-        """What is wrong with any source now, which names are taken twice, and which plugins cannot be asked."""
-        own = [problem for source in self._sources for problem in source.problems]
-        return sort_problems([*own, *self.rivalries()])
-
     def rivalries(self) -> list[Problem]:
         """What is wrong among the plugins, though each may be sound by itself."""
         return [*map(shadowed_problem, self.shadowed), *self._faulty()]
@@ -106,12 +100,7 @@ class Catalog:
         self._settle()
         return [tool for _, tool in self._by_name.values()]
 
-    def sources(self) -> Sequence[Source]:
-        """Where the tools come from, in the order of the configuration."""
-        return self._sources
-
     def file_of(self, name: str) -> str:
-        """Where a tool comes from."""
         self._settle()
         return str(self._by_name[name][0].file)
 
@@ -126,7 +115,6 @@ class Catalog:
         return found[1] if found else None
 
     async def refresh(self) -> None:
-        """Look at every source again."""
         await load_all(self._sources)
         self._changes.count += 1
         self._settle()

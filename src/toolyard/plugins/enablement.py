@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.problems import Problem
+from toolyard.core.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -195,11 +194,11 @@ def unknown_ids(configuration: Configuration, plugins: Mapping[str, Collection[s
         for key, done in KEYS.items():
             for id, pointer in ids_of(key, [layer]).items():
                 if id not in known:
-                    close = difflib.get_close_matches(id, known, n=1)
+                    near = did_you_mean(id, known)
                     yield Problem(
                         code="plugin_id_unknown",
                         message=f"plugin '{id}' is {done} here, but no plugin has that id",
-                        hint=(f"did you mean '{close[0]}'? " if close else "") + "run `toolyard tools --all`",
+                        hint=f"{near} run `toolyard tools --all`".lstrip(),
                         where=configuration.document.position(pointer),
                         severity="warning",
                     )

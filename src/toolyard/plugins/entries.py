@@ -41,8 +41,9 @@ class Entries(msgspec.Struct, frozen=True, kw_only=True):
     """Files besides the tools themselves whose change changes what is named."""
 
     def references(self) -> list[Reference]:
-        """Each once."""
-        return list(dict.fromkeys(entry.reference for entries in self.by_agent.values() for entry in entries))
+        """Each as often as it is written: equal ones may be told by different paths."""
+        found = (entry.reference for entries in self.by_agent.values() for entry in entries)
+        return list({id(reference): reference for reference in found}.values())
 
 
 @lru_cache(maxsize=8)
@@ -61,15 +62,10 @@ def stands_for(kinds: Sequence[Kind]) -> StandsFor:
     return meant
 
 
-def read_entries(configuration: Configuration, kinds: Sequence[Kind], only: str | None = None) -> Entries:
-    """Read every list once, whoever shares it; with `only`, nothing but that entry."""
+def read_entries(configuration: Configuration, kinds: Sequence[Kind]) -> Entries:
+    """Read every list once, whoever shares it."""
     found = Entries()
     lists: dict[Pointer, list[Entry]] = {}
-    if only is not None:
-        entries = [entry_like(only, configuration, kinds)]
-        named = list(read_list(entries, Place(configuration.document, ("plugins",)), kinds, found))
-        found.by_agent.update(dict.fromkeys(configuration.agents(), named))
-        return found
     for agent in configuration.agents():
         found.by_agent[agent] = []
         for layer in configuration.layers(agent):
@@ -81,6 +77,24 @@ def read_entries(configuration: Configuration, kinds: Sequence[Kind], only: str 
     return found
 
 
+def read_only(word: str, configuration: Configuration, kinds: Sequence[Kind]) -> Entries:
+    """One entry for every agent: as it stands at the top level, with its options, or else the plain word."""
+    found = Entries()
+    listed = configuration.value.get("plugins")
+    key = word.replace(":", "_")  # the same with options: "a:b" becomes {"a_b": {…}}
+    index, entry = next(
+        (
+            (index, entry)
+            for index, entry in enumerate(listed if isinstance(listed, list) else ())
+            if entry == word or (isinstance(entry, dict) and key in entry)
+        ),
+        (0, word),
+    )
+    named = add_entry(entry, Place(configuration.document, ("plugins", index)), kinds, found)
+    found.by_agent.update({agent: list(named) for agent in configuration.agents()})
+    return found
+
+
 def read_list(entries: Json, at: Place, kinds: Sequence[Kind], found: Entries) -> Iterator[Entry]:
     """The entries of one list; what is wrong with them, and what to watch, is added to what was found."""
     ids = plugin_ids(entries) if at.pointer[0] == "agents" else []
@@ -89,11 +103,14 @@ def read_list(entries: Json, at: Place, kinds: Sequence[Kind], found: Entries) -
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         if not isinstance(entry, str | dict) or any(place == index for place, _ in ids):
             continue  # said already
-        kind, named = read_entry(entry, at.below(index), kinds)
-        found.problems.extend(named.problems)
-        found.watched.extend(named.watched)
-        if kind is not None:
-            yield from (Entry(reference=reference, kind=kind) for reference in named.references)
+        yield from add_entry(entry, at.below(index), kinds, found)
+
+
+def add_entry(entry: Json, at: Place, kinds: Sequence[Kind], found: Entries) -> list[Entry]:
+    kind, named = read_entry(entry, at, kinds)
+    found.problems.extend(named.problems)
+    found.watched.extend(named.watched)
+    return [Entry(reference=reference, kind=kind) for reference in named.references] if kind else []
 
 
 def read_entry(entry: Json, at: Place, kinds: Sequence[Kind]) -> tuple[Kind | None, Named]:
@@ -106,19 +123,6 @@ def read_entry(entry: Json, at: Place, kinds: Sequence[Kind]) -> tuple[Kind | No
         if (named := kind.read(entry, at)) is not None:
             return kind, named
     return None, unknown_spelling(entry, at, kinds)
-
-
-def entry_like(word: str, configuration: Configuration, kinds: Sequence[Kind]) -> Json:
-    """The entry of the top level that names the same thing as a word, with its options, or else the word."""
-    at = Place(configuration.document, ("plugins",))
-    meant = {type(reference) for reference in read_entry(word, at, kinds)[1].references}
-    listed = configuration.value.get("plugins")
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, str | dict):
-            named = {type(reference) for reference in read_entry(entry, at, kinds)[1].references}
-            if named and named <= meant:
-                return entry
-    return word
 
 
 def plugin_ids(entries: Json) -> list[tuple[int, str]]:

@@ -43,10 +43,6 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True):
     build: BuildRunner
     """For what plugins do while they are installed and built."""
 
-    def children(self, reach: Reach) -> Children:
-        """Those of a reach."""
-        return self.work if reach == "work" else self.outside
-
 
 class Caches:
     """What outlives a configuration that is read again: files in the user's cache folder, and imported modules."""
@@ -58,7 +54,6 @@ class Caches:
 
     @cached_property
     def modules(self) -> ModuleCache:
-        """The modules of Python plugins."""
         from toolyard.plugins.author_code.module_cache import ModuleCache
 
         return ModuleCache()
@@ -70,7 +65,6 @@ class Caches:
         return self._by_name[name]  # type: ignore[return-value]  # as above
 
     def save(self) -> None:
-        """Write down what is new."""
         for cache in self._by_name.values():
             cache.save()
 
@@ -114,7 +108,7 @@ class Host:
 
     def children(self, reach: Reach = "work") -> Children:
         """Who runs processes of that reach."""
-        return self.processes.children(reach)
+        return self.processes.work if reach == "work" else self.processes.outside
 
     def settings(self, part: type[Part]) -> Part:
         """A kind's own part of `plugin_policy`."""
@@ -125,6 +119,13 @@ class Host:
         if name not in self._interpreters:
             self._interpreters[name] = find_interpreter(name)
         return self._interpreters[name]
+
+    def required(self, name: str) -> Interpreter:
+        """The same where it is there, since nothing is loaded without it."""
+        found = self.interpreter(name)
+        if found is None:
+            raise RuntimeError(f"something was loaded although there is no {name}")
+        return found
 
     def for_agent(self, config: JsonObject) -> Host:
         """The same host for the sources of an agent."""

@@ -5,7 +5,8 @@ A new kind is a folder in `kinds/` that implements `Kind`, and its line in the t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -66,7 +67,6 @@ class RepositoryFolder(Reference, frozen=True, kw_only=True):
 
     @property
     def repository(self) -> GitReference:
-        """The repository."""
         return self.git
 
     @property
@@ -114,15 +114,20 @@ class Source(Protocol):
     def adopt(self, newer: Any) -> None:
         """The configuration was read again: take over what the source that was made for it knows anew."""
 
-    async def end_session(self, session: str) -> None:
-        """A conversation is over: end what was kept for it."""
-
     async def aclose(self) -> None:
         """Release what it holds."""
 
 
+@runtime_checkable
+class EndsSessions(Protocol):
+    """What a source has besides that keeps something for each conversation."""
+
+    async def end_session(self, session: str) -> None:
+        """A conversation is over: end what was kept for it."""
+
+
 class Kind(Protocol):
-    """One kind of tool."""
+    """One kind of tool; one that names this as its base has the answers of most, and says only what is different."""
 
     @property
     def name(self) -> str:
@@ -135,33 +140,40 @@ class Kind(Protocol):
     @property
     def suffixes(self) -> Sequence[str]:
         """How files of this kind end, for hints."""
+        return ()
 
     @property
     def modes(self) -> Sequence[str] | None:
         """Ways to write a tool of this kind, the usual one first; empty for one way, None when nobody writes any."""
+        return None
 
     @property
     def settings(self) -> type[msgspec.Struct] | None:
         """Its part of `plugin_policy`."""
-
-    def read(self, entry: Json, at: Place) -> Named | None:
-        """What an entry of `plugins` names; None when it is not one of this kind. Nothing is run or fetched."""
-
-    def whole_file(self, value: JsonObject, path: Path) -> JsonObject | None:
-        """The configuration that a file stands for which is none, but something this kind loads; None for others."""
-
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:
-        """Folders of its own beside the plugin cache, of which plugins are made: tools must not write them."""
-
-    def refusal(self, reference: Any, host: Host) -> Problem | None:
-        """Why nothing of it may be loaded here, by policy or for want of a program."""
-
-    def source(self, reference: Any, host: Host) -> Source:
-        """Where its tools come from."""
+        return None
 
     @property
     def author(self) -> Authoring | None:
         """What it does for people who write its tools; None when nobody does. Getting it may import a lot."""
+        return None
+
+    def read(self, entry: Json, at: Place) -> Named | None:
+        """What an entry of `plugins` names; None when it is not one of this kind. Nothing is run or fetched."""
+
+    def source(self, reference: Any, host: Host) -> Source:
+        """Where its tools come from."""
+
+    def refusal(self, reference: Any, host: Host) -> Problem | None:  # noqa: ARG002 - most need nothing
+        """Why nothing of it may be loaded here, by policy or for want of a program."""
+        return None
+
+    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - most have none
+        """Folders of its own beside the plugin cache, of which plugins are made: tools must not write them."""
+        return ()
+
+    def whole_file(self, value: JsonObject, path: Path) -> JsonObject | None:  # noqa: ARG002 - most files are none
+        """The configuration that a file stands for which is none, but something this kind loads; None for others."""
+        return None
 
 
 class NewFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,6 +182,10 @@ class NewFile(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     text: str
     executable: bool = False
+
+    @classmethod
+    def with_json(cls, path: str, value: Json) -> NewFile:
+        return cls(path=path, text=json.dumps(value, indent=2) + "\n")
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Reference, Source
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class NamedSource(msgspec.Struct, frozen=True, kw_only=True):
     """A source, and the reference that it follows."""
 
     source: Source
@@ -40,12 +40,12 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 class Loader:
     """Makes sources, and shares them as their scope says."""
 
-    def __init__(self, host: Host, kept: Mapping[Hashable, Listed]) -> None:
+    def __init__(self, host: Host, kept: Mapping[Hashable, NamedSource]) -> None:
         self._host = host
         self._kept = kept
         self._configs: list[tuple[str, JsonObject]] = []
         self._refused: dict[Pointer, Problem | None] = {}
-        self.sources: dict[Hashable, Listed] = {}
+        self.sources: dict[Hashable, NamedSource] = {}
         """All that were made so far, by what they are known by after a reload."""
 
     @property
@@ -53,9 +53,9 @@ class Loader:
         """Why some of what is referred to is not loaded."""
         return [problem for problem in self._refused.values() if problem]
 
-    def load(self, entries: Iterable[Entry], agent: str, config: JsonObject) -> list[Listed]:
+    def load(self, entries: Iterable[Entry], agent: str, config: JsonObject) -> list[NamedSource]:
         """The sources of an agent, in order, each once."""
-        found: dict[int, Listed] = {}
+        found: dict[int, NamedSource] = {}
         for entry in entries:
             if not self._refusal(entry):
                 listed = self._source(entry, agent, config)
@@ -69,19 +69,20 @@ class Loader:
             self._refused[pointer] = entry.kind.refusal(entry.reference, self._host)
         return self._refused[pointer] is not None
 
-    def _source(self, entry: Entry, agent: str, config: JsonObject) -> Listed:
+    def _source(self, entry: Entry, agent: str, config: JsonObject) -> NamedSource:
         """The source of a thing: the one other agents have, the one from before a reload, or a new one."""
         reference = entry.reference
         made_for = reference.scope == "config"
         key: Hashable = (reference, self._first_with(agent, config)) if made_for else reference
         if (found := self.sources.get(key)) is None:
             host = self._host.for_agent(config) if made_for else self._host
+            # Made first, to compare: a source that holds nothing yet knows under which conditions its tools would run.
             made = entry.kind.source(reference, host)
             old = self._kept.get(key)
             if old is not None and old.source.conditions == made.conditions:
                 old.source.adopt(made)
                 made = old.source
-            found = self.sources[key] = Listed(source=made, reference=reference)
+            found = self.sources[key] = NamedSource(source=made, reference=reference)
         return found
 
     def _first_with(self, agent: str, config: JsonObject) -> str:

@@ -7,12 +7,14 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from toolyard.core.problems import did_you_mean
 from toolyard.plugins.kind import Named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from toolyard.config.document import Place
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import Json
     from toolyard.plugins.kind import Kind
 
@@ -22,7 +24,6 @@ WORD = re.compile(r"[a-z]+:[a-z]+")
 
 
 def unknown_spelling(entry: Json, at: Place, kinds: Sequence[Kind]) -> Named:
-    """The problem of an entry that no kind knows."""
     forms = ", ".join(form if form.startswith("{") else f'"{form}"' for kind in kinds for form in kind.spellings)
     message = f"no plugin source here loads {short(entry)}"
     return Named(problems=[at.problem("plugin_unsupported", message, nearest_form(entry, kinds) or forms)])
@@ -64,15 +65,16 @@ def nearest_form(entry: Json, kinds: Sequence[Kind]) -> str:
     return ""
 
 
-def nearest_of(key: str, known: Iterable[str]) -> str:
-    """A hint for a key that there is not."""
-    known = list(known)
-    close = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"it takes {', '.join(known)}"
+def unknown_key(given: Json, form: str, known: Sequence[str], at: Place) -> Problem | None:
+    """The problem of the first key in the object of a form that it does not take."""
+    key = next((key for key in given if key not in known), None) if isinstance(given, dict) else None
+    if key is None:
+        return None
+    hint = did_you_mean(key, known, f"it takes {', '.join(known)}")
+    return at.problem("plugin_spec", f"'{form}' has no '{key}'", hint, key)
 
 
 def spellings(kinds: Sequence[Kind]) -> list[str]:
-    """Every form of every kind."""
     return [form for kind in kinds for form in kind.spellings]
 
 

@@ -1,8 +1,4 @@
-"""An application from its opening to its end: loading, reloading, and what outlives both.
-
-The order of loading matters: what entries name is known first, then what of it tools must not write, then the sandbox
-is built around that, and only then is anything read, run or imported.
-"""
+"""An application from its opening to its end: loading, reloading, and what outlives both."""
 
 from __future__ import annotations
 
@@ -10,9 +6,9 @@ import asyncio
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +20,7 @@ from toolyard.errors import ApplicationClosed
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import Sections
-from toolyard.plugins.entries import Entries, read_entries, settings_of, stands_for
+from toolyard.plugins.entries import read_entries, read_only, settings_of, stands_for
 from toolyard.plugins.host import Caches, Host
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.audit.log import NdjsonAudit
@@ -35,15 +31,14 @@ from toolyard.runtime.redaction import Redactor
 from toolyard.runtime.sandbox_policy import SandboxInputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind
-    from toolyard.runtime.loaded import AgentTools
+    from toolyard.plugins.kind import Kind, Reference
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,29 +80,32 @@ class Lifecycle:
     async def open(self) -> None:
         """Load everything; from now on the process has the variables that were asked for."""
         self._environment.install()
-        self.loaded = await self._load()
+        try:
+            self.loaded = await self._load()
+        except BaseException:  # whoever enters in vain never leaves
+            await self.aclose()
+            raise
 
     async def aclose(self) -> None:
-        """End every process, and leave the environment as it was found."""
+        """End every process, and leave the environment as it was found, whatever fails on the way."""
         loaded, self.loaded = self.loaded, None
-        try:
+        async with AsyncExitStack() as last_first:
+            last_first.callback(self._environment.restore)
+            last_first.callback(self._audit.close)
+            last_first.push_async_callback(self._pools.aclose)
             if loaded:
-                await loaded.aclose()
-            await self._pools.aclose()
-            self._audit.close()
-        finally:
-            self._environment.restore()
+                last_first.push_async_callback(loaded.aclose)
 
     async def current(self) -> Loaded:
         """What is loaded, after a reload if something changed that asks for one."""
-        if self.loaded is None:
-            raise ApplicationClosed("the application is not open: use it with `async with`")
-        if self.loaded.is_stale():
+        if self._opened().is_stale():
+            # All that notice an edit at the same time wait here; the first of them reloads, for the others too.
             async with self._reloading:
-                if self.loaded and self.loaded.is_stale():
+                if self._opened().is_stale():
                     await self._reload()
-        await self.loaded.host.children().choose_sandbox()
-        return self.loaded
+        loaded = self._opened()
+        await loaded.host.children().choose_sandbox()
+        return loaded
 
     def known(self) -> Loaded:
         """What is loaded; without an open application, what a first look finds."""
@@ -122,16 +120,18 @@ class Lifecycle:
         """Every problem known now, sorted, without secrets."""
         loaded, rules = self.known(), self._rules
         permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
-        told = loaded.problems()
-        places = {problem.where for problem in told if problem.code == "permissions_rule"}
-        untold = [problem for problem in permitting if problem.where not in places]
+        problems = loaded.problems()
+        places = {problem.where for problem in problems if problem.code == "permissions_rule"}
+        problems += [*self._problems, *(problem for problem in permitting if problem.where not in places)]
         redact = self._redactor(loaded.configuration).redact
-        found = sort_problems([*told, *self._problems, *untold])
-        return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
+        return [
+            replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
+            for one in sort_problems(problems)
+        ]
 
-    def call_settings(self, agent: str | None, session: str | None) -> tuple[AgentTools, CallSettings]:
-        """The agent's tools, and the conditions of its calls, made anew only when the working directory has changed."""
-        loaded, options = self.known(), self.options
+    async def for_call(self, agent: str | None, session: str | None = None) -> tuple[CallPath, CallSettings]:
+        """The path of an agent's calls, and their conditions, made anew only when the working directory has changed."""
+        loaded, options = await self.current(), self.options
         tools = loaded.agent(agent)
         key = (os.getcwd(), session or options.session)
         if (made := tools.settings.get(key)) is None:
@@ -145,31 +145,43 @@ class Lifecycle:
                 output_limit=output.limit_bytes,
                 spill_folder=options.sessions / "outputs" if output.spill else None,
             )
-        return tools, made
+        return tools.calls, made
 
     async def end_session(self, session: str) -> None:
-        """End what is kept for a conversation."""
         if self.loaded:
             await self.loaded.end_session(session)
 
     async def _reload(self) -> None:
-        if self.loaded is None:
-            raise ApplicationClosed("the application is not open")
-        before = self.loaded
+        before = self._opened()
         after = await self._load(before)
         if self._stays_despite(after.configuration):
             before.keep_despite(after)
         else:
+            # New calls find the new sources from here on; only then are those closed that nobody took over.
             self.loaded = after
             await before.aclose(except_for=after)
-        await self._pools.retire(except_for=self.loaded.host.processes)
+        # At last the processes, which calls under way and sources that were just closed still needed.
+        await self._pools.retire(except_for=self._opened().host.processes)
+
+    def _opened(self) -> Loaded:
+        if self.loaded is None:
+            raise ApplicationClosed("the application is not open: use it with `async with`")
+        return self.loaded
 
     async def _load(self, before: Loaded | None = None) -> Loaded:
+        """Read the configuration and all that it names.
+
+        The order matters: what entries name is known first, then what of it tools must not write, then the sandbox is
+        built around that, and only then is anything read, run or imported.
+        """
         options = self.options
         configuration = self._read()
-        entries = read_entries(configuration, options.kinds, options.only)
-        self._add_given(entries)
-        inputs = self._sandbox_inputs(configuration, entries)
+        named = read_entries(configuration, options.kinds)
+        # Also where only one entry is loaded, tools must not write what all others name: it is obeyed another time.
+        inputs = self._sandbox_inputs(configuration, named.references())
+        entries = read_only(options.only, configuration, options.kinds) if options.only else named
+        for agent in entries.by_agent.values():
+            agent.extend(options.given)
         processes = self._pools.open(inputs, before.host.processes if before else None)
         host = Host(configuration, processes, self._caches)
         loaded = Loaded(
@@ -193,17 +205,13 @@ class Lifecycle:
             return in_memory(options.config, self._names(Path.cwd() / "configuration"), settings)
         return read_configuration(options.config, self._names(options.config), settings, stands_for(options.kinds))
 
-    def _add_given(self, entries: Entries) -> None:
-        for named in entries.by_agent.values():
-            named.extend(self.options.given)
-
-    def _sandbox_inputs(self, configuration: Configuration, entries: Entries) -> SandboxInputs:
+    def _sandbox_inputs(self, configuration: Configuration, references: Sequence[Reference]) -> SandboxInputs:
         options = self.options
         plugin_cache = configuration.plugin_cache(options.cache)
         own = [store for kind in options.kinds for store in kind.stores(configuration.policy, plugin_cache)]
         return SandboxInputs(
             configuration=configuration,
-            references=entries.references(),
+            references=references,
             sessions=options.sessions,
             stores=[str(options.cache), str(plugin_cache), *own],
             cwd=os.getcwd(),
@@ -233,7 +241,7 @@ class Lifecycle:
         given = {name: value for name, value in self.options.config_env.items() if len(value) >= SHORTEST_SECRET}
         return Redactor(process_secrets() | given | dict(config_secrets(configuration.value)))
 
-    def _path_maker(self, host: Host) -> Any:
+    def _path_maker(self, host: Host) -> Callable[[Catalog], CallPath]:
         """What makes the call path of each agent, with all that they share."""
         configuration, options = host.configuration, self.options
         permissions = options.permissions or self._policy(configuration)
@@ -283,43 +291,59 @@ class Lifecycle:
 
 
 class EnvironmentOverrides:
-    """Variables that the process has while an application is open, and those that they stand in front of."""
+    """Variables that the process has while an application is open.
+
+    Applications may overlap in time and end in any order, so each knows what its variables stand in front of, and hands
+    that on to the one that stands in front of it.
+    """
 
     _lock = threading.Lock()
+    _in_order: ClassVar[list[EnvironmentOverrides]] = []
+    """All that are installed in this process, the latest last."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
-        self._before: dict[str, str | None] | None = None
+        self._before: dict[str, str | None] = {}
 
     def install(self) -> None:
         """Set them, and remember what was there."""
         with self._lock:
-            if self._before is None:
+            if self not in self._in_order:
+                self._in_order.append(self)
                 self._before = {name: os.environ.get(name) for name in self._values}
                 os.environ.update(self._values)
 
     def restore(self) -> None:
         """Put back what was there; what somebody else has set since stays."""
         with self._lock:
-            before, self._before = self._before, None
-            for name, value in (before or {}).items():
-                if os.environ.get(name) != self._values[name]:
-                    continue
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            if self not in self._in_order:
+                return
+            later = self._in_order[self._in_order.index(self) + 1 :]
+            self._in_order.remove(self)
+            for name, own in self._values.items():
+                in_front = next((one._before for one in later if name in one._values), None)
+                if in_front is None and os.environ.get(name) == own:
+                    set_variable(name, self._before[name])
+                elif in_front is not None and in_front[name] == own:
+                    in_front[name] = self._before[name]
 
     @contextmanager
     def installed(self) -> Iterator[None]:
         """The same for a moment; for nobody, if they are installed already."""
-        already = self._before is not None
+        already = self in self._in_order
         self.install()
         try:
             yield
         finally:
             if not already:
                 self.restore()
+
+
+def set_variable(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def config_secrets(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

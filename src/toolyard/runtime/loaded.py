@@ -12,6 +12,7 @@ from toolyard.errors import UnknownAgent
 from toolyard.files.door import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
+from toolyard.plugins.kind import EndsSessions
 from toolyard.plugins.loader import Loader, load_all
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
     from toolyard.plugins.kind import Kind, Source
-    from toolyard.plugins.loader import Listed
+    from toolyard.plugins.loader import NamedSource
     from toolyard.plugins.plugin import Plugin
     from toolyard.runtime.call import CallPath, CallSettings
 
@@ -48,7 +49,7 @@ class Loaded:
         host: Host,
         make_path: Callable[[Catalog], CallPath],
         *,
-        kept: Mapping[Hashable, Listed] | None = None,
+        kept: Mapping[Hashable, NamedSource] | None = None,
         session: str = "",
         metadata: JsonObject | None = None,
         only_some: bool = False,
@@ -65,7 +66,7 @@ class Loaded:
         self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[str, AgentTools] = {}
         self._loader = Loader(host, kept or {})
-        self._listed = {
+        self._by_agent = {
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
             for agent, named in entries.by_agent.items()
         }
@@ -74,7 +75,6 @@ class Loaded:
 
     @property
     def configuration(self) -> Configuration:
-        """What was read."""
         return self.host.configuration
 
     def agent(self, name: str | None = None) -> AgentTools:
@@ -82,9 +82,9 @@ class Loaded:
         name = name or self.default_agent()
         if (known := self._agents.get(name)) is not None:
             return known
-        if name not in self._listed:
-            raise UnknownAgent(f"there is no agent '{name}'; known: {', '.join(self._listed)}")
-        listed = self._listed[name]
+        if name not in self._by_agent:
+            raise UnknownAgent(f"there is no agent '{name}'; known: {', '.join(self._by_agent)}")
+        listed = self._by_agent[name]
         catalog = Catalog(
             [one.source for one in listed],
             pointers=[one.pointer for one in listed],
@@ -96,10 +96,10 @@ class Loaded:
 
     def default_agent(self) -> str:
         """The agent that is meant when none is named."""
-        return "default" if "default" in self._listed else next(iter(self._listed))
+        return "default" if "default" in self._by_agent else next(iter(self._by_agent))
 
-    def sources(self) -> Sequence[Listed]:
-        """The sources of all agents, each once."""
+    def sources(self) -> Sequence[NamedSource]:
+        """Those of all agents, each once."""
         return list(self._loader.sources.values())
 
     def sources_by_kind(self) -> Iterator[tuple[Kind, Source]]:
@@ -107,12 +107,11 @@ class Loaded:
         kinds = {entry.reference: entry.kind for named in self.entries.by_agent.values() for entry in named}
         return ((kinds[one.reference], one.source) for one in self.sources())
 
-    def kept(self) -> Mapping[Hashable, Listed]:
+    def kept(self) -> Mapping[Hashable, NamedSource]:
         """The same by what they are known by after a reload."""
         return self._loader.sources
 
     async def refresh(self) -> None:
-        """Look at every source again."""
         await load_all([one.source for one in self.sources()])
         self._changes.count += 1
 
@@ -124,25 +123,18 @@ class Loaded:
         """What is wrong with the configuration and with what it names."""
         asked = {key for one in self.sources() for plugin in one.source.plugins() for key in plugin.config_keys}
         unknown = [found.problem for found in self.configuration.unknown if found.key not in asked]
-        catalogs = {agent: self.agent(agent).catalog for agent in self._listed}
-        found = [*self.entries.problems, *self._loader.problems, *self._source_problems()]
-        ids = (
-            ()
-            if self._only_some or found
-            else unknown_ids(self.configuration, {agent: catalog.plugins for agent, catalog in catalogs.items()})
-        )
-        told = [
-            *self.configuration.problems,
-            *unknown,
-            *found,
-            *(problem for catalog in catalogs.values() for problem in catalog.rivalries()),
-            *ids,
-        ]
-        places = {problem.where for problem in told}  # a file that stands for a configuration tells it, too
-        return [*told, *(problem for problem in self._broken_edit if problem.where not in places)]
+        catalogs = {agent: self.agent(agent).catalog for agent in self._by_agent}
+        loading = [*self.entries.problems, *self._loader.problems, *self._source_problems()]
+        problems = [*self.configuration.problems, *unknown, *loading]
+        problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
+        if not self._only_some and not loading:  # an id may well be that of a plugin that could not be loaded
+            ids = {agent: catalog.plugins for agent, catalog in catalogs.items()}
+            problems += unknown_ids(self.configuration, ids)
+        places = {problem.where for problem in problems}  # a file that stands for a configuration tells it, too
+        return [*problems, *(problem for problem in self._broken_edit if problem.where not in places)]
 
     def _source_problems(self) -> Iterator[Problem]:
-        first = {id(one.source): one for listed in self._listed.values() for one in reversed(listed)}
+        first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
             yield from first.get(id(one.source), one).problems()
 
@@ -169,8 +161,11 @@ class Loaded:
 
     async def end_session(self, session: str) -> None:
         """A conversation is over: end what sources keep for it."""
+        for tools in self._agents.values():
+            tools.settings = {key: made for key, made in tools.settings.items() if key[1] != session}
         for one in self.sources():
-            await one.source.end_session(session)
+            if isinstance(one.source, EndsSessions):
+                await one.source.end_session(session)
 
     async def aclose(self, *, except_for: Loaded | None = None) -> None:
         """Close the sources that nobody uses any more."""

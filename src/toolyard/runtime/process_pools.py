@@ -56,7 +56,6 @@ class ProcessPools:
             await children.aclose()
 
     async def aclose(self) -> None:
-        """End every process."""
         while self._in_use:
             await self._in_use.pop().aclose()
 

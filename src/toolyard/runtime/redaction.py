@@ -140,7 +140,6 @@ class StreamRedactor:
         self._rest = ""
 
     def feed(self, text: str) -> None:
-        """Take the next piece."""
         text = self._rest + text
         held = self._redactor.held_back(text)
         ready, self._rest = (text[:-held], text[-held:]) if held else (text, "")

@@ -559,3 +559,21 @@ def test_python_itself_is_not_asked_for_node(tmp_path):
     assert ran.stdout == f"{[node, f'{node}.kind', f'{node}.reference', f'{node}.settings']}\n", (
         "its spelling, and nothing else"
     )
+
+
+async def test_another_time_limit_does_not_build_a_package_again(yard):
+    typed(yard)
+    texts = []
+    for seconds in (60, 61):
+        async with yard.app("node:pkg", policy={"node_timeout_seconds": seconds}, plugin_cache_dir="cache") as app:
+            texts.append(await call(app))
+    assert texts[0] == texts[1]
+
+
+async def test_a_module_may_be_a_link_and_a_pipe_is_none(yard):
+    yard.module("return 'by a link';", name="real")
+    (yard.folder / "probe.mjs").symlink_to("real.mjs")
+    os.mkfifo(yard.folder / "pipe.mjs")
+    async with yard.app("node:probe.mjs", "node:pipe.mjs") as app:
+        assert codes(app) == ["node_file_missing"]
+        assert (await app.call_tool("probe", {})).text == "by a link"

@@ -71,6 +71,19 @@ async def test_a_branch_stays_what_it_was_until_it_is_fetched_again_and_then_for
         assert log == [], "it is in the cache"
 
 
+@pytest.mark.parametrize("policy", [{"allow_remote": False}, {"allow_remote": True, "allowed_git_hosts": ["other"]}])
+async def test_what_policy_does_not_allow_any_more_is_gone_for_every_kind(yard, policy):
+    need("node")
+    repository(yard.folder / "origin", files("old"))
+    with git_server(yard.folder) as (address, _):
+        app = yard.app(*plugins(address), policy={"allow_remote": True}, plugin_cache_dir="cache")
+        async with app:
+            assert await words(app) == ["old"] * 3
+            yard.config(*plugins(address), policy=policy, plugin_cache_dir="cache")
+            assert (await app.call_tool("greet", {})).failure == "unknown_tool"
+            assert (app.tools(), len(app.problems())) == ([], 3)
+
+
 async def test_what_cannot_be_fetched_again_stays_and_is_told(yard):
     origin = repository(yard.folder / "origin", files("old"))
     with git_server(yard.folder) as (address, _):

@@ -44,13 +44,11 @@ class BashAuthoring:
         return {"allow_bash_tools": True, "bash_timeout_seconds": timeout}
 
     async def check(self, source: BashFileSource, timeout: float) -> Sequence[Problem]:
-        """All that can be said of one file."""
         from toolyard.kinds.bash_script.check import check_file
 
         return await check_file(source, timeout)
 
     def new_files(self, name: str, mode: str | None) -> Sequence[NewFile]:
-        """The script, its descriptor and its cases."""
         return new_files(name, mode)
 
     def discover(self, folder: Path, files: Sequence[str], place: str) -> Iterator[Found]:

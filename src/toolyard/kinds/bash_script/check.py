@@ -15,7 +15,6 @@ from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.tool import CallContext, ToolResult
 from toolyard.kinds.bash_script.schema import FUNCTION
-from toolyard.kinds.bash_script.schema_reading import bash_path
 from toolyard.kinds.bash_script.script_text import PARAMETERS, ScriptText, read_script
 from toolyard.kinds.bash_script.tool import BashScriptTool
 from toolyard.plugins.checks.findings import error, warning, with_line
@@ -65,7 +64,7 @@ async def syntax_findings(source: BashFileSource, script: ScriptText, timeout: f
     if not source.file.is_file():
         return []
     request = ChildRequest(
-        argv=[bash_path(source.host), "-n", str(source.file)],
+        argv=[source.host.required("bash").path, "-n", str(source.file)],
         cwd=source.file.parent,
         env=ParentEnvironment().with_extra({"LC_ALL": "C"}),
         timeout=timeout,
@@ -112,7 +111,6 @@ class ScriptPlaces:
 
     @property
     def file(self) -> Path:
-        """The script."""
         return self._script.file
 
     def line_of(self, part: Part) -> int:
@@ -128,16 +126,13 @@ class ScriptPlaces:
                 return self._script.line((*PARAMETERS, "required"), '"required"')
 
     def property_line(self, name: str) -> int:
-        """In the schema or in a comment."""
         return self._script.property_line(name)
 
     def default_line(self, name: str, *, in_schema: bool) -> int:
-        """In the schema, else in `positional`."""
         return (None if in_schema else self._script.place_line(name)) or self._script.property_line(name)
 
 
 def schema_findings(script: ScriptText, tool: BashScriptTool) -> Iterator[Problem]:
-    """Everything about a valid schema that its author should know."""
     yield from spec_findings(ScriptPlaces(script), tool.spec)
     for name, shape in properties_of(tool.spec.input).items():
         yield from passing_findings(script, tool.schema, name, shape)
@@ -217,7 +212,6 @@ def error_findings(script: ScriptText, said: ChildOutcome | None) -> Iterator[Pr
 
 
 def ending(outcome: ChildOutcome) -> str:
-    """How a subcommand ended, with its last words."""
     if outcome.timed_out:
         return f"did not finish in {outcome.duration:.0f} seconds"
     words = outcome.stderr.text.strip().splitlines()

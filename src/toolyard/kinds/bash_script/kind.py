@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolyard.kinds.bash_script.reference import (
     MODES,
@@ -15,20 +15,18 @@ from toolyard.kinds.bash_script.reference import (
 )
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.plugins.acquire.git_reference import split_reference
+from toolyard.plugins.kind import Kind, Named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from toolyard.config.document import Place
     from toolyard.core.problems import Problem
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import Json
     from toolyard.kinds.bash_script.author import BashAuthoring
     from toolyard.plugins.host import Host
-    from toolyard.plugins.kind import Named, Source
+    from toolyard.plugins.kind import Source
 
 
-class BashScripts:
+class BashScripts(Kind):
     """Bash files as tools."""
 
     name = "bash"
@@ -57,13 +55,6 @@ class BashScripts:
                 return read_options(options, at)
         return None
 
-    def whole_file(self, value: JsonObject, path: Path) -> None:
-        """No file stands for bash tools."""
-
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - the protocol's
-        """None beside the plugin cache."""
-        return ()
-
     def refusal(self, reference: BashFile | BashRepository, host: Host) -> Problem | None:
         """Nothing of a bash tool runs unless the configuration says so."""
         if not host.settings(BashSettings).allow_bash_tools:
@@ -76,7 +67,6 @@ class BashScripts:
         return None
 
     def source(self, reference: BashFile | BashRepository, host: Host) -> Source:
-        """The file, or all files of the repository."""
         if isinstance(reference, BashFile):
             from toolyard.kinds.bash_script.source import BashFileSource
 
@@ -87,7 +77,6 @@ class BashScripts:
 
     @property
     def author(self) -> BashAuthoring:
-        """For those who write bash tools."""
         from toolyard.kinds.bash_script.author import BashAuthoring
 
         return BashAuthoring()

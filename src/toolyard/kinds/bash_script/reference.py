@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.config.document import Document, read_document
+from toolyard.config.document import Place, read_document
 from toolyard.core.problems import Position, Problem
 from toolyard.files.inside import leads_inside
 from toolyard.plugins.acquire.git_reference import git_entry
@@ -15,7 +15,6 @@ from toolyard.plugins.kind import DESCRIPTOR, Named, Reference, RepositoryFolder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.config.document import Place
     from toolyard.core.tool import Json
 
 SUFFIXES = (".bash", ".sh")
@@ -27,11 +26,16 @@ class BashFile(Reference, frozen=True, kw_only=True):
     """One bash tool file."""
 
     file: str
+    folder: str = ""
+    """The one that an entry names, if it names one: its scripts may need all that is in there."""
 
     @property
     def paths(self) -> Sequence[str]:
-        """The file."""
-        return (self.file,)
+        """The file, or the folder that it belongs to."""
+        return (self.folder or self.file,)
+
+    def _meant(self) -> tuple[object, ...]:
+        return (type(self), self.file)  # the same script, whether or not its folder is named
 
 
 class BashRepository(RepositoryFolder, frozen=True, kw_only=True):
@@ -43,14 +47,14 @@ def read_path(name: str, at: Place) -> Named:
     if not name:
         return Named(problems=[at.problem("plugin_spec", "'bash:' names no path", 'for example "bash:./tools"')])
     path = at.path(name)
-    return read_folder(path, at) if os.path.isdir(path) else Named(references=[BashFile(file=path, at=at)])
+    return read_folder(path, path, at) if os.path.isdir(path) else Named(references=[BashFile(file=path, at=at)])
 
 
-def read_folder(folder: str, at: Place) -> Named:
-    """The files that a folder's descriptor lists; links stay as written."""
+def read_folder(folder: str, top: str, at: Place) -> Named:
+    """The files that a folder's descriptor lists, of a tree of which all may be needed; links stay as written."""
     files, problems = bash_files(Path(folder))
     return Named(
-        references=[BashFile(file=os.path.abspath(file), at=at) for file in files],
+        references=[BashFile(file=os.path.abspath(file), folder=top, at=at) for file in files],
         problems=problems,
         watched=[os.path.join(folder, DESCRIPTOR)],
     )
@@ -66,7 +70,7 @@ def read_repository(given: dict[str, Json], at: Place) -> Named:
 def read_options(options: Json, at: Place) -> Named:
     """A file, or a folder and where in it the tools are."""
     from toolyard.files.inside import is_inside
-    from toolyard.plugins.spellings import nearest_of, short
+    from toolyard.plugins.spellings import short, unknown_key
 
     place = at.below("bash_tool")
     match options:
@@ -77,14 +81,12 @@ def read_options(options: Json, at: Place) -> Named:
             top = at.path(folder)
             inner = os.path.normpath(os.path.join(top, str(below)))
             if isinstance(below, str) and is_inside(inner, top):
-                return read_folder(inner, at)
+                return read_folder(inner, top, at)
             message = f"the subdirectory {short(below)} is outside the folder"
             return Named(problems=[place.problem("plugin_outside", message, "name a folder below it", "subdirectory")])
     known = ("file", "path", "subdirectory", "git", "ref")
-    for key in options if isinstance(options, dict) else ():
-        if key not in known:
-            problem = place.problem("plugin_spec", f"'bash_tool' has no '{key}'", nearest_of(key, known), key)
-            return Named(problems=[problem])
+    if wrong := unknown_key(options, "bash_tool", known, place):
+        return Named(problems=[wrong])
     message, hint = "'bash_tool' needs one of 'file', 'path' and 'git', a string", "only 'path' has a 'subdirectory'"
     if not (isinstance(options, dict) and "file" in options):
         hint = 'for example {"bash_tool": {"file": "./tools/my_tool.bash"}}'
@@ -94,51 +96,30 @@ def read_options(options: Json, at: Place) -> Named:
 def bash_files(folder: Path) -> tuple[list[Path], list[Problem]]:
     """The tool files that a folder lists, each inside the folder."""
     if not folder.is_dir():
-        missing = Problem(
-            code="plugin_missing", message="no such folder", hint="check the path", where=Position(file=folder)
-        )
-        return [], [missing]
+        where = Position(file=folder)
+        return [], [Problem(code="plugin_missing", message="no such folder", hint="check the path", where=where)]
     descriptor = read_document(folder / DESCRIPTOR)
     if isinstance(descriptor, Problem):
         return [], [explain_missing(descriptor, folder)]
     listed = descriptor.value.get("bash_tools") if isinstance(descriptor.value, dict) else None
+    at = Place(descriptor, ("bash_tools",))
     if not isinstance(listed, list) or not listed:
-        empty = Problem(
-            code="plugin_descriptor",
-            message="'bash_tools' must be a list with at least one entry",
-            hint='for example {"bash_tools": [{"file": "my_tool.bash"}]}',
-            where=descriptor.position(("bash_tools",)),
-        )
-        return [], [empty]
-    return listed_files(folder, listed, descriptor)
+        message = "'bash_tools' must be a list with at least one entry"
+        hint = 'for example {"bash_tools": [{"file": "my_tool.bash"}]}'
+        return [], [at.problem("plugin_descriptor", message, hint)]
+    found = [listed_file(entry, at.below(index), folder) for index, entry in enumerate(listed)]
+    return [one for one in found if isinstance(one, Path)], [one for one in found if isinstance(one, Problem)]
 
 
-def listed_files(folder: Path, listed: list[Json], descriptor: Document) -> tuple[list[Path], list[Problem]]:
-    files: list[Path] = []
-    problems: list[Problem] = []
-    for index, entry in enumerate(listed):
-        match entry:
-            case {"file": str(name)} if leads_inside(os.path.join(folder, name), str(folder)):
-                files.append(folder / name)
-            case {"file": str(name)}:
-                problems.append(
-                    Problem(
-                        code="plugin_outside",
-                        message=f"'{name}' is outside the repository",
-                        hint="a repository lists only files of its own",
-                        where=descriptor.position(("bash_tools", index, "file")),
-                    )
-                )
-            case _:
-                problems.append(
-                    Problem(
-                        code="plugin_descriptor",
-                        message="an entry of 'bash_tools' needs 'file', a string",
-                        hint='for example {"file": "my_tool.bash"}',
-                        where=descriptor.position(("bash_tools", index)),
-                    )
-                )
-    return files, problems
+def listed_file(entry: Json, at: Place, folder: Path) -> Path | Problem:
+    name = entry.get("file") if isinstance(entry, dict) else None
+    if not isinstance(name, str):
+        message = "an entry of 'bash_tools' needs 'file', a string"
+        return at.problem("plugin_descriptor", message, 'for example {"file": "my_tool.bash"}')
+    if leads_inside(os.path.join(folder, name), str(folder)):
+        return folder / name
+    hint = "a repository lists only files of its own"
+    return at.problem("plugin_outside", f"'{name}' is outside the repository", hint, "file")
 
 
 def explain_missing(problem: Problem, folder: Path) -> Problem:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Problem
 from toolyard.kinds.bash_script.reference import bash_files
-from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.source import BashFileSource
 from toolyard.plugins.loader import load_all
 
@@ -34,9 +33,8 @@ class BashRepositorySource:
 
     @property
     def conditions(self) -> object:
-        """What the tools are fetched, read and run with."""
         host = self._host
-        return (host.runner, host.settings(BashSettings), host.plugin_cache.root, host.interpreter("bash"))
+        return (host.runner, host.policy, host.plugin_cache.root, host.interpreter("bash"))
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -48,11 +46,9 @@ class BashRepositorySource:
         self.reference, self._host, self._look_again = newer.reference, newer._host, True
 
     def plugins(self) -> Sequence[Plugin]:
-        """The tools of all files."""
         return [plugin for source in self._files.values() for plugin in source.plugins()]
 
     def is_current(self) -> bool:
-        """Whether it was fetched."""
         return not self._look_again
 
     async def load(self, *, without_running: bool = False) -> bool:
@@ -67,11 +63,7 @@ class BashRepositorySource:
                     await self._follow(files)
         return True
 
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
-
     async def aclose(self) -> None:
-        """Close every file."""
         for source in self._files.values():
             await source.aclose()
 

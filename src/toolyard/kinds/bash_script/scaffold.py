@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 from typing import Literal, cast
 
-from toolyard.plugins.kind import NewFile
+from toolyard.plugins.checks.samples import greeting_cases
+from toolyard.plugins.kind import DESCRIPTOR, NewFile
 
 Mode = Literal["flags", "positional", "json", "comments"]
 
 
 def new_files(name: str, mode: str | None) -> list[NewFile]:
-    """The script, its descriptor and its cases."""
     mode = cast("Mode", mode or "flags")
+    # A file that declares itself in comments is called as its file is, with _ for -, and has no preview of its own.
+    preview = f"{name.replace('-', '_')} name=Ada" if mode == "comments" else "greet Ada"
+    failed = {"exit": 3, "output_contains": "name must not be empty"}
+    cases = greeting_cases(lambda text: f"{text}\n", preview=preview, empty_name=failed)
     return [
         NewFile(path=f"{name}.bash", text=script(name, mode), executable=True),
-        NewFile(path="agent_plugin.json", text=json.dumps({"bash_tools": [{"file": f"{name}.bash"}]}, indent=2) + "\n"),
-        NewFile(path=f"tests/{name}.json", text=json.dumps(cases(name, mode), indent=2) + "\n"),
+        NewFile.with_json(DESCRIPTOR, {"bash_tools": [{"file": f"{name}.bash"}]}),
+        NewFile.with_json(f"tests/{name}.json", cases),
     ]
 
 
 def script(name: str, mode: Mode) -> str:
-    """The text of the tool."""
     if mode == "comments":
         return COMMENTS
     body = SUBCOMMANDS.replace("@SCHEMA@", schema(name, mode)).replace("@READ@", READING[mode])
@@ -55,28 +58,6 @@ def schema(name: str, mode: Mode) -> str:
     if mode == "positional":
         value["positional"] = [{"name": "name", "required": True}, {"name": "loud", "default": False}]
     return json.dumps(value, indent=2)
-
-
-def cases(name: str, mode: Mode) -> list[dict[str, object]]:
-    """Test cases that pass as they are."""
-    # A file that declares itself in comments is called as its file is, with _ for -, and has no preview of its own.
-    shown = f"{name.replace('-', '_')} name=Ada" if mode == "comments" else "greet Ada"
-    return [
-        {"name": "greets by name", "arguments": {"name": "Ada"}, "output": "Hello, Ada!\n", "preview": shown},
-        {"name": "shouts when asked", "arguments": {"name": "Ada", "loud": True}, "output": "HELLO, ADA!\n"},
-        {
-            "name": "keeps spaces and quotes",
-            "arguments": {"name": 'it\'s  "me"'},
-            "output": 'Hello, it\'s  "me"!\n',
-        },
-        {"name": "needs a name", "arguments": {}, "failure": "invalid_arguments"},
-        {
-            "name": "fails on an empty name",
-            "arguments": {"name": ""},
-            "exit": 3,
-            "output_contains": "name must not be empty",
-        },
-    ]
 
 
 SUBCOMMANDS = r"""#!/usr/bin/env bash

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
+from toolyard.core.arguments.faults import kind_of
 from toolyard.core.arguments.schema import schema_fault
 from toolyard.core.json_values import refuse_constant
 from toolyard.core.tool import Json  # noqa: TC001 - msgspec reads the annotations when the program runs
@@ -84,14 +85,10 @@ def parse_schema(text: str) -> BashSchema | tuple[SchemaFault, ...]:
     except (ValueError, RecursionError) as error:
         return (not_json(text, error),)
     if not isinstance(value, dict):
-        fault = SchemaFault(
-            code="bash_schema_not_object",
-            message=f"`schema` printed {json_type(value)}, not an object",
-            hint='print one object: {"id": …, "version": …, "args_mode": …, "tools": […]}',
-        )
-        return (fault,)
-    faults = tuple(schema_faults(value))
-    return faults or build_schema(value)
+        message = f"`schema` printed {kind_of(value)}, not an object"
+        hint = 'print one object: {"id": …, "version": …, "args_mode": …, "tools": […]}'
+        return (SchemaFault(code="bash_schema_not_object", message=message, hint=hint),)
+    return tuple(schema_faults(value)) or build_schema(value)
 
 
 def not_json(text: str, error: Exception) -> SchemaFault:
@@ -109,45 +106,32 @@ def not_json(text: str, error: Exception) -> SchemaFault:
 
 
 def schema_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
-    """Each thing that is wrong with a schema object."""
     yield from field_faults(value)
     yield from tool_faults(value)
     yield from positional_faults(value)
     keys = value.get("config_keys", [])
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        yield SchemaFault(
-            code="bash_schema_config_keys",
-            message="'config_keys' must be a list of strings",
-            hint='for example "config_keys": ["smtp_user"]',
-            pointer=("config_keys",),
-        )
+        hint = 'for example "config_keys": ["smtp_user"]'
+        yield fault("bash_schema_config_keys", "'config_keys' must be a list of strings", hint, "config_keys")
+
+
+def fault(code: SchemaFaultCode, message: str, hint: str, *pointer: str | int) -> SchemaFault:
+    return SchemaFault(code=code, message=message, hint=hint, pointer=pointer)
 
 
 def field_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
     for field in ("id", "version", "args_mode", "tools"):
         if field not in value:
-            yield SchemaFault(
-                code="bash_schema_missing_field",
-                message=f"'{field}' is missing",
-                hint=f'add "{field}" to the schema object',
-                pointer=(),
-            )
-    for field in ("id", "version"):
+            yield fault("bash_schema_missing_field", f"'{field}' is missing", f'add "{field}" to the schema object')
+    for field, example in (("id", "my_tool"), ("version", "0.1.0")):
         if field in value and (not isinstance(value[field], str) or not value[field]):
-            yield SchemaFault(
-                code="bash_schema_missing_field",
-                message=f"'{field}' must be a non-empty string",
-                hint=f'for example "{field}": "{"my_tool" if field == "id" else "0.1.0"}"',
-                pointer=(field,),
-            )
+            message, hint = f"'{field}' must be a non-empty string", f'for example "{field}": "{example}"'
+            yield fault("bash_schema_missing_field", message, hint, field)
     mode = value.get("args_mode")
     if "args_mode" in value and mode not in get_args(ArgsMode):
-        yield SchemaFault(
-            code="bash_schema_args_mode",
-            message=f"'args_mode' is {json.dumps(mode)}; it must be flags, positional or json",
-            hint='"flags" suits most tools, "json" takes any arguments',
-            pointer=("args_mode",),
-        )
+        message = f"'args_mode' is {json.dumps(mode)}; it must be flags, positional or json"
+        hint = '"flags" suits most tools, "json" takes any arguments'
+        yield fault("bash_schema_args_mode", message, hint, "args_mode")
 
 
 def tool_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
@@ -155,48 +139,29 @@ def tool_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
         return
     tools = value["tools"]
     if not isinstance(tools, list) or len(tools) != 1:
-        count = f"{len(tools)} entries" if isinstance(tools, list) else json_type(tools)
-        yield SchemaFault(
-            code="bash_schema_tool_count",
-            message=f"'tools' has {count}; it must have exactly one",
-            hint="one file is one tool: put every further tool in a file of its own",
-            pointer=("tools",),
-        )
+        count = f"{len(tools)} entries" if isinstance(tools, list) else kind_of(tools)
+        hint = "one file is one tool: put every further tool in a file of its own"
+        yield fault("bash_schema_tool_count", f"'tools' has {count}; it must have exactly one", hint, "tools")
         return
     function = tools[0].get("function") if isinstance(tools[0], dict) else None
     if not isinstance(function, dict) or tools[0].get("type") != "function":
-        yield SchemaFault(
-            code="bash_schema_tool_type",
-            message="'tools[0]' must have type 'function' and an object 'function'",
-            hint='{"type": "function", "function": {"name": …, "parameters": …}}',
-            pointer=("tools", 0),
-        )
+        message = "'tools[0]' must have type 'function' and an object 'function'"
+        hint = '{"type": "function", "function": {"name": …, "parameters": …}}'
+        yield fault("bash_schema_tool_type", message, hint, "tools", 0)
         return
     yield from function_faults(value, function)
 
 
 def function_faults(value: dict[str, Json], function: dict[str, Json]) -> Iterator[SchemaFault]:
     if function.get("name") != value.get("id") and "id" in value:
-        yield SchemaFault(
-            code="bash_schema_name_mismatch",
-            message=f"'id' is {json.dumps(value['id'])} but the function's name is {json.dumps(function.get('name'))}",
-            hint="give both the same name",
-            pointer=("id",),
-        )
+        message = f"'id' is {json.dumps(value['id'])} but the function's name is {json.dumps(function.get('name'))}"
+        yield fault("bash_schema_name_mismatch", message, "give both the same name", "id")
     if not isinstance(function.get("description", ""), str):
-        yield SchemaFault(
-            code="bash_schema_tool_type",
-            message="'description' must be a string",
-            hint="say in a sentence what the tool does",
-            pointer=(*FUNCTION, "description"),
-        )
+        hint = "say in a sentence what the tool does"
+        yield fault("bash_schema_tool_type", "'description' must be a string", hint, *FUNCTION, "description")
     if reason := schema_fault(function.get("parameters")):
-        yield SchemaFault(
-            code="bash_schema_parameters",
-            message=f"'parameters' is not a JSON Schema: {reason}",
-            hint='start from {"type": "object", "properties": {}}',
-            pointer=(*FUNCTION, "parameters", *path_in(reason)),
-        )
+        hint, place = 'start from {"type": "object", "properties": {}}', (*FUNCTION, "parameters", *path_in(reason))
+        yield fault("bash_schema_parameters", f"'parameters' is not a JSON Schema: {reason}", hint, *place)
 
 
 def path_in(reason: str) -> tuple[str | int, ...]:
@@ -211,22 +176,17 @@ def positional_faults(value: dict[str, Json]) -> Iterator[SchemaFault]:
         return
     places = value.get("positional")
     if not isinstance(places, list) or not all(is_place(place) for place in places):
-        yield SchemaFault(
-            code="bash_schema_positional_missing",
-            message="positional mode needs 'positional', a list of objects with a 'name'",
-            hint='for example "positional": [{"name": "path", "required": true}]',
-            pointer=("positional",) if "positional" in value else ("args_mode",),
-        )
+        message = "positional mode needs 'positional', a list of objects with a 'name'"
+        hint = 'for example "positional": [{"name": "path", "required": true}]'
+        where = "positional" if "positional" in value else "args_mode"
+        yield fault("bash_schema_positional_missing", message, hint, where)
         return
     known = property_names(value)
     for index, place in enumerate(places):
         if known is not None and place["name"] not in known:
-            yield SchemaFault(
-                code="bash_schema_positional_unknown",
-                message=f"'positional' names '{place['name']}', which is no property of 'parameters'",
-                hint=f"known properties: {', '.join(known) or 'none'}",
-                pointer=("positional", index),
-            )
+            message = f"'positional' names '{place['name']}', which is no property of 'parameters'"
+            hint = f"known properties: {', '.join(known) or 'none'}"
+            yield fault("bash_schema_positional_unknown", message, hint, "positional", index)
 
 
 def is_place(place: Json) -> bool:
@@ -262,16 +222,3 @@ def build_schema(value: dict[str, Json]) -> BashSchema:
         ],
         config_keys=value.get("config_keys", []),
     )
-
-
-def json_type(value: Json) -> str:
-    """A JSON value's type in words."""
-    names = {
-        dict: "an object",
-        list: "an array",
-        str: "a string",
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-    }
-    return names.get(type(value), "null")

@@ -29,12 +29,6 @@ SCHEMA_SUBCOMMAND = re.compile(
 )
 
 
-def bash_path(host: Host) -> str:
-    """The bash that runs the tools; nothing is loaded where there is none."""
-    bash = host.interpreter("bash")
-    return bash.path if bash else "bash"
-
-
 def schema_cache(host: Host) -> ContentCache[BashSchema]:
     """The schemas that are known by the contents of their files."""
     return host.caches.get("bash-schemas", BashSchema)
@@ -43,8 +37,7 @@ def schema_cache(host: Host) -> ContentCache[BashSchema]:
 def content_key(file: str, source: bytes, host: Host) -> str:
     """What a schema depends on: the content, the interpreter, and the name, which some tools are named by."""
     name = os.path.basename(file).encode("utf-8", "surrogateescape")
-    bash = host.interpreter("bash")
-    return hashlib.sha256(b"\0".join(((bash.identity if bash else "").encode(), name, source))).hexdigest()
+    return hashlib.sha256(b"\0".join((host.required("bash").identity.encode(), name, source))).hexdigest()
 
 
 async def read_schema(file: str, source: bytes, host: Host) -> BashSchema | tuple[SchemaFault, ...]:
@@ -88,7 +81,7 @@ async def schema_from_run(file: str, host: Host) -> BashSchema | tuple[SchemaFau
     try:
         outcome = await host.children().run(
             ChildRequest(
-                argv=[bash_path(host), file, "schema"],
+                argv=[host.required("bash").path, file, "schema"],
                 cwd=os.getcwd(),
                 env=host.runner.environment.current(),
                 extra_env=SCHEMA_VARIABLES,

@@ -64,7 +64,6 @@ class ScriptText:
         return 1
 
     def line_matching(self, pattern: re.Pattern[str]) -> int | None:
-        """The first line with a match."""
         found = pattern.search(self.text)
         return self._line_at(found.start()) if found else None
 
@@ -109,7 +108,6 @@ def read_script(file: Path) -> ScriptText:
 
 
 def here_documents(text: str) -> Iterator[Piece]:
-    """Every here-document of a script."""
     lines = text.split("\n")
     number = 0
     while number < len(lines):
@@ -140,7 +138,7 @@ def quoted_objects(text: str) -> Iterator[Piece]:
 SUBCOMMAND = re.compile(r"^[ \t]*\(?[\"']?schema[\"']?[ \t]*[)|]", re.MULTILINE)
 
 
-def located(fault: SchemaFault, script: ScriptText) -> Problem:
+def problem_of(fault: SchemaFault, script: ScriptText) -> Problem:
     """A fault as a problem, at the line where the schema is written if it is written out, else where it is printed."""
     message, hint, line = fault.message, fault.hint, fault.line
     if fault.code == "bash_schema_not_json" and (found := script.syntax_problem) and found.where:

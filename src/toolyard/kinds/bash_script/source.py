@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import Stamp, read_file, stamp_of
 from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault
-from toolyard.kinds.bash_script.schema_reading import bash_path, content_key, read_schema, schema_cache
+from toolyard.kinds.bash_script.schema_reading import content_key, read_schema, schema_cache
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.tool import BashScriptTool
 from toolyard.plugins.plugin import Plugin
@@ -41,12 +41,10 @@ class BashFileSource:
 
     @property
     def file(self) -> Path:
-        """The file, absolute."""
         return Path(self.path)
 
     @property
     def conditions(self) -> object:
-        """What the file is read and run with."""
         return (self.host.runner, self.host.settings(BashSettings), self.host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
@@ -56,18 +54,16 @@ class BashFileSource:
         return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool], config_keys=tool.schema.config_keys)]
 
     def is_current(self) -> bool:
-        """Whether the file is still what was read."""
         return self._stamp is not None and stamp_of(self.path) == self._stamp
 
     async def load(self, *, without_running: bool = False) -> bool:
         """Read the schema: known by the file's content, or else by running the file, unless somebody just did."""
-        if without_running or self._unread is None:
+        if without_running:
             if self._load_known():
                 return True
-            if without_running:
-                await self.host.children().choose_sandbox()
-                self.host.children().start()  # it will be needed: let it start while others are read
-                return False
+            await self.host.children().choose_sandbox()
+            self.host.children().start()  # it will be needed: let it start while others are read
+            return False
         self._reading = self._reading or asyncio.Lock()
         async with self._reading:
             unread, self._unread = self._unread, None
@@ -83,9 +79,6 @@ class BashFileSource:
 
     def adopt(self, newer: BashFileSource) -> None:
         """The file is the same."""
-
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
 
     async def aclose(self) -> None:
         """Remove the copy of a last good version, if one was made."""
@@ -129,10 +122,10 @@ class BashFileSource:
 
     def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
-        from toolyard.kinds.bash_script.script_text import ScriptText, located
+        from toolyard.kinds.bash_script.script_text import ScriptText, problem_of
 
         script = ScriptText(self.file, source.decode("utf-8", "replace"))
-        self._stamp, self.problems = stamp, [located(fault, script) for fault in faults]
+        self._stamp, self.problems = stamp, [problem_of(fault, script) for fault in faults]
         if self._tool and not self._snapshot:
             self._keep_last_good(self._tool)
 
@@ -150,7 +143,7 @@ class BashFileSource:
 
     def _made(self, path: str, source: bytes, schema: BashSchema) -> BashScriptTool:
         host = self.host
-        settings, bash = host.settings(BashSettings), bash_path(host)
+        settings, bash = host.settings(BashSettings), host.required("bash").path
         return BashScriptTool(path=path, source=source, schema=schema, runner=host.runner, bash=bash, settings=settings)
 
     def _drop_snapshot(self) -> None:

@@ -142,7 +142,6 @@ class BashScriptTool:
         code: int | None = None,
         timed_out: bool = False,
     ) -> ChildOutcome:
-        """Run one subcommand of the file."""
         passed = plan.prepared
         return await self._runner.children.run(
             ChildRequest(

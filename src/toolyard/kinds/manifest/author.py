@@ -10,6 +10,7 @@ from toolyard.config.layers import mapping
 from toolyard.kinds.manifest.program import program_problem
 from toolyard.kinds.manifest.reference import MANIFEST
 from toolyard.plugins.checks.findings import with_line
+from toolyard.plugins.checks.samples import greeting_cases
 from toolyard.plugins.checks.spec import spec_findings
 from toolyard.plugins.kind import DESCRIPTOR, Found, NewFile
 
@@ -37,7 +38,6 @@ class ManifestAuthoring:
     form = "a manifest *.json"
 
     def entries(self, path: Path) -> Sequence[Json]:
-        """A JSON file, or the manifest of a folder."""
         file = path / MANIFEST if path.is_dir() else path
         is_one = file.suffix == ".json" and file.name != DESCRIPTOR and file.exists()
         return [{"manifest": {"path": str(file)}}] if is_one else []
@@ -51,11 +51,14 @@ class ManifestAuthoring:
         return list(findings(source))
 
     def new_files(self, name: str, mode: str | None) -> Sequence[NewFile]:  # noqa: ARG002 - there is one way only
-        """The manifest, the program it names and the tool's cases."""
+        failed = {"exit": 1, "output": '{"error": "name must not be empty"}'}
+        cases = greeting_cases(
+            lambda text: json.dumps({"greeting": text}), preview=f"{name} name=Ada", empty_name=failed
+        )
         return [
-            NewFile(path="tools.json", text=json.dumps({"tools": [entry(name)]}, indent=2) + "\n"),
+            NewFile.with_json(MANIFEST, {"tools": [entry(name)]}),
             NewFile(path=f"tools/bin/{name}", text=PROGRAM.replace("@NAME@", name), executable=True),
-            NewFile(path=f"tests/{name}.json", text=json.dumps(cases(name), indent=2) + "\n"),
+            NewFile.with_json(f"tests/{name}.json", cases),
         ]
 
     def discover(self, folder: Path, files: Sequence[str], place: str) -> Iterator[Found]:
@@ -87,7 +90,6 @@ class EntryPlaces:
 
     @property
     def file(self) -> Path:
-        """The manifest."""
         return self._document.path
 
     def line_of(self, part: Part) -> int:
@@ -95,15 +97,12 @@ class EntryPlaces:
         return self.line(*FIELDS[part])
 
     def property_line(self, name: str) -> int:
-        """In the entry's schema."""
         return self.line("schema", "properties", name)
 
     def default_line(self, name: str, *, in_schema: bool) -> int:  # noqa: ARG002 - there is no other place
-        """In the entry's schema."""
         return self.line("schema", "properties", name, "default")
 
     def line(self, *way: str | int) -> int:
-        """The line of a value of the entry."""
         return self._document.position(("tools", self._index, *way)).line or 1
 
 
@@ -123,31 +122,6 @@ def entry(name: str) -> dict[str, object]:
         "command": [f"./tools/bin/{name}"],
         "timeoutSec": 10,
     }
-
-
-def cases(name: str) -> list[dict[str, object]]:
-    """Test cases that pass as they are."""
-    return [
-        {
-            "name": "greets by name",
-            "arguments": {"name": "Ada"},
-            "output": '{"greeting": "Hello, Ada!"}',
-            "preview": f"{name} name=Ada",
-        },
-        {"name": "shouts when asked", "arguments": {"name": "Ada", "loud": True}, "output_contains": "HELLO, ADA!"},
-        {
-            "name": "keeps spaces and quotes",
-            "arguments": {"name": 'it\'s  "me"'},
-            "output": '{"greeting": "Hello, it\'s  \\"me\\"!"}',
-        },
-        {"name": "needs a name", "arguments": {}, "failure": "invalid_arguments"},
-        {
-            "name": "fails on an empty name",
-            "arguments": {"name": ""},
-            "exit": 1,
-            "output": '{"error": "name must not be empty"}',
-        },
-    ]
 
 
 PROGRAM = r"""#!/usr/bin/env python3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import posixpath
 import re
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.config.document import Place
 from toolyard.core.arguments.faults import kind_of
 from toolyard.core.arguments.schema import schema_fault
-from toolyard.core.problems import Problem
+from toolyard.core.problems import Problem, did_you_mean
 from toolyard.kinds.manifest.program import Program
 from toolyard.kinds.manifest.tool import ManifestEntry
 
@@ -96,7 +96,6 @@ def name_fault(index: int, name: Json) -> Fault | None:
 
 
 def faults_of(entry: dict[str, Json], *, repeated: bool) -> Iterator[Fault]:
-    """The faults of an entry that has a name."""
     if repeated:
         hint = "give each tool a name of its own"
         yield fault("manifest_duplicate_name", "duplicate name", hint, "name")
@@ -141,9 +140,9 @@ def environment_faults(names: Json) -> Iterator[Fault]:
 
 
 def path_faults(program: str) -> Iterator[Fault]:
-    located = located_program(program)
-    if isinstance(located, Problem):
-        yield ("command", 0), located
+    path = program_path(program)
+    if isinstance(path, Problem):
+        yield ("command", 0), path
 
 
 def other_faults(entry: dict[str, Json]) -> Iterator[Fault]:
@@ -166,16 +165,10 @@ def unknown_fields(tools: Sequence[Json], document: Document) -> Iterator[Proble
     for index, entry in enumerate(tools):
         for key in entry if isinstance(entry, dict) else ():
             if key not in FIELDS:
-                near = difflib.get_close_matches(key, FIELDS, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"an entry has {', '.join(FIELDS)}"
+                hint = did_you_mean(key, FIELDS, f"an entry has {', '.join(FIELDS)}")
                 message = f"tool[{index}]: nothing reads the field {quoted(key)}"
-                yield Problem(
-                    code="manifest_unknown_field",
-                    message=message,
-                    hint=hint,
-                    where=document.position(("tools", index, key)),
-                    severity="warning",
-                )
+                problem = Place(document, ("tools", index, key)).problem("manifest_unknown_field", message, hint)
+                yield replace(problem, severity="warning")
 
 
 def make_entry(entry: dict[str, Json], folder: str) -> ManifestEntry:
@@ -187,7 +180,7 @@ def make_entry(entry: dict[str, Json], folder: str) -> ManifestEntry:
         name=entry["name"],
         description=entry.get("description") or "",
         schema=entry.get("schema"),
-        program=placed(str(located_program(program)), folder),
+        program=placed(str(program_path(program)), folder),
         arguments=tuple(arguments),
         timeout=timeout if timeout > 0 else None,
         env=without_repeats(passed),
@@ -220,7 +213,7 @@ ESCAPED = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 """What stands after a backslash for characters that have a sign of their own."""
 
 
-def located_program(written: str) -> str | Problem:
+def program_path(written: str) -> str | Problem:
     """An absolute path as it is, a relative one in its shortest form; it must not leave `tools/bin`."""
     if os.path.isabs(written):
         return written

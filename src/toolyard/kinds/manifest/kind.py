@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolyard.kinds.manifest.reference import MANIFEST, ManifestFile
 from toolyard.kinds.manifest.settings import ManifestSettings
-from toolyard.plugins.kind import Named
+from toolyard.plugins.kind import Kind, Named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from toolyard.config.document import Place
-    from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, JsonObject
     from toolyard.kinds.manifest.author import ManifestAuthoring
     from toolyard.kinds.manifest.source import ManifestSource
     from toolyard.plugins.host import Host
 
 
-class Manifests:
+class Manifests(Kind):
     """The commands of `tools.json` manifests as tools."""
 
     name = "manifest"
@@ -31,7 +29,6 @@ class Manifests:
     settings = ManifestSettings
 
     def read(self, entry: Json, at: Place) -> Named | None:
-        """A manifest, or the folder that it is in."""
         match entry:
             case str() if entry.startswith("manifest:"):
                 name = entry.removeprefix("manifest:")
@@ -55,23 +52,13 @@ class Manifests:
             return None
         return {"plugins": [{"manifest": {"path": str(path)}}]}
 
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - the protocol's
-        """None beside the plugin cache."""
-        return ()
-
-    def refusal(self, reference: ManifestFile, host: Host) -> Problem | None:  # noqa: ARG002 - the protocol's
-        """Programs need nothing but themselves."""
-        return None
-
     def source(self, reference: ManifestFile, host: Host) -> ManifestSource:
-        """The manifest."""
         from toolyard.kinds.manifest.source import ManifestSource
 
         return ManifestSource(reference, host)
 
     @property
     def author(self) -> ManifestAuthoring:
-        """For those who write manifests."""
         from toolyard.kinds.manifest.author import ManifestAuthoring
 
         return ManifestAuthoring()

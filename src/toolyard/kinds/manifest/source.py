@@ -38,7 +38,6 @@ class ManifestSource:
 
     @property
     def conditions(self) -> object:
-        """What the commands run with."""
         return (self._host.runner, self._host.settings(ManifestSettings))
 
     def plugins(self) -> Sequence[Plugin]:
@@ -50,19 +49,14 @@ class ManifestSource:
         return self._tools
 
     def is_current(self) -> bool:
-        """Whether the manifest is still what was read."""
         return self._stamp is not None and stamp_of(self.file) == self._stamp
 
     async def load(self, *, without_running: bool = False) -> bool:  # noqa: ARG002 - nothing is ever run
-        """Read it."""
         self._read()
         return True
 
     def adopt(self, newer: ManifestSource) -> None:
         """The file is the same."""
-
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
 
     async def aclose(self) -> None:
         """It holds nothing."""

@@ -17,7 +17,7 @@ from toolyard.core.tool import CallContext, ToolResult
 from toolyard.kinds.node_module.package import PACKAGE
 from toolyard.kinds.node_module.reference import SUFFIXES
 from toolyard.plugins.checks.findings import warning, with_line
-from toolyard.plugins.checks.samples import sample_arguments
+from toolyard.plugins.checks.samples import greeting_cases, sample_arguments
 from toolyard.plugins.checks.spec import spec_findings
 from toolyard.plugins.kind import Found, NewFile
 
@@ -65,7 +65,6 @@ class NodeAuthoring:
         return findings
 
     def new_files(self, name: str, mode: str | None) -> Sequence[NewFile]:  # noqa: ARG002 - there is one way only
-        """The package, its module and its cases."""
         package = {
             "name": name.lower().strip("_-") or "tool",
             "version": "0.1.0",
@@ -73,14 +72,14 @@ class NodeAuthoring:
             "type": "module",
             "agent": {"kinds": ["tools"], "tools": [{"id": name, "entry": "index.js"}]},
         }
+        failed = {"failure": "exit_code", "output_contains": "name must not be empty"}
         return [
-            NewFile(path="package.json", text=json.dumps(package, indent=2) + "\n"),
+            NewFile.with_json(PACKAGE, package),
             NewFile(path="index.js", text=MODULE),
-            NewFile(path=f"tests/{name}.json", text=json.dumps(CASES, indent=2) + "\n"),
+            NewFile.with_json(f"tests/{name}.json", greeting_cases(str, preview="greet Ada", empty_name=failed)),
         ]
 
     def discover(self, folder: Path, files: Sequence[str], place: str) -> Iterator[Found]:
-        """A package with tools for agents."""
         package = mapping(json_of(folder / PACKAGE)) if PACKAGE in files else {}
         if mapping(package.get("agent")).get("tools"):
             yield Found(what="Node tools", entry=f"node:{place}")
@@ -94,15 +93,12 @@ class ModulePlaces:
         self._text = text
 
     def line_of(self, part: Part) -> int:
-        """Where the word stands first."""
         return self.line_matching(WORDS[part])
 
     def property_line(self, name: str) -> int:
-        """Where something of that name is defined."""
         return self.line_matching(rf"""(?:^|[\s{{,"']){re.escape(name)}["']?\s*:""")
 
     def default_line(self, name: str, *, in_schema: bool) -> int:  # noqa: ARG002 - there is no other place
-        """Where its property is."""
         return self.property_line(name)
 
     def line_matching(self, pattern: str) -> int:
@@ -165,16 +161,3 @@ export default {
   },
 };
 """
-
-CASES: list[dict[str, object]] = [
-    {"name": "greets by name", "arguments": {"name": "Ada"}, "output": "Hello, Ada!", "preview": "greet Ada"},
-    {"name": "shouts when asked", "arguments": {"name": "Ada", "loud": True}, "output": "HELLO, ADA!"},
-    {"name": "keeps spaces and quotes", "arguments": {"name": 'it\'s  "me"'}, "output": 'Hello, it\'s  "me"!'},
-    {"name": "needs a name", "arguments": {}, "failure": "invalid_arguments"},
-    {
-        "name": "fails on an empty name",
-        "arguments": {"name": ""},
-        "failure": "exit_code",
-        "output_contains": "name must not be empty",
-    },
-]

@@ -26,7 +26,7 @@ from toolyard.process.child import ChildRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.kinds.node_module.package import PackageFacts, Reading
+    from toolyard.kinds.node_module.package import PackageFacts, Snapshot
     from toolyard.kinds.node_module.package_manager import Manager, Step
     from toolyard.plugins.host import Host
 
@@ -59,32 +59,33 @@ def is_ready_as_it_is(facts: PackageFacts, settings: NodeSettings) -> bool:
     return not needs_install(facts, settings) and not needs_build(facts, settings)
 
 
-def ready_folder(reading: Reading, host: Host) -> Path | None:
+def ready_folder(snapshot: Snapshot, host: Host) -> Path | None:
     """The copy of the package that is ready, if there is one."""
-    folder = host.plugin_cache.find(reading.facts.name, ready_key(reading, host))
+    folder = host.plugin_cache.find(snapshot.facts.name, ready_key(snapshot, host))
     return folder / COPY if folder else None
 
 
-def ready_key(reading: Reading, host: Host) -> str:
-    """Another copy for another content, policy or Node."""
-    return fingerprint(LAYOUT, "node", reading.fingerprint, host.settings(NodeSettings), host.interpreter("node"))
+def ready_key(snapshot: Snapshot, host: Host) -> str:
+    """Another copy for another content, policy or Node; how long tools may take has no part in it."""
+    settings = msgspec.structs.replace(host.settings(NodeSettings), node_timeout_seconds=1)
+    return fingerprint(LAYOUT, "node", snapshot.fingerprint, settings, host.interpreter("node"))
 
 
-async def make_ready(reading: Reading, host: Host) -> Path | Sequence[Problem]:
+async def make_ready(snapshot: Snapshot, host: Host) -> Path | Sequence[Problem]:
     """Copy, install and build, unless that was done before; the folder, or why there is none."""
-    if outside := links_outside(reading.folder, reading.tree):
-        return [leads_outside(reading, name) for name in outside]
-    build = Build(reading, host)
-    key, limit = ready_key(reading, host), host.policy.install_timeout_seconds
-    made = await host.plugin_cache.provide(reading.facts.name, key, build.make, patience=limit)
+    if outside := links_outside(snapshot.folder, snapshot.tree):
+        return [leads_outside(snapshot, name) for name in outside]
+    build = Build(snapshot, host)
+    key, limit = ready_key(snapshot, host), host.policy.install_timeout_seconds
+    made = await host.plugin_cache.provide(snapshot.facts.name, key, build.make, patience=limit)
     return [made] if isinstance(made, Problem) else made / COPY
 
 
 class Build:
     """One package on its way to be ready."""
 
-    def __init__(self, reading: Reading, host: Host) -> None:
-        self._reading = reading
+    def __init__(self, snapshot: Snapshot, host: Host) -> None:
+        self._snapshot = snapshot
         self._host = host
         self._settings = host.settings(NodeSettings)
         self._downloads = host.plugin_cache.root / ".downloads"
@@ -92,24 +93,24 @@ class Build:
 
     async def make(self, folder: Path) -> dict[str, Any] | Problem:
         """Fill a folder; what is recorded of it, or what stood against it."""
-        reading, settings, copied = self._reading, self._settings, folder / COPY
-        manager = await self._manager(copied) if needs_manager(reading.facts, settings) else None
+        snapshot, settings, copied = self._snapshot, self._settings, folder / COPY
+        manager = await self._manager(copied) if needs_manager(snapshot.facts, settings) else None
         if isinstance(manager, Problem):
             return manager
-        await asyncio.to_thread(copy, reading.folder, reading.tree, copied)
-        if not needs_install(reading.facts, settings):
-            link_installed(Path(reading.folder), copied)
-        for step in build_steps(reading.facts, settings, reading.tree, manager):
+        await asyncio.to_thread(copy, snapshot.folder, snapshot.tree, copied)
+        if not needs_install(snapshot.facts, settings):
+            link_installed(Path(snapshot.folder), copied)
+        for step in build_steps(snapshot.facts, settings, snapshot.tree, manager):
             if problem := await self._take(step, copied):
                 return problem
-        return {"source": reading.folder}
+        return {"source": snapshot.folder}
 
     async def _manager(self, folder: Path) -> Manager | Problem:
         """The package manager; a yarn is asked which one it is."""
-        manager = find_manager(self._reading.facts, self._settings, self._reading.tree)
+        manager = find_manager(self._snapshot.facts, self._settings, self._snapshot.tree)
         if isinstance(manager, Problem) or manager.name != "yarn":
             return manager
-        request = self._request([*manager.program, "--version"], self._reading.folder)
+        request = self._request([*manager.program, "--version"], self._snapshot.folder)
         try:
             outcome = await self._host.processes.build.run(request, folder, downloads=self._downloads)
         except ProcessError:
@@ -117,7 +118,6 @@ class Build:
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: Step, folder: Path) -> Problem | None:
-        """Run one command in the copy."""
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
         try:
             request = self._request(step.argv, folder, PATH=programs)
@@ -150,8 +150,8 @@ class Build:
         return Problem(
             code=step.code,
             message=f"`{step.command}` failed: {reason}",
-            hint=f'{download}try it in {self._reading.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
-            where=Position(file=self._reading.facts.document.path),
+            hint=f'{download}try it in {self._snapshot.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
+            where=Position(file=self._snapshot.facts.document.path),
         )
 
 
@@ -162,10 +162,10 @@ def link_installed(source: Path, copy: Path) -> None:
         (copy / "node_modules").symlink_to(installed, target_is_directory=True)
 
 
-def leads_outside(reading: Reading, name: str) -> Problem:
+def leads_outside(snapshot: Snapshot, name: str) -> Problem:
     return Problem(
         code="plugin_outside",
         message=f"'{name}' is a link that leads outside the package",
         hint="a package that is installed or built holds only files of its own",
-        where=Position(file=Path(reading.folder, name)),
+        where=Position(file=Path(snapshot.folder, name)),
     )

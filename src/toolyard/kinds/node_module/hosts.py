@@ -67,7 +67,6 @@ class NodeHosts:
 
     @property
     def running(self) -> int:
-        """How many processes there are now."""
         return sum(not host.link.has_ended for host in self._hosts)
 
     async def ask(
@@ -104,7 +103,6 @@ class NodeHosts:
             self._tidy(host)
 
     async def aclose(self) -> None:
-        """End all hosts and see them gone."""
         self._closed = True
         hosts, self._hosts = self._hosts, []
         await asyncio.gather(*(host.link.aclose() for host in hosts))

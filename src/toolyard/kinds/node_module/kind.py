@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolyard.kinds.node_module.reference import (
     SUFFIXES,
@@ -17,21 +17,19 @@ from toolyard.kinds.node_module.reference import (
 )
 from toolyard.kinds.node_module.settings import NodeSettings
 from toolyard.plugins.acquire.git_reference import split_reference
+from toolyard.plugins.kind import Kind, Named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from toolyard.config.document import Place
     from toolyard.core.problems import Problem
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import Json
     from toolyard.kinds.node_module.author import NodeAuthoring
     from toolyard.kinds.node_module.source import NodeSource
     from toolyard.plugins.host import Host
-    from toolyard.plugins.kind import Named, Reference
+    from toolyard.plugins.kind import Reference
 
 
-class NodeModules:
+class NodeModules(Kind):
     """The modules of Node packages as tools."""
 
     name = "node"
@@ -41,7 +39,6 @@ class NodeModules:
     settings = NodeSettings
 
     def read(self, entry: Json, at: Place) -> Named | None:
-        """A folder, a file or a repository."""
         match entry:
             case str() if entry.startswith("node:"):
                 return read_path(entry.removeprefix("node:"), at)
@@ -52,29 +49,19 @@ class NodeModules:
                 return read_options(options, at)
         return None
 
-    def whole_file(self, value: JsonObject, path: Path) -> None:
-        """No file stands for Node tools."""
-
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - the protocol's
-        """None beside the plugin cache."""
-        return ()
-
     def refusal(self, reference: Reference, host: Host) -> Problem | None:
-        """There must be a Node."""
         if host.interpreter("node") is not None:
             return None
         hint = "install Node 20 or newer and put it on PATH"
         return reference.at.problem("node_missing", "there is no Node on PATH", hint)
 
     def source(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> NodeSource:
-        """The package or module."""
         from toolyard.kinds.node_module.source import NodeSource
 
         return NodeSource(reference, host)
 
     @property
     def author(self) -> NodeAuthoring:
-        """For those who write Node tools."""
         from toolyard.kinds.node_module.author import NodeAuthoring
 
         return NodeAuthoring()

@@ -80,8 +80,8 @@ AUTHORS_WORDS = {
 
 def open_hosts(host: Host, package: NodePackage) -> NodeHosts:
     """The processes of a package; nothing starts before it is asked for."""
-    node, timeout = host.interpreter("node"), host.settings(NodeSettings).node_timeout_seconds
-    return NodeHosts(host.runner, node.path if node else "node", package, timeout=timeout)
+    timeout = host.settings(NodeSettings).node_timeout_seconds
+    return NodeHosts(host.runner, host.required("node").path, package, timeout=timeout)
 
 
 def listing_cache(host: Host) -> ContentCache[NodeListing]:
@@ -92,8 +92,7 @@ def listing_cache(host: Host) -> ContentCache[NodeListing]:
 def listing_key(package: NodePackage, host: Host) -> str:
     """What a listing depends on: the content, which tools are meant, and the Node that reads them."""
     declared = json.dumps([[tool.id, tool.entry, tool.export] for tool in package.tools]).encode()
-    node = host.interpreter("node")
-    parts = (LISTING, (node.identity if node else "").encode(), package.fingerprint.encode(), declared)
+    parts = (LISTING, host.required("node").identity.encode(), package.fingerprint.encode(), declared)
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Document, read_document
+from toolyard.config.document import Document, Place, read_document
 from toolyard.core.problems import Position, Problem
 from toolyard.files.inside import leads_inside
 from toolyard.files.walk import Tree, digest, scan, too_large
@@ -44,7 +44,7 @@ class NodePackage(msgspec.Struct, frozen=True, kw_only=True):
     """Of its content."""
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A package as it was seen."""
 
     reference: NodeFile | NodeFolder
@@ -55,17 +55,16 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main_file(reference: NodeFile | NodeFolder) -> Path:
-    """The module, or the descriptor of the package."""
     return Path(reference.file) if isinstance(reference, NodeFile) else Path(reference.folder, "package.json")
 
 
-def seen_now(reference: NodeFile | NodeFolder) -> Tree:
+def tree_now(reference: NodeFile | NodeFolder) -> Tree:
     """What there is; nothing when there is nothing."""
     return scan(reference.folder) if isinstance(reference, NodeFolder) else scan(reference.file)
 
 
-def read(reference: NodeFile | NodeFolder, tree: Tree) -> tuple[Reading | None, list[Problem]]:
-    """What was seen, read; no reading when there is nothing to go on with."""
+def read(reference: NodeFile | NodeFolder, tree: Tree) -> tuple[Snapshot | None, list[Problem]]:
+    """A package with what it says of itself; none when there is nothing to go on with."""
     file = main_file(reference)
     if reason := too_large(str(file.parent), tree, MOST_BYTES):
         return None, [at(file, "node_package", f"this is no package: {reason}", "check the path")]
@@ -78,7 +77,7 @@ def read(reference: NodeFile | NodeFolder, tree: Tree) -> tuple[Reading | None, 
     except OSError as error:  # a file has gone meanwhile, or may not be read
         message = f"cannot be read: {error.strerror or error}"
         return None, [at(Path(error.filename or file), "node_unreadable", message, "check its permissions")]
-    return Reading(reference=reference, folder=folder, tree=tree, fingerprint=number, facts=facts), problems
+    return Snapshot(reference=reference, folder=folder, tree=tree, fingerprint=number, facts=facts), problems
 
 
 def facts_at(reference: NodeFile | NodeFolder, file: Path) -> tuple[PackageFacts | None, list[Problem]]:
@@ -88,7 +87,6 @@ def facts_at(reference: NodeFile | NodeFolder, file: Path) -> tuple[PackageFacts
 
 
 def nothing_there(reference: NodeFile | NodeFolder) -> Problem:
-    """Why there is nothing to read."""
     if isinstance(reference, NodeFile):
         return at(Path(reference.file), "node_file_missing", "no such file", "check the path")
     folder = Path(reference.folder)
@@ -97,28 +95,27 @@ def nothing_there(reference: NodeFile | NodeFolder) -> Problem:
     return at(folder, "plugin_missing", "no such folder", "check the path")
 
 
-def located(fault: NodeFault, reading: Reading, package: NodePackage) -> Problem:
+def problem_of(fault: NodeFault, snapshot: Snapshot, package: NodePackage) -> Problem:
     """A fault where it is in the author's own folder, which the place of a copy is not."""
     message, hint = fault.message, fault.hint
     tools = {tool.id: tool for tool in package.tools}
     if fault.code == "node_entry_missing" and fault.id in tools:
         message = f"'{tools[fault.id].entry}' does not exist"
-        hint = missing_hint(built=package.root != reading.folder)
-        return Problem(code=fault.code, message=message, hint=hint, where=declaration(fault, reading))
-    where = declaration(fault, reading)
+        hint = missing_hint(built=package.root != snapshot.folder)
+        return Problem(code=fault.code, message=message, hint=hint, where=declaration(fault, snapshot))
+    where = declaration(fault, snapshot)
     if fault.file:
         inside = os.path.relpath(os.path.realpath(fault.file), os.path.realpath(package.root))
-        own = Path(reading.folder, inside)
+        own = Path(snapshot.folder, inside)
         where = Position(file=own if own.exists() else Path(fault.file), line=fault.line)
     return Problem(code=fault.code, message=message, hint=hint, where=where)
 
 
-def declaration(fault: NodeFault, reading: Reading) -> Position:
-    """Where the tool at fault is declared."""
-    facts = reading.facts
+def declaration(fault: NodeFault, snapshot: Snapshot) -> Position:
+    facts = snapshot.facts
     places = {tool.id: place for tool, place in zip(facts.tools, facts.places, strict=True)}
     if not facts.is_package:
-        return Position(file=main_file(reading.reference))
+        return Position(file=main_file(snapshot.reference))
     return facts.document.position(places.get(fault.id or "", ()))
 
 
@@ -231,13 +228,9 @@ def selected(declared: Sequence[Declared], reference: NodeFolder) -> list[Declar
 def within(folder: Path, declared: Sequence[Declared], document: Document) -> tuple[list[Declared], list[Problem]]:
     """A package lists only modules of its own."""
     outside = [each for each in declared if not leads_inside(str(folder / each[0].entry), str(folder))]
+    hint = "a package lists only files of its own"
     problems = [
-        Problem(
-            code="plugin_outside",
-            message=f"'{tool.entry}' is outside the package",
-            hint="a package lists only files of its own",
-            where=document.position((*place, "entry")),
-        )
+        Place(document, place).problem("plugin_outside", f"'{tool.entry}' is outside the package", hint, "entry")
         for tool, place in outside
     ]
     return [each for each in declared if each not in outside], problems
@@ -267,14 +260,12 @@ def explain_missing(problem: Problem, folder: Path) -> Problem:
     if problem.code != "config_unreadable":
         return problem
     if not folder.is_dir():
-        hint, where = "check the path", Position(file=folder)
-        return Problem(code="plugin_missing", message="no such folder", hint=hint, where=where)
-    message, where = f"no {PACKAGE} in this folder", Position(file=folder)
-    return Problem(code="node_package", message=message, hint=f"create it with {EXAMPLE}", where=where)
+        return at(folder, "plugin_missing", "no such folder", "check the path")
+    return at(folder, "node_package", f"no {PACKAGE} in this folder", f"create it with {EXAMPLE}")
 
 
 def fault(document: Document, place: Pointer, message: str, hint: str = f"for example {EXAMPLE}") -> Problem:
-    return Problem(code="node_package", message=message, hint=hint, where=document.position(place))
+    return Place(document, place).problem("node_package", message, hint)
 
 
 class NodeFault(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from toolyard.config.document import Place
 from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def needs_build(facts: PackageFacts, settings: NodeSettings) -> bool:
-    """Whether something has to be built first."""
     return (
         settings.node_build and facts.is_package and (facts.has_build_script or settings.node_build_command is not None)
     )
@@ -63,12 +63,8 @@ def choose_manager(facts: PackageFacts, settings: NodeSettings, files: Collectio
         name = facts.package_manager.partition("@")[0]
         if name in ("npm", "pnpm", "yarn"):
             return name
-        return Problem(
-            code="node_package_manager",
-            message=f"'packageManager' is '{facts.package_manager}'; only npm, pnpm and yarn are known",
-            hint='set "plugin_policy": {"node_package_manager": "npm"}',
-            where=facts.document.position(("packageManager",)),
-        )
+        message = f"'packageManager' is '{facts.package_manager}'; only npm, pnpm and yarn are known"
+        return manager_problem(facts, message, 'set "plugin_policy": {"node_package_manager": "npm"}')
     return next((manager for lock, manager in LOCK_FILES if lock in files), "npm")
 
 
@@ -82,12 +78,12 @@ def find_manager(facts: PackageFacts, settings: NodeSettings, files: Collection[
     corepack = shutil.which("corepack")
     if corepack and name != "npm":
         return Manager(name=name, program=(os.path.abspath(corepack), name))
-    return Problem(
-        code="node_package_manager",
-        message=f"the package is made ready with {name}, which is not on PATH",
-        hint=f'install {name}, or set another: "plugin_policy": {{"node_package_manager": "npm"}}',
-        where=facts.document.position(("packageManager",)),
-    )
+    hint = f'install {name}, or set another: "plugin_policy": {{"node_package_manager": "npm"}}'
+    return manager_problem(facts, f"the package is made ready with {name}, which is not on PATH", hint)
+
+
+def manager_problem(facts: PackageFacts, message: str, hint: str) -> Problem:
+    return Place(facts.document, ()).problem("node_package_manager", message, hint, "packageManager")
 
 
 def needs_manager(facts: PackageFacts, settings: NodeSettings) -> bool:
@@ -98,7 +94,6 @@ def needs_manager(facts: PackageFacts, settings: NodeSettings) -> bool:
 def build_steps(
     facts: PackageFacts, settings: NodeSettings, files: Collection[str], manager: Manager | None
 ) -> list[Step]:
-    """The commands, in order."""
     steps: list[Step] = []
     install, build = needs_install(facts, settings), needs_build(facts, settings)
     if install and manager:

@@ -32,7 +32,6 @@ class NodeFile(Reference, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> Sequence[str]:
-        """The module."""
         return (self.file,)
 
 
@@ -47,7 +46,6 @@ class NodeFolder(Reference, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> Sequence[str]:
-        """The package."""
         return (self.folder,)
 
 
@@ -85,18 +83,15 @@ def names_nothing(prefix: str, at: Place) -> Named:
 
 
 def read_options(value: Json, at: Place) -> Named:
-    """The object form."""
-    from toolyard.plugins.spellings import nearest_of
+    from toolyard.plugins.spellings import unknown_key
 
     place = at.below("node_tool")
     try:
         options = msgspec.convert(value, NodeOptions)
     except MISFITS as error:
         known = NodeOptions.__struct_fields__
-        for key in value if isinstance(value, dict) else ():
-            if key not in known:
-                problem = place.problem("plugin_spec", f"'node_tool' has no '{key}'", nearest_of(key, known), key)
-                return Named(problems=[problem])
+        if wrong := unknown_key(value, "node_tool", known, place):
+            return Named(problems=[wrong])
         message = f"'node_tool': {str(error).replace('`', '')}"
         return Named(problems=[place.problem("plugin_spec", message, f"it takes {', '.join(known)}")])
     if fault := combination_fault(options):
@@ -119,7 +114,6 @@ def read_git(options: NodeOptions, at: Place) -> Named:
 
 
 def combination_fault(options: NodeOptions) -> str | None:
-    """Why the options do not go together."""
     if sum(each is not None for each in (options.path, options.file, options.git)) != 1:
         return "needs exactly one of 'path', 'file' and 'git', a string"
     if options.ref is not None and options.git is None:

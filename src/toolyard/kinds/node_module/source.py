@@ -14,12 +14,12 @@ from toolyard.kinds.node_module.build import is_ready_as_it_is, make_ready, read
 from toolyard.kinds.node_module.listing import listing_cache, listing_key, open_hosts, read_listing
 from toolyard.kinds.node_module.package import (
     NodePackage,
-    Reading,
-    located,
+    Snapshot,
     main_file,
     nothing_there,
+    problem_of,
     read,
-    seen_now,
+    tree_now,
 )
 from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit
 from toolyard.kinds.node_module.settings import NodeSettings
@@ -63,25 +63,21 @@ class NodeSource:
 
     @property
     def file(self) -> Path:
-        """The module, or the descriptor of the package."""
         if self._here is not None:
             return main_file(self._here)
         return Path(self.reference.git.shown if isinstance(self.reference, NodeGit) else "")
 
     @property
     def conditions(self) -> object:
-        """What the package is made ready and run with."""
         host = self._host
-        parts = (self._settings, host.policy.allow_remote, host.plugin_cache.root, host.interpreter("node"))
-        return (host.runner, *parts)
+        remote = (host.policy.allow_remote, host.policy.allowed_git_hosts)
+        made_with = (host.processes.build, self._settings, host.plugin_cache.root, host.interpreter("node"))
+        return (host.runner, *remote, *made_with)
 
     def adopt(self, newer: NodeSource) -> None:
         """A repository is looked at again after each reload."""
         self.reference, self._host = newer.reference, newer._host
         self._look_again = isinstance(newer.reference, NodeGit)
-
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
 
     def plugins(self) -> Sequence[Plugin]:
         """Each tool is a plugin of its own, on or off by itself."""
@@ -91,7 +87,6 @@ class NodeSource:
         ]
 
     def tools(self) -> Sequence[NodeModuleTool]:
-        """The tools themselves."""
         return self._tools
 
     def own_file(self, tool: NodeModuleTool) -> Path:
@@ -100,49 +95,45 @@ class NodeSource:
         return module if module.is_file() else self.file
 
     def is_current(self) -> bool:
-        """Whether every file is still what was read."""
         if not self._tree or self._here is None or self._look_again:
             return False
         now = time.monotonic()
         if len(self._tree) > MANY_FILES and now - self._looked_at < LOOK_AGAIN:
             return True
         self._looked_at = now
-        return seen_now(self._here) == self._tree
+        return tree_now(self._here) == self._tree
 
     async def load(self, *, without_running: bool = False) -> bool:
-        """Make it ready and ask its modules what they are, unless that is known or somebody just did."""
-        if self._load_known():
-            return True
+        """Make it ready and ask its modules what they are, unless somebody just did."""
         if without_running:
-            return False
+            return self._load_known()
         self._loading = self._loading or asyncio.Lock()
         async with self._loading:
             here = None if self.is_current() else await self._fetched()
-            reading = self._read(here) if here and not self.is_current() else None
-            if reading is not None:
-                package = self._package(reading) or await self._make_ready(reading)
+            snapshot = self._read(here) if here and not self.is_current() else None
+            if snapshot is not None:
+                package = self._package(snapshot) or await self._make_ready(snapshot)
                 if package is not None:
                     await self._host.children().choose_sandbox()
                     listing, faults = await read_listing(package, self._host)
-                    self._accept(reading, package, listing, faults)
+                    self._accept(snapshot, package, listing, faults)
         return True
 
     def _load_known(self) -> bool:
         """Load it if it is ready and its tools are known by its content; True also when there is nothing to load."""
         if self._here is None or self._look_again:
             return False
-        reading = self._read(self._here)
-        if reading is None:
+        snapshot = self._read(self._here)
+        if snapshot is None:
             return True
-        package = self._package(reading)
+        package = self._package(snapshot)
         listing = listing_cache(self._host).get(listing_key(package, self._host)) if package else None
         if package is None or listing is None:
             return False
-        self._accept(reading, package, listing, [])
+        self._accept(snapshot, package, listing, [])
         return True
 
     async def aclose(self) -> None:
-        """End its processes."""
         self._retire_hosts()
         retired, self._retired = self._retired, []
         await asyncio.gather(*(hosts.aclose() for hosts in retired))
@@ -161,39 +152,39 @@ class NodeSource:
                 self._here = NodeFolder(folder=str(found.folder), at=wanted.at, **what)
         return self._here
 
-    def _read(self, here: NodeFile | NodeFolder) -> Reading | None:
+    def _read(self, here: NodeFile | NodeFolder) -> Snapshot | None:
         """What is there now. When that is nothing to go on with, a problem says why, and what worked stays."""
-        tree = seen_now(here)
+        tree = tree_now(here)
         if not tree:
             self._tree, self._tools = {}, []
             self._retire_hosts()
             self.problems = [nothing_there(here)]
             return None
-        reading, self.problems = read(here, tree)
-        if reading is None:
+        snapshot, self.problems = read(here, tree)
+        if snapshot is None:
             self._tree = tree
-        return reading
+        return snapshot
 
-    def _package(self, reading: Reading) -> NodePackage | None:
+    def _package(self, snapshot: Snapshot) -> NodePackage | None:
         """The package where it is, or its copy if that is ready."""
-        if is_ready_as_it_is(reading.facts, self._settings):
-            return package_in(reading.folder, reading)
-        folder = ready_folder(reading, self._host)
-        return package_in(str(folder), reading) if folder else None
+        if is_ready_as_it_is(snapshot.facts, self._settings):
+            return package_in(snapshot.folder, snapshot)
+        folder = ready_folder(snapshot, self._host)
+        return package_in(str(folder), snapshot) if folder else None
 
-    async def _make_ready(self, reading: Reading) -> NodePackage | None:
-        ready = await make_ready(reading, self._host)
+    async def _make_ready(self, snapshot: Snapshot) -> NodePackage | None:
+        ready = await make_ready(snapshot, self._host)
         if isinstance(ready, Path):
-            return package_in(str(ready), reading)
-        self._tree, self.problems = reading.tree, [*self.problems, *ready]
+            return package_in(str(ready), snapshot)
+        self._tree, self.problems = snapshot.tree, [*self.problems, *ready]
         return None
 
     def _accept(
-        self, reading: Reading, package: NodePackage, listing: NodeListing, faults: Sequence[NodeFault]
+        self, snapshot: Snapshot, package: NodePackage, listing: NodeListing, faults: Sequence[NodeFault]
     ) -> None:
         """These are the tools now, unless they are the ones there were; what worked stays where nothing works."""
-        self._tree = reading.tree
-        self.problems = [*self.problems, *(located(fault, reading, package) for fault in faults)]
+        self._tree = snapshot.tree
+        self.problems = [*self.problems, *(problem_of(fault, snapshot, package) for fault in faults)]
         same = self._hosts is not None and self._hosts.package == package and bool(self._tools)
         if not listing.tools or (same and not faults):
             return
@@ -210,8 +201,8 @@ class NodeSource:
             self._retired = [each for each in (*self._retired, hosts) if each.running]
 
 
-def package_in(folder: str, reading: Reading) -> NodePackage:
+def package_in(folder: str, snapshot: Snapshot) -> NodePackage:
     """The package in its own folder, or in that of a copy, whose name says by what it was made ready."""
-    as_it_is = folder == reading.folder
-    content = reading.fingerprint if as_it_is else Path(folder).parent.name
-    return NodePackage(root=folder, tools=reading.facts.tools, fingerprint=content)
+    as_it_is = folder == snapshot.folder
+    content = snapshot.fingerprint if as_it_is else Path(folder).parent.name
+    return NodePackage(root=folder, tools=snapshot.facts.tools, fingerprint=content)

@@ -43,12 +43,10 @@ class NodeModuleTool:
 
     @property
     def entry(self) -> str:
-        """The module's place in its package."""
         return self._declared.entry
 
     @property
     def file(self) -> Path:
-        """The module that it comes from."""
         return Path(self._hosts.package.root, self._declared.entry)
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from toolyard.config.layers import mapping
 from toolyard.core.tool import JsonInput
 from toolyard.kinds.python_function.tool import PythonTool
 from toolyard.plugins.checks.findings import warning, with_line
+from toolyard.plugins.checks.samples import greeting_cases
 from toolyard.plugins.checks.spec import gathered_problems
 from toolyard.plugins.kind import DESCRIPTOR, Found, NewFile
 
@@ -73,10 +73,11 @@ class PythonAuthoring:
     def new_files(self, name: str, mode: str | None) -> Sequence[NewFile]:  # noqa: ARG002 - there is one way only
         """A module, a descriptor that names its function, and cases that pass as they are."""
         module = name.replace("-", "_")  # as Python names modules and functions
+        failed = {"exit": 3, "output": "Error: name must not be empty"}
         return [
             NewFile(path=f"{module}.py", text=MODULE.replace("@NAME@", module)),
-            NewFile(path="agent_plugin.json", text=as_json({"entries": [f"{module}.{module}"]})),
-            NewFile(path=f"tests/{module}.json", text=as_json(cases())),
+            NewFile.with_json(DESCRIPTOR, {"entries": [f"{module}.{module}"]}),
+            NewFile.with_json(f"tests/{module}.json", greeting_cases(str, preview="greet Ada", empty_name=failed)),
         ]
 
     def discover(self, folder: Path, files: Sequence[str], place: str) -> Iterator[Found]:
@@ -116,28 +117,8 @@ def format_findings(spec: ToolSpec, file: Path, line: int) -> Iterator[Problem]:
 
 
 def place_of(tool: PythonTool, otherwise: Path) -> tuple[Path, int]:
-    """Where the code of a tool is written."""
     try:
         code = inspect.unwrap(tool.code)
         return Path(inspect.getsourcefile(code) or otherwise), inspect.getsourcelines(code)[1]
     except (OSError, TypeError):
         return otherwise, 1
-
-
-def cases() -> list[dict[str, object]]:
-    return [
-        {"name": "greets by name", "arguments": {"name": "Ada"}, "output": "Hello, Ada!", "preview": "greet Ada"},
-        {"name": "shouts when asked", "arguments": {"name": "Ada", "loud": True}, "output": "HELLO, ADA!"},
-        {"name": "keeps quotes", "arguments": {"name": 'it\'s "me"'}, "output": 'Hello, it\'s "me"!'},
-        {"name": "needs a name", "arguments": {}, "failure": "invalid_arguments"},
-        {
-            "name": "fails on an empty name",
-            "arguments": {"name": ""},
-            "exit": 3,
-            "output": "Error: name must not be empty",
-        },
-    ]
-
-
-def as_json(value: object) -> str:
-    return json.dumps(value, indent=2) + "\n"

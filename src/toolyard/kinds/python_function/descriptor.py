@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Document, Place, read_document
+from toolyard.config.document import Place, read_document
 from toolyard.core.problems import Position, Problem
 from toolyard.plugins.kind import DESCRIPTOR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
 
@@ -38,58 +37,58 @@ def read_python_descriptor(folder: str | Path) -> PythonDescriptor | list[Proble
     document = read_document(Path(folder, DESCRIPTOR))
     if isinstance(document, Problem):
         return [missing(Path(folder)) if document.code == "config_unreadable" else document]
-    value = document.value
+    value, top = document.value, Place(document, ())
     if not isinstance(value, dict):
-        return [fault("a descriptor is an object", '{"entries": ["package.module.Class"]}', (), document)]
-    problems = list(faults(value, document))
-    if problems:
+        return [fault(top, "a descriptor is an object", '{"entries": ["package.module.Class"]}')]
+    if problems := faults(value, top):
         return problems
     return PythonDescriptor(
-        entries=[(entry, Place(document, ("entries", index))) for index, entry in enumerate(value["entries"])],
+        entries=[(entry, top.below("entries", index)) for index, entry in enumerate(value["entries"])],
         subdirectory=value.get("subdirectory"),
         kinds=value.get("kinds") or (),
         beside=[each["path"] for each in value.get("local_workspace_dependencies") or ()],
     )
 
 
-def faults(value: dict[str, Json], document: Document) -> list[Problem]:
-    found: list[Problem] = []
-    entries = value.get("entries")
+def faults(value: dict[str, Json], top: Place) -> list[Problem]:
+    entries, example = value.get("entries"), '{"entries": ["package.module.Class"]}'
+    if value.get("bash_tools") and not (isinstance(entries, list) and entries):
+        hint = 'load it with "bash:FOLDER", "bash+git:URL#REF" or {"bash_tool": …}'
+        return [top.problem("plugin_path_is_bash", "this is a repository of bash tools", hint, "bash_tools")]
     if not isinstance(entries, list) or not entries:
-        if value.get("bash_tools"):
-            return [is_bash(document)]
-        message, hint = "'entries' must be a list with at least one entry", '{"entries": ["package.module.Class"]}'
-        return [fault(message, hint, ("entries",), document)]
-    for index, entry in enumerate(entries):
-        if not is_dotted(entry):
-            message, hint = "an entry is the dotted name of a class, a function or a module", '"package.module.Class"'
-            found.append(fault(message, hint, ("entries", index), document))
+        return [fault(top, "'entries' must be a list with at least one entry", example, "entries")]
+    message = "an entry is the dotted name of a class, a function or a module"
+    found = [
+        fault(top, message, '"package.module.Class"', "entries", index)
+        for index, entry in enumerate(entries)
+        if not is_dotted(entry)
+    ]
     if not isinstance(value.get("subdirectory", ""), str):
-        found.append(fault("'subdirectory' must be a string", "", ("subdirectory",), document))
-    return [*found, *kind_faults(value.get("kinds"), document), *beside_faults(value, document)]
+        found.append(fault(top, "'subdirectory' must be a string", "", "subdirectory"))
+    return [*found, *kind_faults(value.get("kinds"), top), *beside_faults(value, top)]
 
 
-def kind_faults(kinds: Json, document: Document) -> list[Problem]:
+def kind_faults(kinds: Json, top: Place) -> list[Problem]:
     if kinds is None:
         return []
     hint = f"among {', '.join(sorted(KINDS))}"
     if not isinstance(kinds, list):
-        return [fault("'kinds' must be a list", hint, ("kinds",), document)]
+        return [fault(top, "'kinds' must be a list", hint, "kinds")]
     return [
-        fault(f"there is no kind {kind!r}", hint, ("kinds", index), document)
+        fault(top, f"there is no kind {kind!r}", hint, "kinds", index)
         for index, kind in enumerate(kinds)
         if not isinstance(kind, str) or kind.removesuffix("s") not in KINDS
     ]
 
 
-def beside_faults(value: dict[str, Json], document: Document) -> list[Problem]:
+def beside_faults(value: dict[str, Json], top: Place) -> list[Problem]:
     key = "local_workspace_dependencies"
     listed = value.get(key) or []
     hint = '{"name": "my-library", "path": "../my-library"}'
     if not isinstance(listed, list):
-        return [fault(f"'{key}' must be a list", hint, (key,), document)]
+        return [fault(top, f"'{key}' must be a list", hint, key)]
     return [
-        fault(f"an entry of '{key}' needs 'path', a string", hint, (key, index), document)
+        fault(top, f"an entry of '{key}' needs 'path', a string", hint, key, index)
         for index, each in enumerate(listed)
         if not isinstance(each, dict) or not isinstance(each.get("path"), str) or "\0" in each["path"]
     ]
@@ -108,13 +107,6 @@ def missing(folder: Path) -> Problem:
     return Problem(code="plugin_descriptor", message=message, hint=hint, where=Position(file=folder))
 
 
-def is_bash(document: Document) -> Problem:
-    message = "this is a repository of bash tools"
-    hint = 'load it with "bash:FOLDER", "bash+git:URL#REF" or {"bash_tool": …}'
-    where = document.position(("bash_tools",))
-    return Problem(code="plugin_path_is_bash", message=message, hint=hint, where=where)
-
-
-def fault(message: str, hint: str, pointer: Pointer, document: Document) -> Problem:
+def fault(top: Place, message: str, hint: str, *below: str | int) -> Problem:
     hint = f"for example {hint}" if hint.startswith(("{", '"')) else hint
-    return Problem(code="plugin_descriptor", message=message, hint=hint, where=document.position(pointer))
+    return top.problem("plugin_descriptor", message, hint, *below)

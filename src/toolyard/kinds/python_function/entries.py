@@ -75,7 +75,6 @@ def missing_name(entry: str, module: str, name: str, near: Sequence[str]) -> Pro
 
 
 def module_file(target: Any) -> Path | None:
-    """The file that something was imported from."""
     name = getattr(target, "__module__", None) or getattr(target, "__name__", None)
     file = getattr(sys.modules.get(str(name)), "__file__", None)
     return Path(file) if file else None

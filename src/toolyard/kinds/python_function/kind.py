@@ -8,27 +8,25 @@ from toolyard.kinds.python_function.reference import (
     DOTTED,
     PythonName,
     PythonProject,
-    PythonReference,
     pip_cache,
     read_project,
 )
 from toolyard.kinds.python_function.settings import PythonSettings
 from toolyard.plugins.acquire.git_reference import split_reference
-from toolyard.plugins.kind import Named
+from toolyard.plugins.kind import Kind, Named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from toolyard.config.document import Place
-    from toolyard.core.problems import Problem
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import Json
     from toolyard.kinds.python_function.author import PythonAuthoring
     from toolyard.kinds.python_function.source import PythonSource
     from toolyard.plugins.host import Host
 
 
-class PythonFunctions:
+class PythonFunctions(Kind):
     """Python functions, classes and modules as plugins."""
 
     name = "python"
@@ -44,7 +42,6 @@ class PythonFunctions:
     settings = PythonSettings
 
     def read(self, entry: Json, at: Place) -> Named | None:
-        """A dotted name, a folder, a file or a repository."""
         match entry:
             case str() if entry.startswith("path:"):
                 return read_project({"path": entry.removeprefix("path:")}, at)
@@ -57,26 +54,17 @@ class PythonFunctions:
                 return read_project(entry, at)
         return None
 
-    def whole_file(self, value: JsonObject, path: Path) -> None:
-        """No file stands for Python plugins."""
-
     def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:
         """What the installer downloaded, of which plugins are made."""
         return (str(pip_cache(policy.pip_cache_dir, plugin_cache)),)
 
-    def refusal(self, reference: PythonReference, host: Host) -> Problem | None:  # noqa: ARG002 - the protocol's
-        """Their entry in the configuration is the consent; Python is there."""
-        return None
-
     def source(self, reference: PythonName | PythonProject, host: Host) -> PythonSource:
-        """The plugins of the module or project."""
         from toolyard.kinds.python_function.source import PythonSource
 
         return PythonSource(reference, host)
 
     @property
     def author(self) -> PythonAuthoring:
-        """For those who write Python plugins."""
         from toolyard.kinds.python_function.author import PythonAuthoring
 
         return PythonAuthoring()

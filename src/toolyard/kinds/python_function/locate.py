@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.core.problems import Position, Problem
+from toolyard.core.problems import Position, Problem, did_you_mean
 from toolyard.files.inside import is_inside
 from toolyard.files.walk import inner_folder
 from toolyard.kinds.python_function.descriptor import PythonDescriptor, read_python_descriptor
@@ -83,7 +82,7 @@ def locate_dotted(name: str, where: Place) -> Located | list[Problem]:
         )
     message = f"there is no module '{top}' for '{name}'"
     hint = 'install its package beside toolyard, put it beside the configuration, or load its folder with "path:…"'
-    return [Problem(code="plugin_entry", message=message, hint=hint, where=where.position())]
+    return [where.problem("plugin_entry", message, hint)]
 
 
 def locate_file(path: str, entry: str | None, where: Place) -> Located | list[Problem]:
@@ -94,7 +93,7 @@ def locate_file(path: str, entry: str | None, where: Place) -> Located | list[Pr
     module = name.removesuffix(".py")
     if not module.isidentifier():
         message, hint = f"'{name}' cannot be imported", "name the file as Python names modules: letters, digits and _"
-        return [Problem(code="plugin_entry", message=message, hint=hint, where=file_at(path))]
+        return [Problem(code="plugin_entry", message=message, hint=hint, where=Position(file=Path(path)))]
     return Located(
         entries=[(entry or module, where)],
         roots=(folder,),
@@ -185,27 +184,19 @@ def read_project(top: str, reference: PythonProject, *, inside: bool) -> Project
 
 def wrong_beside(beside: Sequence[str], top: str | None, place: str) -> list[Problem]:
     """A fetched repository can only name projects of its own; a folder of the user's any that exist."""
-    found = file_at(os.path.join(place, DESCRIPTOR))
-    return [
-        Problem(
-            code="plugin_outside" if top and not is_inside(folder, top) else "plugin_missing",
-            message=f"'local_workspace_dependencies' names '{folder}', which is "
-            + ("outside the repository" if top and not is_inside(folder, top) else "no folder"),
-            hint="name a project by its path from the descriptor",
-            where=found,
-        )
-        for folder in beside
-        if (top and not is_inside(folder, top)) or not os.path.isdir(folder)
-    ]
+    problems: list[Problem] = []
+    for folder in beside:
+        is_outside = top is not None and not is_inside(folder, top)
+        if is_outside or not os.path.isdir(folder):
+            code, what = ("plugin_outside", "outside the repository") if is_outside else ("plugin_missing", "no folder")
+            message = f"'local_workspace_dependencies' names '{folder}', which is {what}"
+            hint, where = "name a project by its path from the descriptor", Position(file=Path(place, DESCRIPTOR))
+            problems.append(Problem(code=code, message=message, hint=hint, where=where))
+    return problems
 
 
 def missing(message: str, where: Place, path: str) -> Problem:
-    hint = "relative paths start at the folder of the configuration file"
     folder, name = os.path.split(path)
-    if os.path.isdir(folder) and (close := difflib.get_close_matches(name, os.listdir(folder), n=1)):
-        hint = f"did you mean '{close[0]}'?"
-    return Problem(code="plugin_missing", message=message, hint=hint, where=where.position())
-
-
-def file_at(path: str) -> Position:
-    return Position(file=Path(path))
+    beside = os.listdir(folder) if os.path.isdir(folder) else ()
+    hint = did_you_mean(name, beside, "relative paths start at the folder of the configuration file")
+    return where.problem("plugin_missing", message, hint)

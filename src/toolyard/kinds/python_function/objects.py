@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,6 @@ class PythonObjects(PythonFunctions):
     """The kind of what is handed over; its sources need not find or import anything."""
 
     def source(self, reference: PythonObject, host: Host) -> ObjectSource:  # type: ignore[override]  # its own references
-        """The plugins of the object."""
         return ObjectSource(reference.target, host)
 
 
@@ -54,19 +54,17 @@ class ObjectSource:
         )
         self._made_for: JsonObject | None = None
         self._adopted = Adopted()
+        self._loading = asyncio.Lock()
 
     @property
     def conditions(self) -> object:
-        """What the plugins are called with."""
         return self._host.settings(PythonSettings)
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """Why it is no plugin."""
         return self._adopted.problems
 
     def plugins(self) -> Sequence[Plugin]:
-        """Those that it is or holds."""
         return self._adopted.plugins
 
     def is_current(self) -> bool:
@@ -74,27 +72,30 @@ class ObjectSource:
         return self._made_for is not None and self._made_for == self._host.config
 
     async def load(self, *, without_running: bool = False) -> bool:
-        """Make its plugins."""
         if without_running:
             return False
-        if not self.is_current():
-            timeout = self._host.settings(PythonSettings).python_timeout_seconds
-            entry = getattr(self._target, "__name__", type(self._target).__name__)
-            self._made_for = self._host.config
-            self._adopted = await adopt(entry, self._target, self._code, config=self._made_for, timeout=timeout)
+        async with self._loading:
+            if not self.is_current():
+                config, before = self._host.config, self._adopted
+                timeout = self._host.settings(PythonSettings).python_timeout_seconds
+                entry = getattr(self._target, "__name__", type(self._target).__name__)
+                self._adopted = await adopt(entry, self._target, self._code, config=config, timeout=timeout)
+                self._made_for = config
+                await self._close(before)
         return True
 
     def adopt(self, newer: ObjectSource) -> None:
         """The agent's values may be others now."""
         self._host = newer._host
 
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
-
     async def aclose(self) -> None:
-        """Let the plugins release what they hold."""
-        for plugin in self._adopted.plugins:
-            await close_plugin(plugin, self._code)
+        await self._close(self._adopted)
+
+    async def _close(self, adopted: Adopted) -> None:
+        """An object that was handed over is its owner's to close; only what was made of it is ours."""
+        for plugin in adopted.plugins:
+            if plugin.instance is not self._target:
+                await close_plugin(plugin, self._code)
 
 
 def object_entries(targets: Iterable[Any]) -> list[Entry]:

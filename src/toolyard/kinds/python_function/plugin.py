@@ -168,7 +168,6 @@ def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
 
 
 def place_of(target: Any, author: AuthorCode) -> Position:
-    """Where a class or function is written."""
     from pathlib import Path
 
     try:
@@ -179,7 +178,6 @@ def place_of(target: Any, author: AuthorCode) -> Position:
 
 
 def has(plugin: Any, *methods: str) -> bool:
-    """Whether a plugin has one of the methods."""
     return any(callable(getattr(plugin, method, None)) for method in methods)
 
 

@@ -62,7 +62,6 @@ class PythonProject(PythonReference, frozen=True, kw_only=True):
 
     @property
     def repository(self) -> GitReference | None:
-        """The repository, where it is one."""
         return self.origin if isinstance(self.origin, GitReference) else None
 
     @property

@@ -41,7 +41,6 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         return {**values, **converted}
 
     def call(self, function: Callable[..., Any], arguments: Mapping[str, Any], context: ToolContext) -> Any:
-        """Call the function with converted arguments."""
         named = {name: value for name, value in arguments.items() if name not in self.positional}
         if self.context:
             named[self.context] = context

@@ -66,7 +66,6 @@ class PythonSource:
 
     @property
     def file(self) -> Path:
-        """What to name as the origin."""
         match self.reference:
             case PythonName(name=name):
                 return self._now.code.author.file if self._now else Path(name)
@@ -102,9 +101,6 @@ class PythonSource:
                     await self._take(located)
                 self._seen = self._state()
         return True
-
-    async def end_session(self, session: str) -> None:
-        """Nothing is kept for a session."""
 
     async def aclose(self) -> None:
         """Let the plugins release what they hold, and forget their modules."""

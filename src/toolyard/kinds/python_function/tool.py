@@ -132,11 +132,9 @@ class FunctionCallee:
         self._preview = preview
 
     def convert(self, arguments: JsonObject) -> dict[str, Any]:
-        """The arguments in the types of the annotations."""
         return self._signature.convert(arguments)
 
     async def ready(self, arguments: Any, context: ToolContext) -> Work:
-        """The call of the function."""
         return self._work(self._function, arguments, context)
 
     async def preview(self, arguments: Any, context: ToolContext) -> Work | None:

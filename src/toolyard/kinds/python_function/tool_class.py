@@ -117,7 +117,6 @@ class MethodCallee:
         return arguments["input"] if isinstance(self._spec.input, TextInput) else dict(arguments)
 
     async def ready(self, arguments: Any, context: ToolContext) -> Work:
-        """The call of `execute_tool`."""
         return await self._work(self._owner.instance.execute_tool, arguments, context)
 
     async def preview(self, arguments: Any, context: ToolContext) -> Work | None:

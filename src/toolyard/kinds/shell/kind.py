@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolyard.kinds.shell.reference import CommandOptions, SessionOptions, ShellCommand, ShellSession, with_options
-from toolyard.plugins.kind import Named
+from toolyard.plugins.kind import Kind, Named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from toolyard.config.document import Place
     from toolyard.core.problems import Problem
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import Json
     from toolyard.kinds.shell.source import ShellSource
     from toolyard.plugins.host import Host
 
 
-class Shell:
+class Shell(Kind):
     """Bash itself as tools."""
 
     name = "shell"
     spellings = ("shell:session", "shell:command", '{"shell_session": {…}}', '{"shell_command": {…}}')
-    suffixes = ()
-    modes = None
-    settings = None
-    author = None
 
     def read(self, entry: Json, at: Place) -> Named | None:
         """One of the two shells, with options where it is an object."""
@@ -41,22 +34,13 @@ class Shell:
                 return with_options(ShellSession, SessionOptions, given, at, "shell_session")
         return None
 
-    def whole_file(self, value: JsonObject, path: Path) -> None:
-        """No file stands for a shell."""
-
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - the protocol's
-        """None beside the plugin cache."""
-        return ()
-
     def refusal(self, reference: ShellCommand | ShellSession, host: Host) -> Problem | None:
-        """There must be a bash."""
         if host.interpreter("bash") is not None:
             return None
         hint = "install bash 4.4 or newer and put it on PATH"
         return reference.at.problem("bash_missing", "there is no bash on PATH", hint)
 
     def source(self, reference: ShellCommand | ShellSession, host: Host) -> ShellSource:
-        """The tools of that shell."""
         from toolyard.kinds.shell.source import ShellSource
 
         return ShellSource(reference, host)

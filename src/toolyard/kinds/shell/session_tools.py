@@ -140,13 +140,11 @@ class BashTool:
         )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
-        """The command's first line."""
         if plan.command is None:
             return "start the bash session afresh"
         return first_line(plan.command)
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
-        """Run the command, or start afresh."""
         session = self._sessions.get(context)
         try:
             if plan.command is None:
@@ -193,11 +191,9 @@ class BashJobTool:
         return Plan(arguments=arguments, cwd=self._sessions.cwd(context))
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
-        """The action and its job."""
         return " ".join([plan.arguments["action"], plan.arguments.get("id", "")]).strip()
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
-        """Do it."""
         session = self._sessions.get(context)
         arguments = plan.arguments
         try:
@@ -242,7 +238,6 @@ class BashJobTool:
 
 
 def as_result(reply: Reply, limit: float) -> ToolResult:
-    """What a model is told of a command's end."""
     data = {
         "exitCode": reply.exit_code,
         "cwd": reply.cwd,
@@ -295,7 +290,6 @@ def joined(*parts: str | None) -> str:
 
 
 def describe(job: Job) -> str:
-    """A job in a line."""
     code = "" if job.exit_code is None else f" with status {job.exit_code}"
     state = "running" if job.running else f"ended{code}"
     return f"{job.id}: {state}: {one_line(job.command.strip())}"

@@ -36,26 +36,21 @@ class ShellSource:
 
     @property
     def conditions(self) -> object:
-        """What the tools run with."""
         return (self._host.runner, self._host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
-        """The same for ever."""
         return self._plugins
 
     def is_current(self) -> bool:
-        """Nothing can have changed."""
         return True
 
     async def load(self, *, without_running: bool = False) -> bool:  # noqa: ARG002 - nothing is ever run
-        """There is nothing to read."""
         return True
 
     def adopt(self, newer: ShellSource) -> None:
         """The sessions go on."""
 
     async def end_session(self, session: str) -> None:
-        """End the live bash of a conversation."""
         if self._sessions:
             await self._sessions.end(session)
 
@@ -65,10 +60,9 @@ class ShellSource:
             await self._sessions.end()
 
     def _make(self, reference: ShellCommand | ShellSession) -> list[Tool]:
-        runner, bash = self._host.runner, self._host.interpreter("bash")
-        own = Limits(**structs.asdict(reference.options.limits))
+        runner, own = self._host.runner, Limits(**structs.asdict(reference.options.limits))
         runner = runner.limited_to(runner.limits.replaced_by(own))
         if isinstance(reference, ShellCommand):
-            return [ShellCommandTool(runner, bash.path if bash else "bash")]
+            return [ShellCommandTool(runner, self._host.required("bash").path)]
         self._sessions = LiveSessions(runner, reference.options)
         return [BashTool(self._sessions), BashJobTool(self._sessions)]

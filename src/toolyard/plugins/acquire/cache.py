@@ -47,21 +47,20 @@ class PluginCache:
         Whoever comes second waits for the first, and takes over if that one dies.
         """
         final = self._folder(name, key)
-        if is_whole(final):
+        if is_whole(final):  # without the lock, since a folder that has its final name never changes again
             return final
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             async with self._locked(final.name, patience) as got_it:
                 if not got_it:
                     return still_busy(final, patience)
-                if is_whole(final):
+                if is_whole(final):  # somebody else made it while we waited
                     return final
                 return await self._make(final, make)
         except OSError as error:
             return unwritable(error, self.root)
 
     def find(self, name: str, key: str) -> Path | None:
-        """The folder for a key, if it was made."""
         folder = self._folder(name, key)
         return folder if is_whole(folder) else None
 
@@ -84,7 +83,6 @@ class PluginCache:
 
     @contextlib.asynccontextmanager
     async def scratch(self) -> AsyncIterator[Path]:
-        """A folder for a moment."""
         self.root.mkdir(parents=True, exist_ok=True)
         folder = self.root / f".{uuid.uuid4().hex}.tmp"
         folder.mkdir()
@@ -106,6 +104,7 @@ class PluginCache:
             record = await make(folder)
             if isinstance(record, Problem):
                 return record
+            # The record is the last file and comes with the folder: a folder that has one is whole, even after a crash.
             replace_file(folder / RECORD, json.dumps(record, indent=2).encode(), durable=True)
             os.rename(folder, final)
         finally:

@@ -176,7 +176,6 @@ class Git:
         return GitTree(folder=self.tree, commit=commit, has_submodules=has_submodules)
 
     async def run(self, *words: str, inside: bool = True) -> ChildOutcome:
-        """Run git to its end."""
         place = ("--git-dir", str(self.repository)) if inside else ()
         return await self._children.run(
             ChildRequest(

@@ -45,7 +45,6 @@ class RepositoryNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def repositories_of(sources: Iterable[tuple[Reference, Source]]) -> list[Repository]:
-    """The repositories of sources, each once."""
     found: dict[GitReference, Repository] = {}
     for reference, source in sources:
         if (git := reference.repository) is not None:
@@ -57,7 +56,6 @@ def repositories_of(sources: Iterable[tuple[Reference, Source]]) -> list[Reposit
 
 
 async def fetch_again(repository: Repository, fetcher: Fetcher) -> RepositoryNow:
-    """Look what a repository has by now."""
     found = await fetcher.fetch_again(repository.reference)
     plugins = repository.names[1:]
     if isinstance(found, Problem):

@@ -126,7 +126,6 @@ class SpaceLoader(SourceFileLoader):
         self._space = space
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run it."""
         module.__dict__["__builtins__"] = self._space.builtins
         super().exec_module(module)
 
@@ -139,7 +138,6 @@ class SpaceImportlib(ModuleType):
         self._space = space
 
     def import_module(self, name: str, package: str | None = None) -> ModuleType:
-        """Import by name."""
         if not name.startswith(".") and self._space.owns(name):
             return self._space.load(name)
         return importlib.import_module(name, package)
@@ -184,7 +182,6 @@ class SharedFinder:
 
 
 def install_finders() -> None:
-    """Put the finders in their places, once."""
     with INSTALLING:
         if PrivateFinder not in sys.meta_path:
             sys.meta_path.insert(0, PrivateFinder)

@@ -47,9 +47,9 @@ class ModuleCache:
         self._slots: dict[Hashable, Slot] = {}
 
     async def acquire(self, version: Hashable, make: Callable[[], Awaitable[Imported]]) -> Imported:
-        """The code of a version, imported by the first who takes it; each who does puts it back."""
+        """The code of a version, imported by the first who asks for it; each who does releases it."""
         slot = self._slots.setdefault(version, Slot())
-        slot.users += 1
+        slot.users += 1  # before anything is awaited: whoever releases it meanwhile must not be the last
         try:
             if slot.code is None:  # else no lock, which may be of an event loop that is over
                 async with slot.importing:

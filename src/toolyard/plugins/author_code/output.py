@@ -61,7 +61,6 @@ class Outlet:
         self.emit(stream, text)
 
     def emit(self, stream: Stream, text: str) -> None:
-        """Take partial output."""
         if self._closed:
             self._late(text)
         elif self._emit and text:
@@ -106,7 +105,6 @@ class Routed:
         self._stream: Stream = stream
 
     def write(self, text: str) -> int:
-        """Print."""
         outlet = CURRENT.get()
         if outlet is None:
             return self.behind.write(text)
@@ -114,7 +112,6 @@ class Routed:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Print several."""
         for line in lines:
             self.write(line)
 
@@ -135,7 +132,6 @@ class Routed:
 
     @property
     def buffer(self) -> Any:
-        """The same for bytes."""
         outlet = CURRENT.get()
         return self.behind.buffer if outlet is None else RoutedBytes(outlet, self._stream)
 
@@ -151,7 +147,6 @@ class RoutedBytes:
         self._stream: Stream = stream
 
     def write(self, data: bytes) -> int:
-        """Print."""
         self._outlet.write(self._stream, bytes(data).decode("utf-8", "replace"))
         return len(data)
 
@@ -195,7 +190,6 @@ class Router:
                 sys.stdin = cast("TextIO", RoutedInput(sys.stdin))
 
     def leave(self) -> None:
-        """One less."""
         with self._lock:
             self._users -= 1
             if self._users == 0 and isinstance(sys.stdout, Routed):

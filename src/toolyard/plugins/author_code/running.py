@@ -152,7 +152,6 @@ class Worker:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="toolyard-tool", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -1,10 +1,12 @@
-"""Arguments that fit a schema, for trying a tool out."""
+"""Arguments that fit a schema, for trying a tool out, and the cases of a new one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolyard.core.tool import Json, JsonObject
 
 
@@ -17,7 +19,6 @@ def sample_arguments(schema: JsonObject) -> dict[str, Json]:
 
 
 def sample(schema: Json) -> Json:
-    """One value for one property."""
     if not isinstance(schema, dict):
         return "text"
     for key in ("default", "const"):
@@ -48,3 +49,18 @@ def sample_of_type(schema: dict[str, Json]) -> Json:
         case "object":
             return sample_arguments(schema)
     return "text".ljust(int(schema.get("minLength", 0)), "x")[: int(schema.get("maxLength", 1000))]
+
+
+def greeting_cases(shown: Callable[[str], str], *, preview: str, empty_name: JsonObject) -> list[JsonObject]:
+    """Test cases for a new tool, which greets: how it shows a greeting, and how it fails on an empty name."""
+    return [
+        {"name": "greets by name", "arguments": {"name": "Ada"}, "output": shown("Hello, Ada!"), "preview": preview},
+        {"name": "shouts when asked", "arguments": {"name": "Ada", "loud": True}, "output": shown("HELLO, ADA!")},
+        {
+            "name": "keeps spaces and quotes",
+            "arguments": {"name": 'it\'s  "me"'},
+            "output": shown('Hello, it\'s  "me"!'),
+        },
+        {"name": "needs a name", "arguments": {}, "failure": "invalid_arguments"},
+        {"name": "fails on an empty name", "arguments": {"name": ""}, **empty_name},
+    ]

@@ -35,7 +35,6 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_failure(record: Record) -> bool:
-    """Whether a line is about a call that failed."""
     return record.get("event") == "end" and (record.get("failure") is not None or record.get("exit") not in (0, None))
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def plan_record(tool: Tool, plan: Plan, cwd: Path, sandbox: str, redactor: Redactor) -> dict[str, Any]:
-    """What it is about to do."""
     record: dict[str, Any] = {
         "kind": tool.kind,
         "cwd": str(plan.cwd or cwd),
@@ -28,13 +27,11 @@ def plan_record(tool: Tool, plan: Plan, cwd: Path, sandbox: str, redactor: Redac
 
 
 def verdict_record(verdict: Verdict, redactor: Redactor) -> dict[str, Any]:
-    """Who let it happen, or did not."""
     rule = redactor.redact(verdict.rule) if verdict.rule else verdict.rule
     return {"decision": verdict.decision, "rule": rule, "reason": redactor.redact(verdict.reason)}
 
 
 def outcome_record(result: ToolResult, duration: float) -> dict[str, Any]:
-    """How it ended."""
     return {
         "failure": result.failure,
         "exit": result.exit_code,

@@ -60,7 +60,6 @@ class ChainCheck:
         self.first_prev: str | None = None
 
     def follow_day(self, file: Path, size: int) -> Damage | None:
-        """Check the file of one day."""
         seq, torn = 0, None
         for number, line in enumerate(lines_of(file, size), 1):
             self.lines += 1

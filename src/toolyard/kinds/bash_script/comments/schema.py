@@ -16,7 +16,6 @@ NOTATION_TYPES: dict[str, ValueType] = {"INT": "integer", "NUM": "number"}
 
 
 def parameters_schema(tool: CommentTool) -> dict[str, Json]:
-    """The JSON Schema of the tool's arguments."""
     properties = {parameter.name: property_schema(parameter) for parameter in tool.parameters}
     # What may come from the environment, a key perhaps, is not the model's to invent.
     required = [parameter.name for parameter in tool.parameters if parameter.required and parameter.env is None]

@@ -94,18 +94,19 @@ class CommentTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_comment_tags(source: str) -> bool:
-    """Whether the script declares itself in its comments."""
     return DECLARING_TAG.search(source) is not None
 
 
 def parse_comments(source: str) -> CommentTool | tuple[CommentFault, ...]:
     """Read the comments of a script; every fault at once."""
     lines = without_here_documents([line.removesuffix("\r") for line in source.split("\n")])
-    reading = Reading(code=[(number, line) for number, line in enumerate(lines, start=1) if not COMMENT.match(line)])
+    reader = CommentReader(
+        code=[(number, line) for number, line in enumerate(lines, start=1) if not COMMENT.match(line)]
+    )
     for declaration in declarations(lines):
-        reading.take(declaration)
-    faults = [*reading.faults, *command_faults(reading), *name_faults(reading), *call_faults(reading)]
-    return tuple(sorted(faults, key=lambda fault: fault.line)) or reading.tool()
+        reader.take(declaration)
+    faults = [*reader.faults, *command_faults(reader), *name_faults(reader), *call_faults(reader)]
+    return tuple(sorted(faults, key=lambda fault: fault.line)) or reader.tool()
 
 
 RESERVED_NAMES = ("_args", "_fn", "_positionals")
@@ -168,7 +169,7 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class Reading(msgspec.Struct, kw_only=True):
+class CommentReader(msgspec.Struct, kw_only=True):
     """What has been read of a script so far."""
 
     code: Sequence[tuple[int, str]]
@@ -360,40 +361,40 @@ def unquoted(word: str) -> str:
     return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word
 
 
-def command_faults(reading: Reading) -> Iterator[CommentFault]:
-    if len(reading.commands) > 1:
-        message = f"@cmd declares {len(reading.commands)} sub-commands, but one file is one tool"
+def command_faults(reader: CommentReader) -> Iterator[CommentFault]:
+    if len(reader.commands) > 1:
+        message = f"@cmd declares {len(reader.commands)} sub-commands, but one file is one tool"
         hint = "split the file: one file for each @cmd"
-        yield CommentFault(line=reading.commands[1].line, message=message, hint=hint)
-    elif reading.commands and reading.command_function is None:
+        yield CommentFault(line=reader.commands[1].line, message=message, hint=hint)
+    elif reader.commands and reader.command_function is None:
         hint = "write the function right below its comments"
-        yield CommentFault(line=reading.commands[0].line, message="no function follows @cmd", hint=hint)
+        yield CommentFault(line=reader.commands[0].line, message="no function follows @cmd", hint=hint)
 
 
-def name_faults(reading: Reading) -> Iterator[CommentFault]:
+def name_faults(reader: CommentReader) -> Iterator[CommentFault]:
     """Names that stand for two parameters, and functions that the script does not define."""
-    if len(reading.commands) > 1:
+    if len(reader.commands) > 1:
         return
     first: dict[str, int] = {}
-    for parameter in reading.parameters:
+    for parameter in reader.parameters:
         if (line := first.setdefault(parameter.name, parameter.line)) != parameter.line:
             message = f"'{parameter.name}' is declared twice, first at line {line}"
             yield CommentFault(line=parameter.line, message=message, hint="give one of the two another name")
-    declared: list[CommentParameter | CommentVariable] = [*reading.parameters, *reading.env.values()]
+    declared: list[CommentParameter | CommentVariable] = [*reader.parameters, *reader.env.values()]
     for each in declared:
-        for function in {each.value.default_function, each.value.choice_function} - {None, *reading.functions}:
+        for function in {each.value.default_function, each.value.choice_function} - {None, *reader.functions}:
             message = f"'{each.name}' needs the function {function}, which the script does not define"
             yield CommentFault(line=each.line, message=message, hint=f"define it: {function}() {{ … }}")
 
 
-def call_faults(reading: Reading) -> Iterator[CommentFault]:
+def call_faults(reader: CommentReader) -> Iterator[CommentFault]:
     """Why nobody else can call the function of a script that does not evaluate what argc prints."""
-    if reading.has_argc_line or reading.commands:
+    if reader.has_argc_line or reader.commands:
         return
-    if "main" not in reading.functions:
+    if "main" not in reader.functions:
         hint = f"define main() {{ … }}, or let the script evaluate its arguments: {ARGC_LINE}"
         yield CommentFault(line=1, message="the script has no function main that could be called", hint=hint)
-    for number, line in reading.code:
+    for number, line in reader.code:
         if found := OWN_CALL.search(line):
             message = f"the script calls {found[1] or found[2]} itself, before it has its arguments"
             yield CommentFault(line=number, message=message, hint=f"write in its place: {ARGC_LINE}")
