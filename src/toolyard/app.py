@@ -52,6 +52,7 @@ class AgentApplication:
     ) -> None:
         options = Options(
             config=Path(os.path.abspath(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
+            folder=Path.cwd(),
             sessions=Path(os.path.abspath(sessions_dir)),
             cache=Path(os.path.abspath(cache_dir or user_folder("cache"))),
             kinds=tuple(kinds),
@@ -139,8 +140,7 @@ class AgentApplication:
         on_event: Observer | None = None,
     ) -> ToolResult:
         """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
-        await self._lifecycle.current()
-        tools, settings = self._lifecycle.call_settings(agent, session)
+        tools, settings = await self._lifecycle.call_settings(agent, session)
         return await tools.calls.call(self._new_call(name, arguments, call_id), settings, on_event)
 
     async def call_tools(
@@ -153,16 +153,14 @@ class AgentApplication:
         cancelled: asyncio.Event | None = None,
     ) -> dict[str, ToolResult]:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
-        await self._lifecycle.current()
-        tools, settings = self._lifecycle.call_settings(agent, session)
+        tools, settings = await self._lifecycle.call_settings(agent, session)
         return await tools.calls.call_all(calls, settings, on_event, cancelled=cancelled)
 
     async def preview_tool(
         self, name: str, arguments: JsonObject | str, *, agent: str | None = None
     ) -> str | ToolResult:
         """What a call would do, in a line; a result instead when the call could not even begin."""
-        await self._lifecycle.current()
-        tools, settings = self._lifecycle.call_settings(agent, None)
+        tools, settings = await self._lifecycle.call_settings(agent, None)
         return await tools.calls.preview(self._new_call(name, arguments), settings)
 
     async def end_session(self, session: str) -> None:

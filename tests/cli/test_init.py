@@ -114,3 +114,10 @@ def test_other_kinds_are_found_and_included_as_soon_as_they_can_be_loaded(toolya
 
 def test_a_folder_that_is_not_there_or_cannot_be_written_is_said(toolyard: CommandLine):
     assert toolyard("init", "nowhere").code == 2
+
+
+def test_a_folder_with_a_faulty_descriptor_is_included_and_the_check_says_what_is_wrong(toolyard: CommandLine):
+    toolyard.file("repo/agent_plugin.json", '{"bash_tools": [{"fil": "one.bash"}]}')
+    assert toolyard("init", "--yes").code == 0
+    assert config(toolyard)["plugins"] == ["shell:session", "bash:./repo"]
+    assert "an entry of 'bash_tools' needs 'file'" in toolyard("config", "check").out

@@ -43,7 +43,7 @@ def find_plugins(folder: Path, kinds: Sequence[Kind] = KINDS) -> list[Candidate]
     """Everything below a folder that looks like tools, in a steady order."""
     at = Place(Document(folder / CONFIG, "{}", {}), ("plugins",))
     found = [*in_folders(folder, kinds), *in_mcp_configs(folder)]
-    return [Candidate(found=one, is_loadable=not read_entry(one.entry, at, kinds)[1].problems) for one in found]
+    return [Candidate(found=one, is_loadable=read_entry(one.entry, at, kinds)[0] is not None) for one in found]
 
 
 def in_folders(top: Path, kinds: Sequence[Kind]) -> Iterator[Found]:

@@ -39,11 +39,10 @@ def scan(path: str, *, most: int = MOST_FILES) -> Tree:
         below = waiting.pop()
         try:
             entries = list(os.scandir(os.path.join(path, below) if below else path))
-        except NotADirectoryError:
-            return {"": stamp(os.stat(path))}
-        except OSError:
-            if below:
-                found[below] = None
+        except (OSError, ValueError):  # a path with a NUL is no path
+            if not below:
+                return lone_file(path)
+            found[below] = None
             continue
         if below and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
@@ -58,6 +57,15 @@ def scan(path: str, *, most: int = MOST_FILES) -> Tree:
             else:
                 found[name] = stamp(entry.stat()) if entry.is_file() else None
     return found
+
+
+def lone_file(path: str) -> Tree:
+    """The tree of what is no folder."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return {}
+    return {"": stamp(found)} if stat.S_ISREG(found.st_mode) else {}
 
 
 def tree_problem(root: str, tree: Tree, *, most_bytes: int) -> Problem | None:
@@ -109,6 +117,8 @@ def digest(root: str, tree: Tree) -> str:
     whole = hashlib.sha256()
     for name in sorted(tree):
         target = tree[name]
+        if target is None:  # opening a pipe or a device could wait for ever
+            continue
         whole.update(b"%b\0" % os.fsencode(name))
         if isinstance(target, str):
             whole.update(b"link %b" % os.fsencode(target))
@@ -122,9 +132,11 @@ def digest(root: str, tree: Tree) -> str:
 
 
 def copy(root: str, tree: Tree, to: str | Path) -> None:
-    """Write what was seen, and nothing else, to a folder that does not exist yet."""
+    """Write the files and links that were seen, and nothing else, to a folder that does not exist yet."""
     os.makedirs(to)
     for name, target in tree.items():
+        if target is None:
+            continue
         place = os.path.join(to, name)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if isinstance(target, str):

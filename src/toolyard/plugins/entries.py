@@ -66,7 +66,7 @@ def read_entries(configuration: Configuration, kinds: Sequence[Kind], only: str 
     found = Entries()
     lists: dict[Pointer, list[Entry]] = {}
     if only is not None:
-        entries = [entry_like(only, configuration, kinds)]
+        entries = [entry_like(only, configuration)]
         named = list(read_list(entries, Place(configuration.document, ("plugins",)), kinds, found))
         found.by_agent.update(dict.fromkeys(configuration.agents(), named))
         return found
@@ -108,16 +108,16 @@ def read_entry(entry: Json, at: Place, kinds: Sequence[Kind]) -> tuple[Kind | No
     return None, unknown_spelling(entry, at, kinds)
 
 
-def entry_like(word: str, configuration: Configuration, kinds: Sequence[Kind]) -> Json:
-    """The entry of the top level that names the same thing as a word, with its options, or else the word."""
-    at = Place(configuration.document, ("plugins",))
-    meant = {type(reference) for reference in read_entry(word, at, kinds)[1].references}
+def entry_like(word: str, configuration: Configuration) -> Json:
+    """The entry of the top level that is spelled like a word, also as an object with options, or else the word.
+
+    One whose options are faulty counts: running without the limits that somebody wanted would be worse than not at all.
+    """
     listed = configuration.value.get("plugins")
+    key = word.replace(":", "_")
     for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, str | dict):
-            named = {type(reference) for reference in read_entry(entry, at, kinds)[1].references}
-            if named and named <= meant:
-                return entry
+        if entry == word or (isinstance(entry, dict) and key in entry):
+            return entry
     return word
 
 

@@ -12,7 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -50,6 +50,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What an application was made with."""
 
     config: Path | JsonObject
+    folder: Path
+    """Where relative paths of a configuration start that is no file."""
     sessions: Path
     cache: Path
     kinds: tuple[Kind, ...]
@@ -85,7 +87,11 @@ class Lifecycle:
     async def open(self) -> None:
         """Load everything; from now on the process has the variables that were asked for."""
         self._environment.install()
-        self.loaded = await self._load()
+        try:
+            self.loaded = await self._load()
+        except BaseException:  # nobody leaves what was never entered
+            await self.aclose()
+            raise
 
     async def aclose(self) -> None:
         """End every process, and leave the environment as it was found."""
@@ -107,6 +113,8 @@ class Lifecycle:
                 if self.loaded and self.loaded.is_stale():
                     await self._reload()
         await self.loaded.host.children().choose_sandbox()
+        if self.loaded is None:
+            raise ApplicationClosed("the application was closed meanwhile")
         return self.loaded
 
     def known(self) -> Loaded:
@@ -129,9 +137,9 @@ class Lifecycle:
         found = sort_problems([*told, *self._problems, *untold])
         return [replace(one, message=redact(one.message), hint=one.hint and redact(one.hint)) for one in found]
 
-    def call_settings(self, agent: str | None, session: str | None) -> tuple[AgentTools, CallSettings]:
+    async def call_settings(self, agent: str | None, session: str | None) -> tuple[AgentTools, CallSettings]:
         """The agent's tools, and the conditions of its calls, made anew only when the working directory has changed."""
-        loaded, options = self.known(), self.options
+        loaded, options = await self.current(), self.options
         tools = loaded.agent(agent)
         key = (os.getcwd(), session or options.session)
         if (made := tools.settings.get(key)) is None:
@@ -190,7 +198,8 @@ class Lifecycle:
     def _read(self) -> Configuration:
         options, settings = self.options, settings_of(self.options.kinds)
         if not isinstance(options.config, Path):
-            return in_memory(options.config, self._names(Path.cwd() / "configuration"), settings)
+            path = options.folder / "<configuration>"
+            return in_memory(options.config, path, self._names(path), settings)
         return read_configuration(options.config, self._names(options.config), settings, stands_for(options.kinds))
 
     def _add_given(self, entries: Entries) -> None:
@@ -283,43 +292,56 @@ class Lifecycle:
 
 
 class EnvironmentOverrides:
-    """Variables that the process has while an application is open, and those that they stand in front of."""
+    """Variables that the process has while an application is open. Others may open and close in any order meanwhile."""
 
     _lock = threading.Lock()
+    _values: ClassVar[dict[str, list[tuple[EnvironmentOverrides | None, str | None]]]] = {}
+    """Of each variable: what it was before, and what those that are open made it, the last one last."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        self._values = values
-        self._before: dict[str, str | None] | None = None
+        self._own = values
+        self._is_installed = False
 
     def install(self) -> None:
         """Set them, and remember what was there."""
         with self._lock:
-            if self._before is None:
-                self._before = {name: os.environ.get(name) for name in self._values}
-                os.environ.update(self._values)
+            if self._is_installed:
+                return
+            self._is_installed = True
+            for name, value in self._own.items():
+                self._values.setdefault(name, [(None, os.environ.get(name))]).append((self, value))
+                os.environ[name] = value
 
     def restore(self) -> None:
-        """Put back what was there; what somebody else has set since stays."""
+        """Put back what was there, or what others want that are still open; what somebody else has set since stays."""
         with self._lock:
-            before, self._before = self._before, None
-            for name, value in (before or {}).items():
-                if os.environ.get(name) != self._values[name]:
-                    continue
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            for name, value in self._own.items() if self._is_installed else ():
+                held = self._values[name]
+                was_last = held[-1][0] is self
+                held.remove((self, value))
+                if was_last and os.environ.get(name) == value:
+                    put_back(name, held[-1][1])
+                if len(held) == 1:
+                    del self._values[name]
+            self._is_installed = False
 
     @contextmanager
     def installed(self) -> Iterator[None]:
         """The same for a moment; for nobody, if they are installed already."""
-        already = self._before is not None
+        already = self._is_installed
         self.install()
         try:
             yield
         finally:
             if not already:
                 self.restore()
+
+
+def put_back(name: str, value: str | None) -> None:
+    if value is None:
+        del os.environ[name]
+    else:
+        os.environ[name] = value
 
 
 def config_secrets(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -169,6 +169,8 @@ class Loaded:
 
     async def end_session(self, session: str) -> None:
         """A conversation is over: end what sources keep for it."""
+        for tools in self._agents.values():
+            tools.settings = {key: made for key, made in tools.settings.items() if key[1] != session}
         for one in self.sources():
             await one.source.end_session(session)
 
