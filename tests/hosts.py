@@ -20,7 +20,9 @@ NO_NAMES = Names(config_env={}, overrides={}, builtin={}, process={})
 def make_host(children: Children, *, cache: Path = NOWHERE, limits: Any = None, **policy: Any) -> Host:
     """A host without a sandbox, under a policy."""
     value = {"plugin_policy": {"allow_bash_tools": True, **policy}, "plugin_cache_dir": str(cache / "plugins")}
-    configuration = in_memory({**value, "limits": limits or {}}, NO_NAMES, settings_of(KINDS))
+    configuration = in_memory(
+        {**value, "limits": limits or {}}, Path.cwd() / "<configuration>", NO_NAMES, settings_of(KINDS)
+    )
     assert configuration.problems == ()
     return Host(
         configuration,

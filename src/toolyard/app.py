@@ -52,6 +52,7 @@ class AgentApplication:
     ) -> None:
         options = Options(
             config=Path(os.path.abspath(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
+            folder=Path.cwd(),
             sessions=Path(os.path.abspath(sessions_dir)),
             cache=Path(os.path.abspath(cache_dir or user_folder("cache"))),
             kinds=tuple(kinds),

@@ -135,6 +135,14 @@ def test_a_tool_at_fault_is_shown_at_its_line(toolyard: CommandLine):
     assert ran.err.startswith("probe.bash:9: 'version' must be a non-empty string")
 
 
+def test_a_file_that_is_missing_is_named_and_faults_come_in_order(toolyard: CommandLine):
+    toolyard.file("repo/agent_plugin.json", '{"bash_tools": [{"file": "gone.bash"}, {"file": "a.bash"}]}')
+    toolyard.file("repo/a.bash", "echo '{}'\n")
+    ran = toolyard("tool", "test", "repo")
+    places = [line.partition(": ")[0] for line in ran.err.splitlines() if not line.startswith(" ")]
+    assert (ran.code, places) == (1, ["repo/a.bash:1"] * 4 + ["repo/gone.bash"])
+
+
 def test_without_cases_it_says_where_to_write_some(toolyard: CommandLine):
     toolyard.file("probe.bash", script("probe"))
     ran = toolyard("tool", "test")

@@ -211,6 +211,13 @@ def test_errors_of_the_configuration_are_said_beside_the_output_but_warnings_are
     assert "NOT_SET_ANYWHERE" not in ran.err
 
 
+def test_options_at_fault_keep_it_from_running_without_them(toolyard: CommandLine):
+    toolyard.config({"shell_command": {"limits": {"cpu_seconds": "few"}}})
+    ran = toolyard("exec", "echo ran")
+    assert (ran.code, ran.out) == (1, "")
+    assert "shell_command" in ran.err
+
+
 def test_without_a_bash_that_is_said(toolyard: CommandLine, tmp_path: Path):
     ran = toolyard("exec", "true", env={"PATH": str(tmp_path)})
     assert (ran.code, ran.out) == (1, "")

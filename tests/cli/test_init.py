@@ -122,3 +122,10 @@ def test_a_folder_of_tools_of_which_one_is_at_fault_can_be_loaded_even_so(toolya
     toolyard.file("repo/one.bash", script("one"))
     toolyard("init", "--yes")
     assert "bash:./repo" in config(toolyard)["plugins"]
+
+
+def test_a_folder_with_a_faulty_descriptor_is_included_and_the_check_says_what_is_wrong(toolyard: CommandLine):
+    toolyard.file("repo/agent_plugin.json", '{"bash_tools": [{"fil": "one.bash"}]}')
+    assert toolyard("init", "--yes").code == 0
+    assert config(toolyard)["plugins"] == ["shell:session", "bash:./repo"]
+    assert "an entry of 'bash_tools' needs 'file'" in toolyard("config", "check").out

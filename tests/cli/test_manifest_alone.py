@@ -46,6 +46,12 @@ def test_the_shells_are_there_as_with_any_configuration(greeter: CommandLine):
     assert greeter("--config", "tools.json", "shell", stdin="echo $((6 * 7))\n").out == "42\n"
 
 
+def test_what_it_stands_for_can_be_explained(greeter: CommandLine):
+    ran = greeter("--config", "tools.json", "config", "explain", "plugins")
+    assert ran.code == 0
+    assert f'{{"manifest": {{"path": "{greeter.folder}/tools.json"}}}}' in ran.out
+
+
 def test_what_is_wrong_with_it_is_told_with_its_place_and_is_an_error(greeter: CommandLine):
     greeter.file("tools.json", json.dumps({"tools": [ENTRY, {"name": "x", "command": ["tools/bin/x"]}, {}]}, indent=1))
     for words in (["tools"], ["tools", "--all"], ["call", "greet"]):

@@ -154,6 +154,10 @@ def test_a_fault_says_what_is_expected(config, words):
     assert words in message
 
 
+def test_a_reader_of_the_schema_is_told_nothing_of_our_code():
+    assert SCHEMA["$defs"]["PluginPolicy"]["description"] == "'plugin_policy': what plugins may be and do."
+
+
 def test_five_point_zero_is_a_whole_number_as_json_has_it():
     found = resolve(
         parse_document(Path("c.json"), '{"limits": {"cpu_seconds": 5.0, "open_files": "x"}}'), NAMES, settings_of(KINDS)

@@ -602,6 +602,7 @@ async def test_C10_what_is_not_there_is_told_where_it_is_named_and_by_which_way_
     [
         ("shell:sesion", "plugin_unsupported", "did you mean 'shell:session'?"),
         ("bsh:./tools", "plugin_unsupported", "did you mean 'bash:./tools'?"),
+        ("git:./tools", "plugin_unsupported", "did you mean 'git+./tools'?"),
         ("./my_tool.bash", "plugin_unsupported", "did you mean 'bash:./my_tool.bash'?"),
         ("./tools", "plugin_unsupported", "say what it is: 'path:./tools'"),
         ({"bash_tol": {}}, "plugin_unsupported", "did you mean 'bash_tool'?"),

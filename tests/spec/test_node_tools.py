@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -271,3 +272,19 @@ async def test_C14_a_setting_that_a_tool_asks_for_is_a_known_key(yard):
     async with yard.app("node:probe.mjs", smtp_user="ada", plugin_cash_dir="x") as app:
         assert codes(app) == []
         assert json.loads(await call(app)) == {"smtp_user": "ada", "plugin_cash_dir": "x"}
+
+
+@pytest.mark.parametrize("name", ["pkg", "pipe.mjs", "nul\0.mjs", "probe.mjs/inner.mjs"])
+async def test_a_module_must_be_a_file(yard: NodeYard, name: str):
+    yard.module("return 'fine'")
+    yard.package({})
+    os.mkfifo(yard.folder / "pipe.mjs")
+    assert codes(yard.app({"node_tool": {"file": name}})) == ["node_file_missing"]
+
+
+async def test_pipes_in_a_package_are_no_part_of_it(yard: NodeYard):
+    package = yard.package({"a.mjs": TOOLS}, {"id": "again", "entry": "a.mjs"})
+    os.mkfifo(package / "pipe")
+    async with yard.app("node:pkg") as app:
+        assert codes(app) == []
+        assert await call(app, "again", {"text": "fine"}) == "fine"

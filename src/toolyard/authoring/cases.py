@@ -12,7 +12,7 @@ import msgspec
 
 from toolyard.authoring.bench import open_bench
 from toolyard.config.document import Document, read_document
-from toolyard.core.problems import Problem
+from toolyard.core.problems import Problem, sort_problems
 from toolyard.core.tool import Failure, ToolCall, ToolResult
 from toolyard.files.inside import stays_inside
 from toolyard.kinds import KINDS
@@ -71,7 +71,8 @@ async def test_tools(path: Path, kinds: Sequence[Kind] = KINDS) -> tuple[list[Ca
     """Run every case beside a tool file or in a folder; what is wrong with the files themselves comes apart."""
     outcomes: list[CaseOutcome] = []
     async with open_bench(path, kinds=kinds) as bench:
-        problems = bench.problems()
+        own = [problem for one in bench.sources() for problem in one.source.problems]
+        problems = [*bench.loading_problems(), *sort_problems([*own, *bench.agent().catalog.rivalries()])]
         for file in case_files(path, bench):
             for found in read_cases(file):
                 if isinstance(found, Problem):

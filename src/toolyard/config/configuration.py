@@ -98,10 +98,10 @@ def read_configuration(
     return resolve(document, names, settings, stands_for)
 
 
-def in_memory(value: JsonObject, names: Names, settings: Settings) -> Configuration:
-    """A configuration that a program made; relative paths in it start at the working directory."""
+def in_memory(value: JsonObject, path: Path, names: Names, settings: Settings) -> Configuration:
+    """A configuration that a program made; relative paths in it start beside a path where no file need be."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    document = parse_document(Path.cwd() / "<configuration>", text)
+    document = parse_document(path, text)
     if isinstance(document, Problem):
         raise TypeError(f"the configuration is no JSON: {document.message}")
     return msgspec.structs.replace(resolve(document, names, settings), in_memory=True)

@@ -94,6 +94,8 @@ def contributions(
     won: Json = ABSENT
     for layer, origin, visible in setters(configuration, layers, rest):
         value = value_at(written.value if written else {}, origin.pointer)
+        if value is ABSENT:  # nobody wrote it: the file stands for a configuration
+            value = value_at(layer.value, rest)
         verdict: Verdict = "overridden"
         if visible and won is ABSENT:
             won, verdict = value, winner

@@ -18,7 +18,9 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class PluginPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """`plugin_policy`: what plugins may be and do. Each kind of tool adds keys of its own: see `Settings`."""
+    """`plugin_policy`: what plugins may be and do."""
+
+    # Each kind of tool adds keys of its own: see `Settings`. The docstring is part of the schema that users see.
 
     allow_remote: Annotated[
         bool, Meta(description="Whether repositories, and what building them needs, may come from other machines.")

@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.core.problems import Problem
-from toolyard.files.door import Stamp, stamp
+from toolyard.files.door import Stamp, stamp, stamp_of
 from toolyard.files.inside import is_inside, leads_inside
 
 if TYPE_CHECKING:
@@ -40,10 +40,9 @@ def scan(path: str, *, most: int = MOST_FILES) -> Tree:
         below = waiting.pop()
         try:
             entries = list(os.scandir(os.path.join(path, below) if below else path))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a path with a NUL is no path
             if not below:
-                is_file = isinstance(error, NotADirectoryError) and os.path.isfile(path)
-                return {"": stamp(os.stat(path))} if is_file else {}
+                return lone_file(path) if isinstance(error, NotADirectoryError) else {}
             found[below] = None
             continue
         if below and any(entry.name == "pyvenv.cfg" for entry in entries):
@@ -64,6 +63,12 @@ def seen(entry: os.DirEntry[str]) -> Stamp | str | None:
     if entry.is_symlink():
         return os.readlink(entry.path)
     return stamp(entry.stat()) if entry.is_file() else None
+
+
+def lone_file(path: str) -> Tree:
+    """The tree of a single file; nothing for what is none."""
+    found = stamp_of(path)
+    return {"": found} if found and os.path.isfile(path) else {}
 
 
 def tree_problem(root: str, tree: Tree, *, most_bytes: int) -> Problem | None:
@@ -114,6 +119,8 @@ def digest(root: str, tree: Tree) -> str:
     whole = hashlib.sha256()
     for name in sorted(tree):
         target = tree[name]
+        if target is None:  # opening a pipe or a device could wait for ever
+            continue
         whole.update(b"%b\0" % os.fsencode(name))
         if isinstance(target, str):
             whole.update(b"link %b" % os.fsencode(target))
@@ -127,9 +134,11 @@ def digest(root: str, tree: Tree) -> str:
 
 
 def copy(root: str, tree: Tree, to: str | Path) -> None:
-    """Write what was seen, and nothing else, to a folder that does not exist yet."""
+    """Write the files and links that were seen, and nothing else, to a folder that does not exist yet."""
     os.makedirs(to)
     for name, target in tree.items():
+        if target is None:
+            continue
         place = os.path.join(to, name)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if isinstance(target, str):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind
 
 OBJECT = re.compile(r'\{"(\w+)": ?(\{)?')
-PREFIX = re.compile(r"([a-z+]+)(?::|\+)([A-Z#]+)")
+PREFIX = re.compile(r"([a-z+]+)(:|\+)([A-Z#]+)")
 WORD = re.compile(r"[a-z]+:[a-z]+")
 
 
@@ -50,11 +50,11 @@ def nearest_form(entry: Json, kinds: Sequence[Kind]) -> str:
     words = [form for form in forms if WORD.fullmatch(form)]
     if close := difflib.get_close_matches(entry, words, n=1, cutoff=0.7):
         return f"did you mean '{close[0]}'?"
-    prefixes = {found[1]: found[2] for found in map(PREFIX.match, forms) if found}
+    prefixes = {found[1]: (found[2], found[3]) for found in map(PREFIX.match, forms) if found}
     scheme, colon, rest = entry.partition(":")
     if colon and (close := difflib.get_close_matches(scheme, prefixes, n=1)):
-        return f"did you mean '{close[0]}:{rest}'?"
-    paths = [prefix for prefix, what in prefixes.items() if what in ("PATH", "FOLDER")]
+        return f"did you mean '{close[0]}{prefixes[close[0]][0]}{rest}'?"
+    paths = [prefix for prefix, (_, what) in prefixes.items() if what in ("PATH", "FOLDER")]
     for kind in kinds:
         if kind.suffixes and entry.endswith(tuple(kind.suffixes)):
             own = next(found[1] for found in map(PREFIX.match, kind.spellings) if found)

@@ -45,6 +45,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What an application was made with."""
 
     config: Path | JsonObject
+    folder: Path
+    """Where relative paths of a configuration start that is no file."""
     sessions: Path
     cache: Path
     kinds: tuple[Kind, ...]
@@ -202,7 +204,8 @@ class Lifecycle:
     def _read(self) -> Configuration:
         options, settings = self.options, settings_of(self.options.kinds)
         if not isinstance(options.config, Path):
-            return in_memory(options.config, self._names(Path.cwd() / "configuration"), settings)
+            path = options.folder / "<configuration>"
+            return in_memory(options.config, path, self._names(path), settings)
         return read_configuration(options.config, self._names(options.config), settings, stands_for(options.kinds))
 
     def _sandbox_inputs(self, configuration: Configuration, references: Sequence[Reference]) -> SandboxInputs:
@@ -314,7 +317,7 @@ class EnvironmentOverrides:
                 os.environ.update(self._values)
 
     def restore(self) -> None:
-        """Put back what was there; what somebody else has set since stays."""
+        """Put back what was there, or what others want that are still open; what somebody else has set since stays."""
         with self._lock:
             if self not in self._in_order:
                 return

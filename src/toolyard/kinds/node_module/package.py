@@ -11,7 +11,7 @@ import msgspec
 from toolyard.config.document import Document, Place, read_document
 from toolyard.core.problems import Position, Problem
 from toolyard.files.inside import leads_inside
-from toolyard.files.walk import Tree, digest, scan, too_large
+from toolyard.files.walk import Tree, digest, lone_file, scan, too_large
 from toolyard.kinds.node_module.reference import NodeFile, NodeFolder
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def main_file(reference: NodeFile | NodeFolder) -> Path:
 
 def tree_now(reference: NodeFile | NodeFolder) -> Tree:
     """What there is; nothing when there is nothing."""
-    return scan(reference.folder) if isinstance(reference, NodeFolder) else scan(reference.file)
+    if isinstance(reference, NodeFolder):
+        return scan(reference.folder)
+    return {} if os.path.isdir(reference.file) else lone_file(reference.file)
 
 
 def read(reference: NodeFile | NodeFolder, tree: Tree) -> tuple[Snapshot | None, list[Problem]]:
