@@ -16,7 +16,7 @@ from toolyard.bash.syntax.tree import parser
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
-from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
+from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, parse_rule
 from toolyard.process.shfmt import find_shfmt
 
 ROUNDS = 500
@@ -98,7 +98,7 @@ async def corpus() -> Row:
 
 
 def rules(patterns: list[str]) -> list[Rule]:
-    found = [parse_rule(pattern, "allow", Origin(label="benchmark")) for pattern in patterns]
+    found = [parse_rule(pattern, "allow", RuleOrigin(label="benchmark")) for pattern in patterns]
     return [rule for rule in found if isinstance(rule, Rule)]
 
 

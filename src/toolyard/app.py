@@ -13,7 +13,7 @@ from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.errors import UnknownPlugin
 from toolyard.files.user_folders import user_folder
 from toolyard.kinds import KINDS
-from toolyard.runtime.lifecycle import Lifecycle, Options
+from toolyard.runtime.lifecycle import ApplicationOptions, Lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ class AgentApplication:
         only: Literal["shell:command", "shell:session"] | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
-        options = Options(
+        options = ApplicationOptions(
             config=Path(os.path.abspath(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
             folder=Path.cwd(),
             sessions=Path(os.path.abspath(sessions_dir)),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.permissions.policy_tests import BadCase, CaseOutcome, read_cases, run_case
+from toolyard.permissions.policy_tests import BadCase, PolicyCaseOutcome, read_cases, run_case
 
 pytestmark = pytest.mark.anyio
 FILES = sorted(Path(__file__).parent.glob("*.jsonl"))
@@ -21,11 +21,11 @@ FILES = sorted(Path(__file__).parent.glob("*.jsonl"))
 async def test_every_line_gets_the_verdict_it_must(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcomes = [await run_case(case) for case in read_cases(file) if not isinstance(case, BadCase)]
-    wrong = [outcome for outcome in outcomes if not (isinstance(outcome, CaseOutcome) and outcome.passed)]
+    wrong = [outcome for outcome in outcomes if not (isinstance(outcome, PolicyCaseOutcome) and outcome.passed)]
     assert not wrong, "\n".join(describe(outcome) for outcome in wrong)
 
 
-def describe(outcome: CaseOutcome | str) -> str:
+def describe(outcome: PolicyCaseOutcome | str) -> str:
     if isinstance(outcome, str):
         return outcome
     return f"{outcome.case.id} {outcome.case.command!r} is {outcome.verdict.decision}: {outcome.verdict.reason}"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.policy_tests import PolicyCase, read_cases
-from toolyard.permissions.rules import Origin, RuleBook, parse_rule
+from toolyard.permissions.rules import RuleBook, RuleOrigin, parse_rule
 
 PATIENCE = 20
 CASES = [case for file in Path(__file__).parent.glob("*.jsonl") for case in read_cases(file)]
@@ -26,7 +26,10 @@ PATTERNS = """
     nice **; git status **; git log **; git diff **; git grep **; git show **; split **; xxd **; file **; date **; jq **
 """
 BOOK = RuleBook(
-    [parse_rule(pattern.strip(), "allow", Origin(label="fuzz")) for pattern in PATTERNS.replace("\n", " ").split(";")]
+    [
+        parse_rule(pattern.strip(), "allow", RuleOrigin(label="fuzz"))
+        for pattern in PATTERNS.replace("\n", " ").split(";")
+    ]
 )
 PAYLOADS = [
     *("touch marker", ";touch marker", "$(touch marker)", "`touch marker`", "&& touch marker", "|touch marker"),

@@ -15,7 +15,7 @@ from support import need
 from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.judge import judge_line
 from toolyard.permissions.programs.awk_sed_jq import awk_concern, sed_concern
-from toolyard.permissions.rules import Origin, RuleBook, parse_rule
+from toolyard.permissions.rules import RuleBook, RuleOrigin, parse_rule
 
 PATIENCE = 20
 WORDS = {
@@ -123,7 +123,7 @@ AWK = [
     *("{print ", "{printf ", "BEGIN{", ' | "touch marker"', "function f(x)"),
 ]
 BOOK = RuleBook(
-    [parse_rule(f"{name} **", "allow", Origin(label="test")) for name in [*WORDS, "ls", "cat", "echo"]],
+    [parse_rule(f"{name} **", "allow", RuleOrigin(label="test")) for name in [*WORDS, "ls", "cat", "echo"]],
 )
 # The same lines each time: what a new one finds belongs into the corpus.
 STEADY = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))

@@ -83,10 +83,10 @@ def test_what_a_preset_says_of_other_tools(preset, tool, arguments, decision):
 
 
 async def test_in_trust_a_rule_against_something_makes_doubts_count(tmp_path):
-    from toolyard.permissions.rules import Origin, parse_rule
+    from toolyard.permissions.rules import RuleOrigin, parse_rule
 
     section = Section(is_configured=True, preset="trusted")
-    section.rules.append(parse_rule("rm **", "deny", Origin(label="test")))
+    section.rules.append(parse_rule("rm **", "deny", RuleOrigin(label="test")))
     where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
     decisions = {
         command: (await decide_line(command, make_book(section, []), where)).decision
@@ -179,16 +179,16 @@ async def test_a_preset_knows_what_stays_inside_the_workspace(line, decision, tm
     ],
 )
 async def test_a_pattern_of_files_does_not_lead_around_a_rule_against_one(line, is_allowed, tmp_path):
-    from toolyard.permissions.rules import Origin, parse_rule
+    from toolyard.permissions.rules import RuleOrigin, parse_rule
 
     for name in ("secrets/key", "src/a.py", "b.py", ".env"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     section = Section(is_configured=True, preset="ask-everything")
     for value, decision in (("cat **", "allow"), ("wc **", "allow"), ("find **", "allow")):
-        section.rules.append(parse_rule(value, decision, Origin(label="test")))
+        section.rules.append(parse_rule(value, decision, RuleOrigin(label="test")))
     for path in ("secrets/**", ".env"):
-        section.rules.append(parse_rule({"read": path}, "deny", Origin(label="test")))
+        section.rules.append(parse_rule({"read": path}, "deny", RuleOrigin(label="test")))
     where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
     verdict = await decide_line(line, make_book(section, []), where)
     assert (verdict.decision == "allow") is is_allowed, verdict.reason

@@ -13,10 +13,10 @@ from toolyard.core.problems import Problem
 from toolyard.permissions.decide import ToolUse, judge_tool
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
 from toolyard.permissions.patterns import CommandPattern, parse_pattern, quoted_token
-from toolyard.permissions.rules import CommandIndex, Origin, Rule, RuleBook, parse_rule
+from toolyard.permissions.rules import CommandIndex, Rule, RuleBook, RuleOrigin, parse_rule
 from toolyard.permissions.section import read_permissions
 
-HERE = Origin(label="test")
+HERE = RuleOrigin(label="test")
 
 
 def found_by(pattern: str, command: str) -> list[bool]:

@@ -35,6 +35,16 @@ def test_no_room_is_crowded():
     assert crowded == {}
 
 
+def test_one_name_means_one_thing():
+    """No two classes of the package have the same name."""
+    places: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(name)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
 def test_no_two_modules_need_each_other():
     """Nor do more of them in a circle: at import, and for the types that they name."""
     needs = {name: imports_of(path) - {name} for name, path in MODULES.items()}

@@ -17,7 +17,7 @@ from toolyard.kinds.node_module.kind import NodeModules
 from toolyard.kinds.node_module.package import facts_of
 from toolyard.kinds.node_module.package_manager import choose_manager
 from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit
-from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.plugins.acquire.git_reference import read_git_reference
 
 pytestmark = pytest.mark.anyio
@@ -188,11 +188,11 @@ async def test_C14_typescript_is_built_by_the_packages_own_script(yard):
 )
 def test_C14_the_manager_is_the_policys_then_the_packages_then_that_of_the_lock_then_npm(policy, own, files, manager):
     package = facts_of(Document(Path("/p/package.json"), "{}", {"packageManager": own}), Path("/p"), [], [])
-    assert choose_manager(package, NodeSettings(node_package_manager=policy), files) == manager
+    assert choose_manager(package, NodeModuleSettings(node_package_manager=policy), files) == manager
 
 
 def test_C14_the_policy_has_the_defaults_of_the_page():
-    policy = NodeSettings()
+    policy = NodeModuleSettings()
     assert policy.node_timeout_seconds == 60
     assert (policy.node_install_deps, policy.node_build, policy.node_allow_install_scripts) == (True, True, True)
     assert (policy.node_package_manager, policy.node_build_command) == (None, None)

@@ -16,11 +16,11 @@ from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.grants import default_grants_file
 from toolyard.permissions.offers import derive_pattern
 from toolyard.permissions.presets import ALLOWLIST, preset_rules
-from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
+from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, parse_rule
 from toolyard.permissions.verdict import Answer
 
 pytestmark = pytest.mark.anyio
-HERE = Origin(label="test")
+HERE = RuleOrigin(label="test")
 
 
 def rules(**lists) -> list[Rule]:

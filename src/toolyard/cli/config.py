@@ -13,7 +13,7 @@ from toolyard.cli.running import run_to_end
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
     from toolyard.config.configuration import Configuration
-    from toolyard.config.explain import Contribution
+    from toolyard.config.explain import LayerValue
     from toolyard.core.problems import Problem
 
 
@@ -133,7 +133,7 @@ def exit_code(problems: tuple[Problem, ...] | list[Problem], *, strict: bool = F
     return 2 if any(strict or problem.severity == "error" for problem in problems) else 0
 
 
-def contribution_record(configuration: Configuration, one: Contribution) -> dict[str, object]:
+def contribution_record(configuration: Configuration, one: LayerValue) -> dict[str, object]:
     document = configuration.written
     where = document.position(one.origin.pointer) if one.origin and document else None
     return {

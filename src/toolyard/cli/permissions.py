@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
     from toolyard.permissions.grants import Grant
     from toolyard.permissions.policy import RulePolicy
-    from toolyard.permissions.policy_tests import CaseOutcome
+    from toolyard.permissions.policy_tests import PolicyCaseOutcome
     from toolyard.permissions.rules import Rule, RuleBook
     from toolyard.permissions.verdict import Verdict
 
@@ -134,10 +134,10 @@ def rule_row(rule: Rule, grant: Grant | None) -> dict[str, str | None]:
 
 
 def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str, workspace: str | None) -> int:
-    from toolyard.permissions.rules import Origin, Rule, parse_rule
+    from toolyard.permissions.rules import Rule, RuleOrigin, parse_rule
 
     value = rule_value(text)
-    rule = parse_rule(value, decision, Origin(label="typed"))
+    rule = parse_rule(value, decision, RuleOrigin(label="typed"))
     if not isinstance(rule, Rule):
         show_note(f"'{text}' is no rule: {rule.message}", "error")
         return 2
@@ -208,7 +208,7 @@ async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agen
     from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
 
     book = book_of(options, rules, agent, says_so=False)
-    outcomes: list[CaseOutcome] = []
+    outcomes: list[PolicyCaseOutcome] = []
     bad = 0
     for case in read_cases(file):
         outcome = case.message if isinstance(case, BadCase) else await run_case(case, book)
@@ -277,7 +277,7 @@ def show_verdict(verdict: Verdict) -> None:
         show_text(f"  always would save: {offer.text}\n", "faint")
 
 
-def show_differences(outcomes: list[CaseOutcome], bad: int) -> None:
+def show_differences(outcomes: list[PolicyCaseOutcome], bad: int) -> None:
     failed = [outcome for outcome in outcomes if not outcome.passed]
     for outcome in failed:
         case = outcome.case

@@ -29,7 +29,7 @@ SAMPLE = "notes.txt"
 SAMPLE_TEXT = "bread\nmilk\neggs\nrye flour\n"
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class TourStep(msgspec.Struct, frozen=True, kw_only=True):
     """A command, and what must come of it."""
 
     about: str
@@ -39,34 +39,34 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 STEPS = (
-    Step(about="An agent has tools. These are built in.", words=["tools"], shows="read_line_range"),
-    Step(
+    TourStep(about="An agent has tools. These are built in.", words=["tools"], shows="read_line_range"),
+    TourStep(
         about="Before a call runs, a person can see what it would do.",
         words=["preview", "read_line_range", '{"path": "notes.txt", "start_line": 2, "end_line": 3}'],
         shows="read notes.txt, lines 2 to 3",
     ),
-    Step(
+    TourStep(
         about="A call gives the model what the tool prints.",
         words=["call", "read_line_range", '{"path": "notes.txt", "start_line": 2, "end_line": 3}'],
         shows="milk\neggs\n",
     ),
-    Step(
+    TourStep(
         about="The template to copy for a tool of your own.",
         words=["call", "template_bash_echo", '{"value": "hello, world", "uppercase": true}'],
         shows="HELLO, WORLD",
     ),
-    Step(
+    TourStep(
         about='Models get arguments wrong. "2" becomes 2; what cannot be mended is explained, and nothing runs.',
         words=["call", "read_line_range", '{"path": "notes.txt", "start_line": "2", "endLine": 3}'],
         exit_code=2,
         shows="did you mean 'end_line'?",
     ),
-    Step(
+    TourStep(
         about="Rules read a command line as bash does, and say for each part who decides.",
         words=["permissions", "check", "cat notes.txt | sh"],
         shows="it runs what it reads from its standard input",
     ),
-    Step(
+    TourStep(
         about="A tool that fails says what to do differently. The exit status is 1.",
         words=["call", "read_line_range", '{"path": "recipe.txt", "start_line": 1, "end_line": 9}'],
         exit_code=1,
@@ -102,7 +102,7 @@ def steps_in(folder: Path) -> Iterator[bool]:
     show_heading("Now write your own.", "toolyard tool new my_tool")
 
 
-def take(step: Step, options: Sequence[str]) -> bool:
+def take(step: TourStep, options: Sequence[str]) -> bool:
     """Run one step and show its output; returns whether it did what it should."""
     show_heading(step.about, shlex.join(["toolyard", *step.words]))
     out, err = Tee(sys.stdout), Tee(sys.stderr)

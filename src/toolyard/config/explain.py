@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
-Verdict: TypeAlias = Literal["won", "merged", "added", "overridden"]
+LayerVerdict: TypeAlias = Literal["won", "merged", "added", "overridden"]
 PLUGIN_LISTS = ("plugins", "enabled_plugins", "disabled_plugins", "force_enabled_plugins")
 ADDED_UP = {*((key,) for key in PLUGIN_LISTS), *(("permissions", key) for key in ("allow", "ask", "deny"))}
 """Lists that do not replace each other: those of all layers count together."""
@@ -28,14 +28,14 @@ WHOLE_FILE = (STRUCTURE | set(SECTIONS)) - {"output", "permissions"}
 WITH_DEFAULTS: dict[str, type[msgspec.Struct]] = {**SECTIONS, "permissions": PermissionSettings}
 
 
-class Contribution(msgspec.Struct, frozen=True, kw_only=True):
+class LayerValue(msgspec.Struct, frozen=True, kw_only=True):
     """A value that some layer has, as it is written."""
 
     layer: str
     value: Json
     origin: Origin | None
     """None for a default, which nobody wrote."""
-    verdict: Verdict
+    verdict: LayerVerdict
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     value: Json
-    contributions: tuple[Contribution, ...]
+    contributions: tuple[LayerValue, ...]
     """The strongest first; none when nobody says anything."""
 
 
@@ -78,7 +78,7 @@ def explain_agent(configuration: Configuration, rest: Pointer, agent: str, key: 
 
 
 def explain_layer(
-    configuration: Configuration, pointer: Pointer, layer: Layer, default: tuple[Contribution, ...]
+    configuration: Configuration, pointer: Pointer, layer: Layer, default: tuple[LayerValue, ...]
 ) -> Explanation:
     """Explain a value that one layer alone sets."""
     found = tuple(contributions(configuration, [layer], pointer[len(layer.pointer) :])) or default
@@ -88,7 +88,7 @@ def explain_layer(
 
 def contributions(
     configuration: Configuration, layers: Sequence[Layer], rest: Pointer, winner: Literal["won", "added"] = "won"
-) -> Iterator[Contribution]:
+) -> Iterator[LayerValue]:
     """Every value that layers set here, the strongest first."""
     written = configuration.written
     won: Json = ABSENT
@@ -96,12 +96,12 @@ def contributions(
         value = value_at(written.value if written else {}, origin.pointer)
         if value is ABSENT:  # nobody wrote it: the file stands for a configuration
             value = value_at(layer.value, rest)
-        verdict: Verdict = "overridden"
+        verdict: LayerVerdict = "overridden"
         if visible and won is ABSENT:
             won, verdict = value, winner
         elif visible and isinstance(won, dict) and isinstance(value, dict):
             verdict = "merged"
-        yield Contribution(layer=layer.name, value=value, origin=origin, verdict=verdict)
+        yield LayerValue(layer=layer.name, value=value, origin=origin, verdict=verdict)
 
 
 def setters(
@@ -119,17 +119,17 @@ def setters(
             yield layer, origin, origin in visible
 
 
-def default_of(configuration: Configuration, pointer: Pointer) -> tuple[Contribution, ...]:
+def default_of(configuration: Configuration, pointer: Pointer) -> tuple[LayerValue, ...]:
     match pointer:
         case (str(section), str(name)) if section in WITH_DEFAULTS:
             kind = type(configuration.policy) if section == "plugin_policy" else WITH_DEFAULTS[section]
             default = value_at(msgspec.to_builtins(kind()), (name,))
             if default is not ABSENT:
-                return (Contribution(layer="default", value=default, origin=None, verdict="won"),)
+                return (LayerValue(layer="default", value=default, origin=None, verdict="won"),)
     return ()
 
 
-def held(value: Json, found: Sequence[Contribution]) -> Json:
+def held(value: Json, found: Sequence[LayerValue]) -> Json:
     """The value that is there, else a default, else None."""
     if value is ABSENT:
         return found[0].value if found else None

@@ -8,12 +8,12 @@ from toolyard.kinds.bash_script.kind import BashScripts
 from toolyard.kinds.manifest.kind import Manifests
 from toolyard.kinds.node_module.kind import NodeModules
 from toolyard.kinds.python_function.kind import PythonFunctions
-from toolyard.kinds.shell.kind import Shell
+from toolyard.kinds.shell.kind import Shells
 
 if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind
 
-KINDS: tuple[Kind, ...] = (PythonFunctions(), BashScripts(), Manifests(), NodeModules(), Shell())
+KINDS: tuple[Kind, ...] = (PythonFunctions(), BashScripts(), Manifests(), NodeModules(), Shells())
 """All there are, in the order in which they are asked whether an entry is theirs."""
 FIRST_ENTRIES = ("shell:session",)
 """What a new configuration loads, whatever else there is."""

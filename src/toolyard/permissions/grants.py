@@ -49,12 +49,12 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     problem: Problem | None = None
 
     def rules(self, workspace: str, file: Path) -> list[Rule]:
-        from toolyard.permissions.rules import Origin, valid_rules
+        from toolyard.permissions.rules import RuleOrigin, valid_rules
 
         found: list[Rule] = []
         for grant in self.grants:
             if grant.workspace in (None, workspace):
-                found += valid_rules([grant.rule], grant.decision, Origin(label=f"{file}, grant {grant.id}"))
+                found += valid_rules([grant.rule], grant.decision, RuleOrigin(label=f"{file}, grant {grant.id}"))
         return found
 
 
@@ -174,9 +174,9 @@ def decode(file: Path) -> list[Grant]:
 
 def text_of(grant: Grant) -> str:
     """Its rule as it would be written; empty when it is none."""
-    from toolyard.permissions.rules import Origin, Rule, parse_rule
+    from toolyard.permissions.rules import Rule, RuleOrigin, parse_rule
 
-    rule = parse_rule(grant.rule, grant.decision, Origin(label=""))
+    rule = parse_rule(grant.rule, grant.decision, RuleOrigin(label=""))
     return rule.text if isinstance(rule, Rule) else ""
 
 

@@ -13,7 +13,7 @@ from toolyard.permissions.patterns import quoted_token
 from toolyard.permissions.programs.carriers import carried_by
 from toolyard.permissions.programs.categories import DESTRUCTIVE, name_lists, names, program_name
 from toolyard.permissions.programs.guards import why_never_covered
-from toolyard.permissions.rules import Origin, valid_rules
+from toolyard.permissions.rules import RuleOrigin, valid_rules
 from toolyard.permissions.verdict import Offer
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def offers_for(part: Part, book: RuleBook, folder: WorkingFolder, tool: str) -> 
     patterns = [derive_pattern(part), exact(part.written)] if isinstance(part, SimpleCommand) else [None]
     for pattern in patterns:
         values: list[Json] = [*([pattern] if pattern else []), *file_rules(part, folder)]
-        rules = valid_rules(values, "allow", Origin(label="derived"))
+        rules = valid_rules(values, "allow", RuleOrigin(label="derived"))
         needed = [
             rule
             for rule in rules

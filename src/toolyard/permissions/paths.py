@@ -47,10 +47,10 @@ def resolved(path: str, folder: str) -> tuple[str, str]:
 Value = TypeVar("Value")
 
 
-class Node(msgspec.Struct, Generic[Value]):
-    names: dict[str, Node[Value]] = msgspec.field(default_factory=dict)
-    globs: list[tuple[re.Pattern[str], Node[Value]]] = msgspec.field(default_factory=list)
-    deep: Node[Value] | None = None
+class PathNode(msgspec.Struct, Generic[Value]):
+    names: dict[str, PathNode[Value]] = msgspec.field(default_factory=dict)
+    globs: list[tuple[re.Pattern[str], PathNode[Value]]] = msgspec.field(default_factory=list)
+    deep: PathNode[Value] | None = None
     rules: list[Value] = msgspec.field(default_factory=list)
 
 
@@ -58,8 +58,8 @@ class PathIndex(Generic[Value]):
     """Finds the patterns that fit a path in the time its folders take."""
 
     def __init__(self) -> None:
-        self._relative: Node[Value] = Node()
-        self._absolute: Node[Value] = Node()
+        self._relative: PathNode[Value] = PathNode()
+        self._absolute: PathNode[Value] = PathNode()
 
     def add(self, pattern: Sequence[str], rule: Value) -> None:
         absolute = bool(pattern) and pattern[0] == ""
@@ -76,17 +76,17 @@ class PathIndex(Generic[Value]):
             yield from walk(self._relative, [segment for segment in below.split("/") if segment], 0)
 
 
-def child_of(node: Node[Value], segment: str) -> Node[Value]:
+def child_of(node: PathNode[Value], segment: str) -> PathNode[Value]:
     if segment == DEEP:
-        node.deep = node.deep or Node()
+        node.deep = node.deep or PathNode()
         return node.deep
     if "*" in segment:
-        node.globs.append((re.compile(re.escape(segment).replace(r"\*", "[^/]*")), Node()))
+        node.globs.append((re.compile(re.escape(segment).replace(r"\*", "[^/]*")), PathNode()))
         return node.globs[-1][1]
-    return node.names.setdefault(segment, Node())
+    return node.names.setdefault(segment, PathNode())
 
 
-def walk(node: Node[Value], segments: Sequence[str], at: int) -> Iterator[Value]:
+def walk(node: PathNode[Value], segments: Sequence[str], at: int) -> Iterator[Value]:
     if at == len(segments):
         yield from node.rules
     else:

@@ -148,9 +148,11 @@ class RulePolicy:
         return known[1]
 
     def _keep_for_session(self, session: str, verdict: Verdict) -> None:
-        from toolyard.permissions.rules import Origin, valid_rules
+        from toolyard.permissions.rules import RuleOrigin, valid_rules
 
-        rules = valid_rules([offer.rule for offer in verdict.offers], "allow", Origin(label="allowed for this session"))
+        rules = valid_rules(
+            [offer.rule for offer in verdict.offers], "allow", RuleOrigin(label="allowed for this session")
+        )
         self._session_rules.setdefault(session, []).extend(rules)
 
     def _site(self, request: PermissionRequest) -> CallSite:

@@ -10,7 +10,7 @@ import msgspec
 
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
-from toolyard.permissions.rules import Origin, Rule, RuleBook, parse_rule
+from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, parse_rule
 from toolyard.permissions.section import LISTS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class BadCase(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class CaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyCaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
     case: PolicyCase
     verdict: Verdict
 
@@ -79,7 +79,7 @@ def read_cases(file: Path) -> Iterator[PolicyCase | BadCase]:
             yield msgspec.structs.replace(case, id=case.id or f"line {number}", line=number)
 
 
-def rules_of(value: Any, origin: Origin) -> list[Rule] | str:
+def rules_of(value: Any, origin: RuleOrigin) -> list[Rule] | str:
     """Rules from an object with the lists allow, ask and deny; a message when one of them is none."""
     if not isinstance(value, dict) or set(value) - set(LISTS):
         return "rules are an object with the lists 'allow', 'ask' and 'deny'"
@@ -93,13 +93,13 @@ def rules_of(value: Any, origin: Origin) -> list[Rule] | str:
     return rules
 
 
-async def run_case(case: PolicyCase, book: RuleBook | None = None) -> CaseOutcome | str:
+async def run_case(case: PolicyCase, book: RuleBook | None = None) -> PolicyCaseOutcome | str:
     """Judge a case as if its command came from a model; the workspace is the current folder."""
     here = os.getcwd()
     if case.rules is not None:
-        rules = rules_of(case.rules, Origin(label=f"case {case.id}"))
+        rules = rules_of(case.rules, RuleOrigin(label=f"case {case.id}"))
         if isinstance(rules, str):
             return rules
         book = RuleBook(rules)
     verdict = await decide_line(case.command, book or RuleBook([]), CallSite(tool=case.tool, cwd=here, workspace=here))
-    return CaseOutcome(case=case, verdict=verdict)
+    return PolicyCaseOutcome(case=case, verdict=verdict)

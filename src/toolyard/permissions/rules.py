@@ -33,7 +33,7 @@ Access = Literal["read", "write"]
 KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reason"})
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Where a rule comes from; the line in a file is looked up only when it is shown."""
 
     label: str
@@ -53,7 +53,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     decision: Decision
     text: str
-    origin: Origin
+    origin: RuleOrigin
     tool: str | None = None
     """None for every tool that runs shell commands."""
     command: CommandPattern | None = None
@@ -71,7 +71,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason or f"the rule '{self.decision} {self.text}' ({self.origin})"
 
 
-def parse_rule(value: Json, decision: Decision, origin: Origin, *, confined: bool = False) -> Rule | Problem:
+def parse_rule(value: Json, decision: Decision, origin: RuleOrigin, *, confined: bool = False) -> Rule | Problem:
     """A rule as it is written: a text is a pattern of commands, an object says more."""
     if isinstance(value, str):
         value = {"command": value}
@@ -83,7 +83,9 @@ def parse_rule(value: Json, decision: Decision, origin: Origin, *, confined: boo
     return Rule(decision=decision, text=text_of(value), origin=origin, confined=confined, **fields)
 
 
-def valid_rules(values: Iterable[Json], decision: Decision, origin: Origin, *, confined: bool = False) -> list[Rule]:
+def valid_rules(
+    values: Iterable[Json], decision: Decision, origin: RuleOrigin, *, confined: bool = False
+) -> list[Rule]:
     """The rules among values that we wrote ourselves, or that were checked before."""
     rules = (parse_rule(value, decision, origin, confined=confined) for value in values)
     return [rule for rule in rules if isinstance(rule, Rule)]
@@ -208,7 +210,7 @@ class RuleBook:
         """Whether every command of a tool may run that no rule is against."""
         return self.trusts or self.whole_tool("allow", tool) is not None
 
-    def commands(self, decision: Decision, words: Sequence[Word], tool: str) -> list[Found]:
+    def commands(self, decision: Decision, words: Sequence[Word], tool: str) -> list[RuleMatch]:
         """The rules of a decision whose pattern fits, or may fit, a command."""
         index = self._commands[decision]
         if index.is_empty:
@@ -254,7 +256,7 @@ class RuleBook:
         return [*self._tools.get(tool, ()), *self._tools.get("*", ())]
 
 
-class Found(msgspec.Struct, frozen=True):
+class RuleMatch(msgspec.Struct, frozen=True):
     """A rule whose pattern fits; for certain, or depending on what bash makes of the words."""
 
     rule: Rule
@@ -262,11 +264,11 @@ class Found(msgspec.Struct, frozen=True):
     certain: bool
 
 
-class Node(msgspec.Struct):
+class CommandNode(msgspec.Struct):
     """All patterns that begin alike."""
 
-    words: dict[str, Node] = msgspec.field(default_factory=dict)
-    globs: list[tuple[Glob, Node]] = msgspec.field(default_factory=list)
+    words: dict[str, CommandNode] = msgspec.field(default_factory=dict)
+    globs: list[tuple[Glob, CommandNode]] = msgspec.field(default_factory=list)
     exact: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
     rest: list[tuple[Rule, CommandPattern]] = msgspec.field(default_factory=list)
 
@@ -275,7 +277,7 @@ class CommandIndex:
     """Finds the patterns that fit a command in the time its words take, however many patterns there are."""
 
     def __init__(self) -> None:
-        self._root = Node()
+        self._root = CommandNode()
         self._second: dict[tuple[str, str], list[tuple[Rule, CommandPattern]]] = {}
         self.is_empty = True
 
@@ -284,18 +286,18 @@ class CommandIndex:
         node = self._root
         for word in pattern.words:
             if isinstance(word, str):
-                node = node.words.setdefault(word, Node())
+                node = node.words.setdefault(word, CommandNode())
             else:
-                node.globs.append((word, Node()))
+                node.globs.append((word, CommandNode()))
                 node = node.globs[-1][1]
         (node.rest if pattern.rest else node.exact).append((rule, pattern))
         if len(pattern.words) > 1 and isinstance(pattern.words[0], str) and isinstance(pattern.words[1], str):
             second = "-" if pattern.words[1].startswith("-") else pattern.words[1]
             self._second.setdefault((pattern.words[0], second), []).append((rule, pattern))
 
-    def find(self, words: Sequence[Word]) -> list[Found]:
+    def find(self, words: Sequence[Word]) -> list[RuleMatch]:
         """All that fit, an exact one before those that let others follow."""
-        found: list[Found] = []
+        found: list[RuleMatch] = []
         self._find(self._root, words, 0, True, found)
         return found
 
@@ -314,9 +316,9 @@ class CommandIndex:
             if letters_of(pattern.words[1:]) <= letters_of(values[1:]):
                 yield rule, pattern
 
-    def _find(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
+    def _find(self, node: CommandNode, words: Sequence[Word], at: int, certain: bool, found: list[RuleMatch]) -> None:
         if at == len(words):
-            found += [Found(rule, pattern, certain) for rule, pattern in node.exact]
+            found += [RuleMatch(rule, pattern, certain) for rule, pattern in node.exact]
         elif (value := words[at].value) is None:
             self._find_uncertain(node, words, at, certain, found)
         else:
@@ -325,18 +327,20 @@ class CommandIndex:
             for glob, below in node.globs:
                 if glob.pattern.fullmatch(value):
                     self._find(below, words, at + 1, certain, found)
-        found += [Found(rule, pattern, certain) for rule, pattern in node.rest]
+        found += [RuleMatch(rule, pattern, certain) for rule, pattern in node.rest]
 
-    def _find_uncertain(self, node: Node, words: Sequence[Word], at: int, certain: bool, found: list[Found]) -> None:
+    def _find_uncertain(
+        self, node: CommandNode, words: Sequence[Word], at: int, certain: bool, found: list[RuleMatch]
+    ) -> None:
         """Only bash knows the word: whatever goes on from here may fit, and of that the first is enough."""
         for glob, below in node.globs:
             if glob.pattern.pattern == ANY_WORD and not words[at].splits:
                 self._find(below, words, at + 1, certain, found)
         if (first := first_below(node)) is not None:
-            found.append(Found(*first, False))
+            found.append(RuleMatch(*first, False))
 
 
-def first_below(node: Node) -> tuple[Rule, CommandPattern] | None:
+def first_below(node: CommandNode) -> tuple[Rule, CommandPattern] | None:
     """Any pattern that goes on from here."""
     if node.exact:
         return node.exact[0]

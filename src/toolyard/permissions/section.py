@@ -113,7 +113,7 @@ def read_rules(
 ) -> tuple[list[Rule], list[Problem]]:
     """A list of rules; each that is none is a problem of its own."""
     from toolyard.config.shape import first_fault
-    from toolyard.permissions.rules import Origin, Rule, parse_rule
+    from toolyard.permissions.rules import Rule, RuleOrigin, parse_rule
 
     if not isinstance(value, list):
         return [], [problem(document, pointer, f"'{decision}' must be a list of rules")]
@@ -121,7 +121,7 @@ def read_rules(
     problems: list[Problem] = []
     for index, item in enumerate(value):
         here = (*pointer, index)
-        rule = parse_rule(item, decision, Origin(label=str(document.path), document=document, pointer=here))
+        rule = parse_rule(item, decision, RuleOrigin(label=str(document.path), document=document, pointer=here))
         if isinstance(rule, Rule):
             rules.append(rule)
         else:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.core.tool import Stream
-    from toolyard.process.keeper.link import Ended, Spawned
+    from toolyard.process.keeper.link import ChildEnded, Spawned
     from toolyard.process.output import Captured
     from toolyard.process.sandbox.sandbox import Sandbox
 
@@ -142,7 +142,7 @@ class Children:
     async def aclose(self) -> None:
         await self.keeper.aclose()
 
-    async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[Ended, bool]:
+    async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[ChildEnded, bool]:
         """Wait for the end, and whether the deadline brought it about."""
         try:
             if ended := await spawned.ended_within(request.timeout):
@@ -154,7 +154,7 @@ class Children:
         ended = await self._end(spawned, request.grace)
         return ended, ended.cut_short
 
-    async def _end(self, spawned: Spawned, grace: float) -> Ended:
+    async def _end(self, spawned: Spawned, grace: float) -> ChildEnded:
         """Kill the tree and see it gone, however often we are cancelled meanwhile."""
         spawned.kill(grace=grace, answer_within=ANSWER_PATIENCE)
         return await run_shielded(spawned.ended())

@@ -165,7 +165,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
 
 
-class Ended(Exception):
+class CallEnded(Exception):
     """A step of the path ends the call."""
 
     def __init__(self, result: ToolResult) -> None:
@@ -202,7 +202,7 @@ class PendingCall:
             self._ready = ready = self._plan(tool, self._decode(tool))
             await self._show_preview()
             self._verdict = await self._permit(ready)
-        except Ended as ended:
+        except CallEnded as ended:
             self._finish(ended.result)
         except asyncio.CancelledError:
             self.cancel()
@@ -216,7 +216,7 @@ class PendingCall:
             tool = await self._find()
             self._ready = self._plan(tool, self._decode(tool))
             return await self._get_preview()
-        except Ended as ended:
+        except CallEnded as ended:
             return ended.result
 
     async def execute(self) -> ToolResult:
@@ -228,7 +228,7 @@ class PendingCall:
             await self._checkpoint(ready)
             self._record_start(ready)
             return self._finish(self._limit(await self._run(ready)))
-        except Ended as ended:
+        except CallEnded as ended:
             return self._finish(ended.result)
         except asyncio.CancelledError:
             self.cancel()
@@ -243,20 +243,20 @@ class PendingCall:
     async def _find(self) -> Tool:
         tool = await self._path.tools.find(self.call.name)
         if tool is None:
-            raise Ended(unknown_tool(self.call.name, self._path.tools.names()))
+            raise CallEnded(unknown_tool(self.call.name, self._path.tools.names()))
         return tool
 
     def _decode(self, tool: Tool) -> JsonObject:
         arguments = self._path.decoder_for(tool).decode(self.call.arguments)
         if not isinstance(arguments, dict):
-            raise Ended(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
+            raise CallEnded(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
         return arguments
 
     def _plan(self, tool: Tool, arguments: JsonObject) -> Ready:
         context = self._context()
         plan = tool.plan(arguments, context)
         if isinstance(plan, ToolResult):
-            raise Ended(plan)
+            raise CallEnded(plan)
         if self._observer:
             shown = self._path.redactor.redact_all(arguments)
             self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=shown))
@@ -298,7 +298,7 @@ class PendingCall:
             self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=reason))
         if verdict.decision == "deny":
             self._verdict = verdict
-            raise Ended(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
+            raise CallEnded(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
         return verdict
 
     def _request(self, ready: Ready) -> PermissionRequest:
@@ -336,7 +336,7 @@ class PendingCall:
             return ready
         plan = ready.tool.plan(ready.plan.arguments, ready.context)
         if isinstance(plan, ToolResult):
-            raise Ended(plan)
+            raise CallEnded(plan)
         if plan.cwd == ready.plan.cwd:
             return ready
         ready = replace(ready, plan=plan)
@@ -345,7 +345,7 @@ class PendingCall:
 
     async def _checkpoint(self, ready: Ready) -> None:
         if (sandbox := self._path.sandbox) and ready.tool.confined and (reason := sandbox.refusal()):
-            raise Ended(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
+            raise CallEnded(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
         if self._path.checkpoints:
             await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
 
@@ -382,7 +382,7 @@ class PendingCall:
             self._path.audit.write({"event": "start", **self._recorded})
         except AuditUnavailable as error:
             self._unrecorded = True
-            raise Ended(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
+            raise CallEnded(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
 
     def _record_end(self, result: ToolResult, duration: float) -> None:
         recorded = self._recorded or self._record(self._ready)

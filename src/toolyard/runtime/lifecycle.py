@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind, Reference
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class ApplicationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What an application was made with."""
 
     config: Path | JsonObject
@@ -65,7 +65,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Lifecycle:
     """Keeps what is loaded up to date, and ends everything at the end."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ApplicationOptions) -> None:
         self.options = options
         self.loaded: Loaded | None = None
         self._apart: Loaded | None = None

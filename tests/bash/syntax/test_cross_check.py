@@ -10,7 +10,7 @@ from toolyard.bash.syntax.cross_check import same_reading
 from toolyard.bash.syntax.parse import read_line
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
-from toolyard.permissions.rules import Origin, RuleBook, parse_rule
+from toolyard.permissions.rules import RuleBook, RuleOrigin, parse_rule
 from toolyard.process import shfmt
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +69,7 @@ def test_another_word_redirection_or_name_is_a_difference(ours, theirs):
 
 
 async def decide(line):
-    rules = [parse_rule(pattern, "allow", Origin(label="test")) for pattern in ("ls **", "cat **")]
+    rules = [parse_rule(pattern, "allow", RuleOrigin(label="test")) for pattern in ("ls **", "cat **")]
     return await decide_line(line, RuleBook(rules), CallSite(tool="bash", cwd="/", workspace="/"))
 
 

@@ -20,7 +20,7 @@ from toolyard.core.events import OutputChunk
 from toolyard.core.tool import CallContext
 from toolyard.kinds.node_module.package import facts_of
 from toolyard.kinds.node_module.package_manager import Manager, build_steps, choose_manager, needs_manager
-from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.kinds.node_module.settings import NodeModuleSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -223,7 +223,7 @@ def facts(**fields):
     ],
 )
 def test_the_manager_is_the_policys_then_the_packages_then_that_of_a_lock_file(policy, own, files, manager):
-    chosen = choose_manager(facts(packageManager=own), NodeSettings(node_package_manager=policy), files)
+    chosen = choose_manager(facts(packageManager=own), NodeModuleSettings(node_package_manager=policy), files)
     assert chosen == manager
 
 
@@ -256,7 +256,7 @@ BOTH = {"dependencies": {"a": "*"}, "devDependencies": {"b": "*"}, "scripts": {"
     ],
 )  # fmt: skip
 def test_the_commands_follow_from_package_and_policy(fields, files, policy, commands):
-    package, decided = facts(**fields), NodeSettings(**{f"node_{key}": value for key, value in policy.items()})
+    package, decided = facts(**fields), NodeModuleSettings(**{f"node_{key}": value for key, value in policy.items()})
     name = str(choose_manager(package, decided, files))
     version = "4.0.0" if "packageManager" in fields else "1.22.0"
     manager = Manager(name=name, program=(f"/bin/{name}",), version=version)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from toolyard.errors import ProcessError, ShellError
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.child import read_wait_status
-from toolyard.process.keeper.link import ShellSession
+from toolyard.process.keeper.link import ShellChild
 from toolyard.process.limits import NO_LIMITS, Limits
 from toolyard.process.process_tree import LINUX, pid_outside, processor_seconds
 
@@ -70,7 +70,7 @@ class ShellProcess:
         self, keeper: KeeperLink, fds: Mapping[int, int], *, terminal: str, folder: str, with_variables: bool
     ) -> None:
         limits = self.limits.make_group()
-        session = ShellSession(
+        session = ShellChild(
             terminal=os.fsencode(terminal),
             folder=os.fsencode(folder),
             groups=[os.fsencode(group) for group in self.limits.group.folders],

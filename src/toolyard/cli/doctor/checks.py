@@ -49,7 +49,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What to type next."""
 
 
-class Program(msgspec.Struct, frozen=True, kw_only=True):
+class RequiredProgram(msgspec.Struct, frozen=True, kw_only=True):
     check: str
     program: str
     purpose: str
@@ -59,7 +59,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PROGRAMS = (
-    Program(
+    RequiredProgram(
         check="bash",
         program="bash",
         purpose="every bash tool and shell",
@@ -67,11 +67,11 @@ PROGRAMS = (
         least=(4, 4),
         without="failure",
     ),
-    Program(check="git", program="git", purpose="plugins from git", package="git"),
-    Program(check="node", program="node", purpose="Node tools", package="nodejs", least=(20,)),
-    Program(check="npm", program="npm", purpose="installing Node tools", package="npm"),
-    Program(check="uv", program="uv", purpose="installing Python plugins fast; pip does it too", package="uv"),
-    Program(check="bubblewrap", program="bwrap", purpose="the strongest sandbox", package="bubblewrap"),
+    RequiredProgram(check="git", program="git", purpose="plugins from git", package="git"),
+    RequiredProgram(check="node", program="node", purpose="Node tools", package="nodejs", least=(20,)),
+    RequiredProgram(check="npm", program="npm", purpose="installing Node tools", package="npm"),
+    RequiredProgram(check="uv", program="uv", purpose="installing Python plugins fast; pip does it too", package="uv"),
+    RequiredProgram(check="bubblewrap", program="bwrap", purpose="the strongest sandbox", package="bubblewrap"),
 )
 
 
@@ -85,7 +85,7 @@ async def check_programs() -> list[Row]:
         await children.aclose()
 
 
-async def check_program(wanted: Program, children: Children) -> Row:
+async def check_program(wanted: RequiredProgram, children: Children) -> Row:
     path = which(wanted.program)
     if path is None:
         detail = f"not installed; needed for {wanted.purpose}"

@@ -41,7 +41,7 @@ class Vocabulary:
         self.words.update(name for names in DEFINED.findall(command) for name in names if name)
 
 
-class Word(msgspec.Struct, frozen=True, kw_only=True):
+class CompletedWord(msgspec.Struct, frozen=True, kw_only=True):
     """The last word of a line, without its quotes."""
 
     text: str
@@ -54,9 +54,11 @@ def complete(line: str, vocabulary: Vocabulary, cwd: str) -> Completion:
     if word.open_quote != "'" and (variable := VARIABLE.search(line)):
         brace, begun = variable.groups()
         names = [name for name in vocabulary.variables if name.startswith(begun)]
-        return completion_from(begun, names, Word(text="", open_quote="", is_command=False), end="}" if brace else "")
+        return completion_from(
+            begun, names, CompletedWord(text="", open_quote="", is_command=False), end="}" if brace else ""
+        )
     if value := VALUE_FOLLOWS.match(word.text):
-        word = Word(text=word.text[value.end() :], open_quote=word.open_quote, is_command=False)
+        word = CompletedWord(text=word.text[value.end() :], open_quote=word.open_quote, is_command=False)
     end = f"{word.open_quote} "
     if word.is_command and "/" not in word.text:
         return completion_from(
@@ -66,7 +68,7 @@ def complete(line: str, vocabulary: Vocabulary, cwd: str) -> Completion:
     return completion_from(word.text.rpartition("/")[2], names, word, end=end)
 
 
-def completion_from(begun: str, names: list[str], word: Word, *, end: str) -> Completion:
+def completion_from(begun: str, names: list[str], word: CompletedWord, *, end: str) -> Completion:
     """Insert the only name, or what all names have in common; else offer all of them."""
     names = sorted(set(names))
     common = os.path.commonprefix(names)[len(begun) :]  # noqa: RUF071 - of letters, indeed
@@ -75,7 +77,7 @@ def completion_from(begun: str, names: list[str], word: Word, *, end: str) -> Co
     return Completion(insert=quoted(common, word.open_quote)) if common else Completion(choices=tuple(names))
 
 
-def last_word(line: str) -> Word:
+def last_word(line: str) -> CompletedWord:
     """Read the line as far as completion needs it; inside of a substitution in quotes it knows nothing."""
     text, quote, in_word, is_command = "", "", False, True
     chars = iter(line)
@@ -95,7 +97,7 @@ def last_word(line: str) -> Word:
             text, in_word = "", False
         else:
             text, in_word = text + char, True
-    return Word(text=text, open_quote=quote, is_command=is_command)
+    return CompletedWord(text=text, open_quote=quote, is_command=is_command)
 
 
 def unescaped(char: str, quote: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.arguments.faults import ValidatorError
-    from toolyard.core.arguments.repair import Changes
+    from toolyard.core.arguments.repair import Repairs
     from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
 
@@ -82,7 +82,7 @@ class ArgumentDecoder:
             value = self._defaults.fill(changed(value, changes), (), filled)
         return BadArguments(faults=faults_in(errors, given))
 
-    def _refused_nulls(self, errors: Sequence[ValidatorError], filled: set[Pointer]) -> Changes:
+    def _refused_nulls(self, errors: Sequence[ValidatorError], filled: set[Pointer]) -> Repairs:
         """Nulls that mean "not given": a model's for an optional property, and defaults that do not fit."""
         nulls = [tuple(error.path) for error in errors if error.instance is None and error.path]
         optional = (path for path in nulls if path in filled or (len(path) == 1 and path[0] not in self._required))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
-Changes: TypeAlias = "dict[Pointer, Json]"
+Repairs: TypeAlias = "dict[Pointer, Json]"
 """New values by their paths; `ABSENT` removes one."""
 
 MOST_LEVELS = 64
@@ -38,9 +38,9 @@ class Repair:
     def __init__(self) -> None:
         self._trials_left = MOST_TRIALS
 
-    def changes(self, validator: Validator, value: Json, errors: Sequence[ValidatorError]) -> Changes:
+    def changes(self, validator: Validator, value: Json, errors: Sequence[ValidatorError]) -> Repairs:
         """The values to put in place of those that the errors complain of."""
-        changes: Changes = {}
+        changes: Repairs = {}
         for error in errors:
             path = tuple(error.path)
             # What is complained of may also be a property's name, which stays as it is.
@@ -126,11 +126,11 @@ def is_deeper(value: Json, levels: int) -> bool:
     return levels < 0 or any(is_deeper(child, levels - 1) for child in children if isinstance(child, dict | list))
 
 
-def changed(value: Json, changes: Changes) -> Json:
+def changed(value: Json, changes: Repairs) -> Json:
     """A copy with other values at some paths; all that does not change is shared."""
     if () in changes:
         return changes[()]
-    below: dict[str | int, Changes] = {}
+    below: dict[str | int, Repairs] = {}
     for (head, *rest), new in changes.items():
         below.setdefault(head, {})[tuple(rest)] = new
     copy = value.copy()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
     from toolyard.kinds.bash_script.schema import BashSchema
     from toolyard.kinds.bash_script.source import BashFileSource
-    from toolyard.plugins.checks.spec import Part
+    from toolyard.plugins.checks.spec import SpecPart
     from toolyard.process.child import ChildOutcome
 
 CONSEQUENCES = {
@@ -113,7 +113,7 @@ class ScriptPlaces:
     def file(self) -> Path:
         return self._script.file
 
-    def line_of(self, part: Part) -> int:
+    def line_of(self, part: SpecPart) -> int:
         """By its place in the schema, else by the words that stand there."""
         match part:
             case "name":

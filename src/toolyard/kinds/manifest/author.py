@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, JsonObject
     from toolyard.kinds.manifest.source import ManifestSource
-    from toolyard.plugins.checks.spec import Part
+    from toolyard.plugins.checks.spec import SpecPart
 
 FIELDS = {
     "name": ("name",),
@@ -92,7 +92,7 @@ class EntryPlaces:
     def file(self) -> Path:
         return self._document.path
 
-    def line_of(self, part: Part) -> int:
+    def line_of(self, part: SpecPart) -> int:
         """The field, or the entry where it has none."""
         return self.line(*FIELDS[part])
 

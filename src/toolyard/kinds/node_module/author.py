@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
     from toolyard.kinds.node_module.source import NodeSource
     from toolyard.kinds.node_module.tool import NodeModuleTool
-    from toolyard.plugins.checks.spec import Part
+    from toolyard.plugins.checks.spec import SpecPart
 
 OUTPUT_LIMIT = 65_536
 WORDS: dict[str, str] = {
@@ -92,7 +92,7 @@ class ModulePlaces:
         self.file = file
         self._text = text
 
-    def line_of(self, part: Part) -> int:
+    def line_of(self, part: SpecPart) -> int:
         return self.line_matching(WORDS[part])
 
     def property_line(self, name: str) -> int:

@@ -19,7 +19,7 @@ from toolyard.kinds.node_module.package_manager import (
     needs_install,
     needs_manager,
 )
-from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.plugins.acquire.cache import LAYOUT, fingerprint
 from toolyard.process.child import ChildRequest
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.kinds.node_module.package import PackageFacts, Snapshot
-    from toolyard.kinds.node_module.package_manager import Manager, Step
+    from toolyard.kinds.node_module.package_manager import BuildStep, Manager
     from toolyard.plugins.host import Host
 
 COPY = "package"
@@ -54,7 +54,7 @@ DOWNLOADS = {
 """Variables that say where package managers keep what they downloaded."""
 
 
-def is_ready_as_it_is(facts: PackageFacts, settings: NodeSettings) -> bool:
+def is_ready_as_it_is(facts: PackageFacts, settings: NodeModuleSettings) -> bool:
     """Whether the package can be used where it is, since there is nothing to install or to build."""
     return not needs_install(facts, settings) and not needs_build(facts, settings)
 
@@ -67,7 +67,7 @@ def ready_folder(snapshot: Snapshot, host: Host) -> Path | None:
 
 def ready_key(snapshot: Snapshot, host: Host) -> str:
     """Another copy for another content, policy or Node; how long tools may take has no part in it."""
-    settings = msgspec.structs.replace(host.settings(NodeSettings), node_timeout_seconds=1)
+    settings = msgspec.structs.replace(host.settings(NodeModuleSettings), node_timeout_seconds=1)
     return fingerprint(LAYOUT, "node", snapshot.fingerprint, settings, host.interpreter("node"))
 
 
@@ -87,7 +87,7 @@ class Build:
     def __init__(self, snapshot: Snapshot, host: Host) -> None:
         self._snapshot = snapshot
         self._host = host
-        self._settings = host.settings(NodeSettings)
+        self._settings = host.settings(NodeModuleSettings)
         self._downloads = host.plugin_cache.root / ".downloads"
         """Where package managers keep what they downloaded: beside the copies, since nothing else can be written."""
 
@@ -117,7 +117,7 @@ class Build:
             return manager
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
-    async def _take(self, step: Step, folder: Path) -> Problem | None:
+    async def _take(self, step: BuildStep, folder: Path) -> Problem | None:
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
         try:
             request = self._request(step.argv, folder, PATH=programs)
@@ -143,7 +143,7 @@ class Build:
             output_limit=OUTPUT_LIMIT,
         )
 
-    def _failed(self, step: Step, reason: str) -> Problem:
+    def _failed(self, step: BuildStep, reason: str) -> Problem:
         key = "node_install_deps" if step.code == "node_install" else "node_build"
         offline = step.code == "node_install" and not self._host.policy.allow_remote
         download = 'nothing was downloaded: that needs "plugin_policy": {"allow_remote": true}; ' if offline else ""

@@ -35,7 +35,7 @@ class TimedOut(msgspec.Struct, frozen=True, kw_only=True):
     """No answer came in time."""
 
 
-Reply: TypeAlias = RpcAnswer | TimedOut
+HostReply: TypeAlias = RpcAnswer | TimedOut
 
 
 class NodeProcess:
@@ -71,7 +71,7 @@ class NodeHosts:
 
     async def ask(
         self, method: str, params: JsonObject, *, cwd: str, on_progress: Progress | None = None, subject: str
-    ) -> Reply:
+    ) -> HostReply:
         """One request with its time limit; what it leaves undone is ended before this returns, also when cancelled."""
         if self._closed:
             return RpcLost(reason="its package is not loaded any more")

@@ -15,7 +15,7 @@ from toolyard.kinds.node_module.reference import (
     read_options,
     read_path,
 )
-from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.plugins.acquire.git_reference import split_reference
 from toolyard.plugins.kind import Kind, Named
 
@@ -36,7 +36,7 @@ class NodeModules(Kind):
     spellings = ("node:PATH", "node+git:URL#REF", '{"node_tool": {"path": FOLDER}}')
     suffixes = SUFFIXES
     modes = ()
-    settings = NodeSettings
+    settings = NodeModuleSettings
 
     def read(self, entry: Json, at: Place) -> Named | None:
         match entry:

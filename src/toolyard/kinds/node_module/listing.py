@@ -12,13 +12,13 @@ from toolyard.core.arguments.schema import schema_fault
 from toolyard.errors import ProcessError
 from toolyard.kinds.node_module.hosts import NodeHosts, TimedOut
 from toolyard.kinds.node_module.package import NodeFault
-from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
     from toolyard.files.content_cache import ContentCache
-    from toolyard.kinds.node_module.hosts import Reply
+    from toolyard.kinds.node_module.hosts import HostReply
     from toolyard.kinds.node_module.package import NodePackage
     from toolyard.plugins.host import Host
 
@@ -51,7 +51,7 @@ class Annotations(msgspec.Struct, frozen=True, rename="camel"):
     destructive_hint: bool = False
 
 
-class Entry(msgspec.Struct, frozen=True, rename="camel"):
+class WireTool(msgspec.Struct, frozen=True, rename="camel"):
     """A tool on the wire."""
 
     name: str
@@ -80,7 +80,7 @@ AUTHORS_WORDS = {
 
 def open_hosts(host: Host, package: NodePackage) -> NodeHosts:
     """The processes of a package; nothing starts before it is asked for."""
-    timeout = host.settings(NodeSettings).node_timeout_seconds
+    timeout = host.settings(NodeModuleSettings).node_timeout_seconds
     return NodeHosts(host.runner, host.required("node").path, package, timeout=timeout)
 
 
@@ -99,7 +99,7 @@ def listing_key(package: NodePackage, host: Host) -> str:
 async def read_listing(package: NodePackage, host: Host) -> tuple[NodeListing, list[NodeFault]]:
     """Let a host load every module; a listing without faults is remembered by the content."""
     hosts = open_hosts(host, package)
-    reply: Reply
+    reply: HostReply
     try:
         reply = await hosts.ask("tools/list", {}, cwd=package.root, subject="loading the tools")
     except ProcessError as error:
@@ -141,7 +141,7 @@ def parse_listing(result: JsonObject) -> tuple[NodeListing, list[NodeFault]]:
 def parse_tool(value: Json) -> ListedTool | NodeFault:
     id = str(value.get("name"))
     try:
-        entry = msgspec.convert(value, Entry)
+        entry = msgspec.convert(value, WireTool)
         about = msgspec.convert(entry.meta, About)
     except msgspec.ValidationError as error:
         return NodeFault(code="node_shape", message=f"'{id}': {in_the_authors_words(error)}", id=id)

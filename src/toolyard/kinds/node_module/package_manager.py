@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from toolyard.kinds.node_module.package import PackageFacts
-    from toolyard.kinds.node_module.settings import NodeSettings
+    from toolyard.kinds.node_module.settings import NodeModuleSettings
 
 
 LOCK_FILES = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"))
@@ -31,7 +31,7 @@ class Manager(msgspec.Struct, frozen=True, kw_only=True):
     """Of yarn, whose first version takes other words than all later ones."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class BuildStep(msgspec.Struct, frozen=True, kw_only=True):
     """One command of the way to a package that is ready."""
 
     code: Literal["node_install", "node_build"]
@@ -43,19 +43,19 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join([os.path.basename(self.argv[0]), *self.argv[1:]])
 
 
-def needs_build(facts: PackageFacts, settings: NodeSettings) -> bool:
+def needs_build(facts: PackageFacts, settings: NodeModuleSettings) -> bool:
     return (
         settings.node_build and facts.is_package and (facts.has_build_script or settings.node_build_command is not None)
     )
 
 
-def needs_install(facts: PackageFacts, settings: NodeSettings) -> bool:
+def needs_install(facts: PackageFacts, settings: NodeModuleSettings) -> bool:
     """Whether something has to be installed first; what only its authors need, when it is to be built."""
     wanted = facts.has_dependencies or (facts.has_dev_dependencies and needs_build(facts, settings))
     return settings.node_install_deps and wanted
 
 
-def choose_manager(facts: PackageFacts, settings: NodeSettings, files: Collection[str]) -> str | Problem:
+def choose_manager(facts: PackageFacts, settings: NodeModuleSettings, files: Collection[str]) -> str | Problem:
     """The policy's, else the package's own, else the one whose lock file there is, else npm."""
     if settings.node_package_manager:
         return settings.node_package_manager
@@ -68,7 +68,7 @@ def choose_manager(facts: PackageFacts, settings: NodeSettings, files: Collectio
     return next((manager for lock, manager in LOCK_FILES if lock in files), "npm")
 
 
-def find_manager(facts: PackageFacts, settings: NodeSettings, files: Collection[str]) -> Manager | Problem:
+def find_manager(facts: PackageFacts, settings: NodeModuleSettings, files: Collection[str]) -> Manager | Problem:
     """The program on PATH; where there is only corepack, that gets the others."""
     name = choose_manager(facts, settings, files)
     if isinstance(name, Problem):
@@ -86,23 +86,25 @@ def manager_problem(facts: PackageFacts, message: str, hint: str) -> Problem:
     return Place(facts.document, ()).problem("node_package_manager", message, hint, "packageManager")
 
 
-def needs_manager(facts: PackageFacts, settings: NodeSettings) -> bool:
+def needs_manager(facts: PackageFacts, settings: NodeModuleSettings) -> bool:
     """Whether a package manager has anything to do."""
     return needs_install(facts, settings) or (needs_build(facts, settings) and settings.node_build_command is None)
 
 
 def build_steps(
-    facts: PackageFacts, settings: NodeSettings, files: Collection[str], manager: Manager | None
-) -> list[Step]:
-    steps: list[Step] = []
+    facts: PackageFacts, settings: NodeModuleSettings, files: Collection[str], manager: Manager | None
+) -> list[BuildStep]:
+    steps: list[BuildStep] = []
     install, build = needs_install(facts, settings), needs_build(facts, settings)
     if install and manager:
         words = install_words(manager, files, dev=build, scripts=settings.node_allow_install_scripts)
-        steps.append(Step(code="node_install", argv=[*manager.program, *words]))
+        steps.append(BuildStep(code="node_install", argv=[*manager.program, *words]))
     if build and settings.node_build_command is not None:
-        steps.append(Step(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", settings.node_build_command]))
+        steps.append(
+            BuildStep(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", settings.node_build_command])
+        )
     elif build and manager:
-        steps.append(Step(code="node_build", argv=[*manager.program, "run", "build"]))
+        steps.append(BuildStep(code="node_build", argv=[*manager.program, "run", "build"]))
     return steps
 
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 from toolyard.config.settings import Seconds
 
 
-class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
+class NodeModuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How Node packages are made ready, and how long their tools may take."""
 
     node_timeout_seconds: Annotated[Seconds, Meta(description="Limit for each call of a Node tool.")] = 60

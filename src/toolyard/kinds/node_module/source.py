@@ -22,7 +22,7 @@ from toolyard.kinds.node_module.package import (
     tree_now,
 )
 from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit
-from toolyard.kinds.node_module.settings import NodeSettings
+from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.kinds.node_module.tool import NodeModuleTool
 from toolyard.plugins.plugin import Plugin
 
@@ -48,7 +48,7 @@ class NodeSource:
         self.problems: list[Problem] = []
         """What is wrong with it as it is now."""
         self._host = host
-        self._settings = host.settings(NodeSettings)
+        self._settings = host.settings(NodeModuleSettings)
         self._here = None if isinstance(reference, NodeGit) else reference
         """What is on this machine; of a repository only when it was fetched."""
         self._look_again = False

@@ -14,7 +14,7 @@ from toolyard.process.output import Captured, HeadTail
 
 if TYPE_CHECKING:
     from toolyard.core.tool import CallContext, Failure, JsonObject
-    from toolyard.kinds.node_module.hosts import NodeHosts, Reply
+    from toolyard.kinds.node_module.hosts import HostReply, NodeHosts
     from toolyard.kinds.node_module.listing import ListedTool
     from toolyard.kinds.node_module.package import DeclaredTool
 
@@ -86,7 +86,7 @@ class NodeModuleTool:
                 limit = seconds(self._hosts.timeout)
                 return self._failed(f"timed out after {limit}", output, failure="timeout")
 
-    async def _ask(self, method: str, plan: Plan, context: CallContext, *, output: Output | None = None) -> Reply:
+    async def _ask(self, method: str, plan: Plan, context: CallContext, *, output: Output | None = None) -> HostReply:
         config = {key: context.config[key] for key in self.listed.config_keys if key in context.config}
         about = {"toolyard/config": config, "toolyard/callId": context.call_id}
         return await self._hosts.ask(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Host
 
 
-class Shell(Kind):
+class Shells(Kind):
     """Bash itself as tools."""
 
     name = "shell"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, ToolSpec
 
 
-Part: TypeAlias = Literal["name", "description", "parameters", "required"]
+SpecPart: TypeAlias = Literal["name", "description", "parameters", "required"]
 
 
 class Places(Protocol):
@@ -31,7 +31,7 @@ class Places(Protocol):
     def file(self) -> Path:
         """The file."""
 
-    def line_of(self, part: Part) -> int:
+    def line_of(self, part: SpecPart) -> int:
         """The line of what every tool has, or where it ought to be."""
 
     def property_line(self, name: str) -> int:

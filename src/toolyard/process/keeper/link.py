@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.sandbox import Sandbox
 
 
-class ShellSession(msgspec.Struct, frozen=True, kw_only=True):
+class ShellChild(msgspec.Struct, frozen=True, kw_only=True):
     """For a child that is a shell: what it leaves running goes on after its own end, until its tree is killed."""
 
     terminal: bytes
@@ -35,7 +35,7 @@ class ShellSession(msgspec.Struct, frozen=True, kw_only=True):
     """Hears its wait status; what it left may still run."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
     """How a child ended. Nothing of its tree is left, but for what could not be killed."""
 
     pid: int
@@ -51,18 +51,18 @@ class Spawned:
 
     __slots__ = ("_alarm", "_link", "_outcome", "id", "session")
 
-    def __init__(self, link: KeeperLink, id: int, session: ShellSession | None) -> None:
+    def __init__(self, link: KeeperLink, id: int, session: ShellChild | None) -> None:
         self.id = id
         self.session = session
         self._link = link
-        self._outcome: Promise[Ended | ProcessError] = Promise()
+        self._outcome: Promise[ChildEnded | ProcessError] = Promise()
         self._alarm: asyncio.TimerHandle | None = None
 
-    async def ended(self) -> Ended:
+    async def ended(self) -> ChildEnded:
         """Wait until the child and its tree are gone; ProcessError when it did not start or its keeper was lost."""
         return ended_or_raise(await self._outcome.get())
 
-    async def ended_within(self, seconds: float | None) -> Ended | None:
+    async def ended_within(self, seconds: float | None) -> ChildEnded | None:
         """The same, but None when it takes longer. May be asked again."""
         outcome = await self._outcome.get_within(seconds)
         return None if outcome is None else ended_or_raise(outcome)
@@ -83,7 +83,7 @@ class Spawned:
         """Of a shell that has ended: what is in its folder is not needed any more."""
         self._link.send(self.id, ("release", self.id))
 
-    def settle(self, outcome: Ended | ProcessError) -> None:
+    def settle(self, outcome: ChildEnded | ProcessError) -> None:
         """The keeper's word; only the first counts."""
         if self._alarm:
             self._alarm.cancel()
@@ -134,7 +134,7 @@ class KeeperLink:
         extra_env: Mapping[bytes, bytes],
         limits: Sequence[tuple[int, int]],
         fds: Mapping[int, int],
-        session: ShellSession | None = None,
+        session: ShellChild | None = None,
     ) -> Spawned:
         """Start a child with `fds` under the numbers that are their keys; takes them over and closes them.
 
@@ -228,7 +228,7 @@ class KeeperLink:
     def _handle(self, message: tuple[Any, ...]) -> None:
         match message:
             case ("gone", id, pid, status, cut_short, left):
-                self._settle(id, Ended(pid=pid, wait_status=status, cut_short=cut_short, left=left))
+                self._settle(id, ChildEnded(pid=pid, wait_status=status, cut_short=cut_short, left=left))
             case ("started", id, pid, mark):
                 if (spawned := self._waiting.get(id)) and spawned.session:
                     spawned.session.on_started(pid, mark)
@@ -253,12 +253,12 @@ class KeeperLink:
         for id in list(self._waiting):
             self._settle(id, reason)
 
-    def _settle(self, id: int, outcome: Ended | ProcessError) -> None:
+    def _settle(self, id: int, outcome: ChildEnded | ProcessError) -> None:
         if spawned := self._waiting.pop(id, None):
             spawned.settle(outcome)
 
 
-def ended_or_raise(outcome: Ended | ProcessError) -> Ended:
+def ended_or_raise(outcome: ChildEnded | ProcessError) -> ChildEnded:
     if isinstance(outcome, ProcessError):
         raise outcome
     return outcome
