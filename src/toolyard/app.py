@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
-from toolyard.errors import UnknownPlugin
 from toolyard.files.user_folders import user_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import ApplicationOptions, Lifecycle
@@ -192,17 +191,7 @@ class AgentApplication:
 
     async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
         """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
-        from toolyard.plugins.acquire.refetch import fetch_again, repositories_of
-
-        loaded = await self._lifecycle.current()
-        repositories = repositories_of((one.reference, one.source) for one in loaded.sources())
-        known = {name for repository in repositories for name in repository.names}
-        if unknown := [name for name in names if name not in known]:
-            raise UnknownPlugin(f"no repository is called or has '{unknown[0]}'; known: {', '.join(sorted(known))}")
-        wanted = [one for one in repositories if not names or set(names).intersection(one.names)]
-        found = [await fetch_again(repository, loaded.host.fetcher) for repository in wanted]
-        await self.reload()
-        return found
+        return await self._lifecycle.refetch(names)
 
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""

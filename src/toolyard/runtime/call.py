@@ -18,31 +18,24 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.core.events import (
-    CallFinished,
-    CallStarted,
-    OutputChunk,
-    PermissionAsked,
-    PermissionDecided,
-    PreviewReady,
-)
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
 from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
 from toolyard.runtime.audit.log import AuditUnavailable
 from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_record
+from toolyard.runtime.call_events import CallEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
-    from toolyard.core.events import Event, Observer
-    from toolyard.core.tool import JsonObject, Plan, Stream, Tool, ToolCall, ToolSpec
+    from toolyard.core.events import Observer
+    from toolyard.core.tool import JsonObject, Plan, Tool, ToolCall, ToolSpec
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
-    from toolyard.runtime.redaction import Redactor, StreamRedactor
+    from toolyard.runtime.redaction import Redactor
 
 log = logging.getLogger("toolyard.calls")
 ROOM_FOR_A_NOTE = 512
@@ -180,7 +173,7 @@ class PendingCall:
         self.result: ToolResult | None = None
         self._path = path
         self._settings = settings
-        self._observer = observer
+        self._events = CallEvents(call.id, observer, path.redactor) if observer else None
         self._started = time.monotonic()
         self._ready: Ready | None = None
         self._verdict: Verdict | None = None
@@ -188,7 +181,6 @@ class PendingCall:
         self._recorded: dict[str, Any] | None = None
         self._unrecorded = False
         """Whether the call was refused because it could not be recorded."""
-        self._outlets: dict[Stream, StreamRedactor] = {}
 
     @property
     def parallel(self) -> bool:
@@ -257,9 +249,8 @@ class PendingCall:
         plan = tool.plan(arguments, context)
         if isinstance(plan, ToolResult):
             raise CallEnded(plan)
-        if self._observer:
-            shown = self._path.redactor.redact_all(arguments)
-            self._tell(CallStarted(call_id=self.call.id, tool=tool.spec.name, arguments=shown))
+        if self._events:
+            self._events.started(tool.spec.name, arguments)
         return Ready(tool=tool, context=context, plan=plan)
 
     def _context(self) -> CallContext:
@@ -271,15 +262,15 @@ class PendingCall:
             output_limit=settings.output_limit,
             session=settings.session,
             agent=settings.agent,
-            emit=self._emit if self._observer else None,
+            emit=self._events.output if self._events else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
             given=self.call.arguments,
         )
 
     async def _show_preview(self) -> None:
         """Somebody watches: say what is about to happen. Nobody: the preview waits until permission needs it."""
-        if self._observer:
-            self._tell(PreviewReady(call_id=self.call.id, preview=await self._get_preview()))
+        if self._events:
+            self._events.preview(await self._get_preview())
 
     async def _get_preview(self) -> str:
         if self._preview is None and self._ready:
@@ -291,11 +282,11 @@ class PendingCall:
         request = self._request(ready)
         verdict = await self._path.permissions.decide(request)
         if verdict.decision == "ask":
-            self._tell(PermissionAsked(call_id=self.call.id, reason=self._path.redactor.redact(verdict.reason)))
+            if self._events:
+                self._events.asked(verdict)
             verdict = await self._ask(request, verdict)
-        if self._observer:
-            reason = self._path.redactor.redact(verdict.reason)
-            self._tell(PermissionDecided(call_id=self.call.id, decision=verdict.decision, reason=reason))
+        if self._events:
+            self._events.decided(verdict)
         if verdict.decision == "deny":
             self._verdict = verdict
             raise CallEnded(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
@@ -352,8 +343,8 @@ class PendingCall:
     async def _run(self, ready: Ready) -> ToolResult:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
         result = await ready.tool.run(ready.plan, ready.context)
-        for outlet in self._outlets.values():
-            outlet.finish()
+        if self._events:
+            self._events.output_ended()
         moved = self._path.sandbox.sweep() if self._path.sandbox else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
@@ -371,8 +362,8 @@ class PendingCall:
         duration = time.monotonic() - self._started
         if not self._unrecorded:
             self._record_end(result, duration)
-        if self._observer:
-            self._tell(CallFinished(call_id=self.call.id, result=result, duration=duration))
+        if self._events:
+            self._events.finished(result, duration)
         return result
 
     def _record_start(self, ready: Ready) -> None:
@@ -416,22 +407,6 @@ class PendingCall:
         log.error("call of '%s' crashed\n%s", self.call.name, trace)
         text = f"The tool '{self.call.name}' could not be run: {type(error).__name__}: {error}"
         return ToolResult(text=text, failure="crash")
-
-    def _emit(self, stream: Stream, text: str) -> None:
-        """Pass partial output on, less secrets."""
-        if stream not in self._outlets:
-            self._outlets[stream] = self._path.redactor.stream(
-                lambda piece: self._tell(OutputChunk(call_id=self.call.id, stream=stream, text=piece))
-            )
-        self._outlets[stream].feed(text)
-
-    def _tell(self, event: Event) -> None:
-        """An observer that breaks must not break the call."""
-        if self._observer:
-            try:
-                self._observer(event)
-            except Exception:
-                log.exception("an observer failed on %s", type(event).__name__)
 
 
 async def take_all(calls: Sequence[PendingCall]) -> None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolyard.config.configuration import builtin_names, in_memory, read_configuration
 from toolyard.config.placeholders import Names
 from toolyard.core.problems import Position, Problem, sort_problems
-from toolyard.errors import ApplicationClosed
+from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import Sections
@@ -31,11 +31,12 @@ from toolyard.runtime.redaction import Redactor
 from toolyard.runtime.sandbox_policy import SandboxInputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import Kind, Reference
@@ -117,6 +118,20 @@ class Lifecycle:
         """Read the configuration again: what is unchanged keeps its state, and an unreadable one changes nothing."""
         async with self._reloading:
             await self._reload()
+
+    async def refetch(self, names: Collection[str]) -> list[RepositoryNow]:
+        """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
+        from toolyard.plugins.acquire.refetch import fetch_again, repositories_of
+
+        loaded = await self.current()
+        repositories = repositories_of((one.reference, one.source) for one in loaded.sources())
+        known = {name for repository in repositories for name in repository.names}
+        if unknown := [name for name in names if name not in known]:
+            raise UnknownPlugin(f"no repository is called or has '{unknown[0]}'; known: {', '.join(sorted(known))}")
+        wanted = [one for one in repositories if not names or set(names).intersection(one.names)]
+        found = [await fetch_again(repository, loaded.host.fetcher) for repository in wanted]
+        await self.reload()
+        return found
 
     def problems(self) -> list[Problem]:
         """Every problem known now, sorted, without secrets."""
