@@ -45,8 +45,8 @@ def test_the_tour_on_a_terminal_stands_out_by_its_commands(toolyard: CommandLine
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("tour.STEPS = (tour.Step(about='', words=['tools'], shows='nonsense'),)", "'nonsense' shown"),
-        ("tour.STEPS = (tour.Step(about='', words=['tools'], exit_code=3, shows=''),)", "exit status 3"),
+        ("tour.STEPS = (tour.TourStep(about='', words=['tools'], shows='nonsense'),)", "'nonsense' shown"),
+        ("tour.STEPS = (tour.TourStep(about='', words=['tools'], exit_code=3, shows=''),)", "exit status 3"),
     ],
 )
 def test_a_step_that_goes_wrong_fails_the_tour(toolyard: CommandLine, change, said):
