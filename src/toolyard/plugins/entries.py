@@ -115,13 +115,16 @@ def add_entry(entry: Json, at: Place, kinds: Sequence[Kind], found: Entries) -> 
 
 def read_entry(entry: Json, at: Place, kinds: Sequence[Kind]) -> tuple[Kind | None, Named]:
     """What one entry names: each kind is asked in turn, and the first that knows its spelling has it."""
-    from toolyard.plugins.spellings import crowded, unknown_spelling
+    if isinstance(entry, dict) and len(entry) > 1:
+        from toolyard.plugins.spellings import crowded
 
-    if isinstance(entry, dict) and len(entry) > 1 and (wrong := crowded(entry, at, kinds)):
-        return None, wrong
+        if wrong := crowded(entry, at, kinds):
+            return None, wrong
     for kind in kinds:
         if (named := kind.read(entry, at)) is not None:
             return kind, named
+    from toolyard.plugins.spellings import unknown_spelling
+
     return None, unknown_spelling(entry, at, kinds)
 
 

@@ -86,6 +86,7 @@ class Host:
         self.runner = Runner(processes.work, limits, configuration.policy.pass_env)
         """What the children of tools have in common."""
         self._interpreters: dict[str, Interpreter | None] = {}
+        self._settings: dict[type[msgspec.Struct], msgspec.Struct] = {}
 
     @property
     def policy(self) -> PluginPolicy:
@@ -111,8 +112,10 @@ class Host:
         return self.processes.work if reach == "work" else self.processes.outside
 
     def settings(self, part: type[Part]) -> Part:
-        """A kind's own part of `plugin_policy`."""
-        return part(**{name: getattr(self.policy, name) for name in part.__struct_fields__})
+        """A kind's own part of `plugin_policy`; asked for by every tool, so it is made once."""
+        if part not in self._settings:
+            self._settings[part] = part(**{name: getattr(self.policy, name) for name in part.__struct_fields__})
+        return self._settings[part]  # type: ignore[return-value]  # each part under its own type
 
     def interpreter(self, name: str) -> Interpreter | None:
         """A program on PATH that runs others' text."""
