@@ -19,6 +19,8 @@ LAST_STATUS = re.compile(r"\$\{?\?|\bexit\s*(?:$|[;&|\n])")
 SPARE = 250
 """A descriptor that hardly anybody uses."""
 UNKNOWN_SIZE = 1 << 62
+PRINTS_NOTHING = frozenset({":", "true", "false"})
+"""Builtins that need no place to print to, which for bash is a good part of what they cost."""
 
 
 class CommandWriter:
@@ -32,7 +34,8 @@ class CommandWriter:
 
     def for_builtin(self, text: str, number: int) -> bytes:
         """A builtin that starts and reads nothing prints to the shell's own output."""
-        return b"%b 2>&1\n%b" % (text.encode(), self._control.ask(number))
+        form = b"%b\n%b" if text in PRINTS_NOTHING else b"%b 2>&1\n%b"
+        return form % (text.encode(), self._control.ask(number))
 
     def for_plain_words(self, text: str, number: int, *, stdin: bytes, output: bytes) -> bytes:
         """One simple command of plain words is sent as it is."""
