@@ -122,7 +122,7 @@ class AgentApplication:
 
     def sandbox_report(self) -> SandboxReport | None:
         """What keeps the processes of tools in, property by property, and why; None when it is off."""
-        sandbox = self._lifecycle.known().host.children().sandbox
+        sandbox = self._lifecycle.known().host.children("work").sandbox
         return sandbox.report() if sandbox else None
 
     def origin(self, name: str, agent: str | None = None) -> str:

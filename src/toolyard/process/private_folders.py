@@ -83,12 +83,9 @@ class SharedFolder:
         fcntl.flock(self._claim, fcntl.LOCK_SH)
         self.cleanup_file = os.path.join(self.path, "cleanup.json")
         """Names what to remove if we are killed."""
-        self.exchange, self.handouts, self.tmp = (
-            os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp")
-        )
-        """Written by both sides; by us alone; by the inside, for temporary files."""
-        for folder in (self.exchange, self.handouts, self.tmp):
-            os.mkdir(folder, 0o700)
+        self.exchange = os.path.join(self.path, "exchange")
+        """Written by both sides."""
+        os.mkdir(self.exchange, 0o700)
         remove_abandoned(os.path.dirname(self.path))
 
     def remove(self) -> None:

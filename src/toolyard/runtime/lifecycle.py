@@ -107,7 +107,7 @@ class Lifecycle:
                 if self._opened().is_stale():
                     await self._reload()
         loaded = self._opened()
-        await loaded.host.children().choose_sandbox()
+        await loaded.host.children("work").choose_sandbox()
         return loaded
 
     def known(self) -> Loaded:
@@ -263,7 +263,8 @@ class Lifecycle:
         """What makes the call path of each agent, with all that they share."""
         configuration, options = host.configuration, self.options
         permissions = options.permissions or self._policy(configuration)
-        redactor, sandbox = self._redactor(configuration), host.children().sandbox
+        redactor = self._redactor(configuration)
+        sandboxes = {reach: children.sandbox for reach, children in host.processes.children.items()}
         if not self._stays_despite(configuration):
             self._audit.policy = configuration.audit
 
@@ -274,7 +275,7 @@ class Lifecycle:
                 redactor=redactor,
                 permissions=permissions,
                 approver=options.approver,
-                sandbox=sandbox,
+                sandboxes=sandboxes,
             )
 
         return make

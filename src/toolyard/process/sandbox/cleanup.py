@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -35,6 +36,7 @@ def main() -> None:
         left = json.load(file)
     from toolyard.files.removal import remove_tree
     from toolyard.process.cgroups import remove_group
+    from toolyard.process.private_folders import remove_if_unclaimed
     from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
 
     for group in left["groups"]:
@@ -42,3 +44,6 @@ def main() -> None:
     move_unwanted(left["unwanted"])
     remove_unused([(path, None if content is None else content.encode()) for path, content in left["mount_points"]])
     remove_tree(folder)
+    for place in left["common"]:
+        with contextlib.suppress(OSError):  # the application of another sandbox may still claim it
+            remove_if_unclaimed(place)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.errors import NoSandbox
 from toolyard.process.cgroups import ControlGroup
+from toolyard.process.common_folder import CommonFolder
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
 from toolyard.process.sandbox.layout import lay_out
@@ -35,9 +36,12 @@ if TYPE_CHECKING:
 class Sandbox:
     """One sandbox: what it shall be, what it is, and what it needs outside while it lasts."""
 
-    def __init__(self, policy: SandboxPolicy, paths: SandboxPaths) -> None:
+    def __init__(self, policy: SandboxPolicy, paths: SandboxPaths, common: CommonFolder | None = None) -> None:
+        """`common` is what it shares with others, and whoever made that removes it."""
         self.policy = policy
         self.paths = paths
+        self.common = common or CommonFolder()
+        self._owns_common = common is None
         self._layout: Layout | None = None
         self._test: SelfTest | None = None
         self._failed: dict[Backend, str] = {}
@@ -58,7 +62,9 @@ class Sandbox:
 
     @property
     def layout(self) -> Layout:
-        self._layout = self._layout or lay_out(self.paths)
+        if self._layout is None:
+            layout = lay_out(self.paths)
+            self._layout = layout.looking() if self.policy.looking else layout
         return self._layout
 
     @property
@@ -129,7 +135,7 @@ class Sandbox:
         if choice.backend != "landlock":
             self._make_mount_points()
         support = self._self_test().support
-        confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder())
+        confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
@@ -190,6 +196,8 @@ class Sandbox:
         for needed in (self._folder, self._mount_points, self._limits and self._limits.group):
             if needed:
                 needed.remove()
+        if self._owns_common:
+            self.common.remove()
         self._watch.close()
         self._folder = self._mount_points = self._limits = None
 
@@ -208,6 +216,7 @@ class Sandbox:
             "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
             "unwanted": list(self.layout.unwanted),
             "groups": list(map(str, self._limits.group.folders)) if self._limits else [],
+            "common": self.common.places(),
         }
         with open(self.folder().cleanup_file, "w", encoding="utf-8") as file:
             json.dump(left, file)

@@ -13,6 +13,7 @@ from toolyard.process.sandbox.backends.kernel import landlock_version
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 
 if TYPE_CHECKING:
+    from toolyard.process.common_folder import CommonFolder
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
     from toolyard.process.sandbox.draft import Access
@@ -67,13 +68,17 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             return "the kernel's Landlock does not keep signals in"
         return None
 
-    def confinement(self, backend: Backend, layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
+    def confinement(
+        self, backend: Backend, layout: Layout, policy: SandboxPolicy, folder: SharedFolder, common: CommonFolder
+    ) -> Confinement:
         if backend == "landlock":
-            return landlock_confinement(layout, policy, folder)
+            return landlock_confinement(layout, policy, folder, common)
         if self.bubblewrap is None:
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
-        options = self.bubblewrap.options(layout, folder=folder, network=policy.network, own_pids=own_pids)
+        options = self.bubblewrap.options(
+            layout, folder=folder, common=common, network=policy.network, own_pids=own_pids
+        )
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
         program = filter_program(families, own_pids=own_pids, own_ipc=True)
         return Confinement(
@@ -86,7 +91,9 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
+def landlock_confinement(
+    layout: Layout, policy: SandboxPolicy, folder: SharedFolder, common: CommonFolder
+) -> Confinement:
     """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
     readable, writable = grants(layout.rules)
     families = [
@@ -95,13 +102,14 @@ def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFo
         *([AF_UNIX] if policy.unix_sockets else []),
     ]
     options = keeper_options(filter_program(families), scopes=True) | {
-        "readable": [*readable, folder.handouts],
-        "writable": [*writable, folder.exchange, folder.tmp],
+        "readable": [*readable, common.handouts],
+        "writable": [*writable, folder.exchange, *common.temporary.values()],
         "files": True,
         "tcp": not policy.network,
         "drop_capabilities": os.geteuid() == 0,
     }
-    return Confinement(backend="landlock", options=options, tmp=folder.tmp, cleanup_file=folder.cleanup_file)
+    tmp = next(iter(common.temporary.values()))
+    return Confinement(backend="landlock", options=options, tmp=tmp, cleanup_file=folder.cleanup_file)
 
 
 def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:
