@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.core.reach import Reach
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import Answer, Judged, Offer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from toolyard.core.reach import Reach
     from toolyard.permissions.verdict import Approver, PermissionRequest, Scope, Verdict
 
 log = logging.getLogger("toolyard.permissions")

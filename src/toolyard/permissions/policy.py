@@ -78,6 +78,11 @@ class RulePolicy:
         problem = self.grants.load().problem
         return [problem] if problem else []
 
+    def end_session(self, session: str) -> None:
+        """A conversation is over, and what was answered and set for it alone."""
+        self._session_presets.pop(session, None)
+        self._session_rules.pop(session, None)
+
     async def decide(self, request: PermissionRequest) -> Verdict:
         section, wanted = self.section(request.agent, request.session), request.plan.reach
         if not section.is_configured and wanted in (None, "work", "look") and not self._has_rules(request.session):

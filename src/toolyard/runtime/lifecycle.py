@@ -19,7 +19,7 @@ from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
-from toolyard.permissions.section import Sections
+from toolyard.permissions.section import PRESETS, Sections
 from toolyard.plugins.entries import read_entries, read_only, settings_of, stands_for
 from toolyard.plugins.host import Caches, Host
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
+    from toolyard.config.settings import Preset
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
@@ -164,7 +165,17 @@ class Lifecycle:
             )
         return tools.calls, made
 
+    def set_preset(self, preset: Preset | None, session: str | None) -> None:
+        """Give a conversation another preset than the configuration does."""
+        if preset is not None and preset not in PRESETS:
+            raise ValueError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
+        if self._rules is None:
+            self._rules = self._policy(self.known().configuration)
+        self._rules.set_preset(session or self.options.session, preset)
+
     async def end_session(self, session: str) -> None:
+        if self._rules:
+            self._rules.end_session(session)
         if self.loaded:
             await self.loaded.end_session(session)
 

@@ -127,7 +127,7 @@ def read_state(dump: bytes, cwd: str, *, env: Mapping[bytes, bytes], own_folder:
         for text, name in TRAP.findall(told)
         if own_folder.encode() not in text and b"kill -s INT $$" not in text
     ]
-    changed = [name for name, each in variables.items() if is_obeyed(name) and not each.is_in(env, name)]
+    changed = [name for name, each in variables.items() if is_obeyed(name) and not is_as_begun(name, each, env)]
     left = (
         *(name.decode() for name in changed),
         *(f"function {name.decode(errors='replace')}" for name in FUNCTION.findall(told)),
@@ -146,6 +146,11 @@ def read_state(dump: bytes, cwd: str, *, env: Mapping[bytes, bytes], own_folder:
 
 def is_obeyed(name: bytes) -> bool:
     return bool(OBEYED.fullmatch(name)) and not OF_BASH.fullmatch(name)
+
+
+def is_as_begun(name: bytes, variable: Variable, env: Mapping[bytes, bytes]) -> bool:
+    """Whether a variable is what it is in a fresh shell; of those that only bash obeys, IFS has a value there."""
+    return variable.is_in(env, name) or (name == b"IFS" and variable.value == b" \t\n")
 
 
 def is_carried(name: bytes) -> bool:

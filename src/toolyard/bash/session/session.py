@@ -150,10 +150,11 @@ class BashSession:
             return await self._run_here(command, how)
 
     async def state(self) -> CarriedState | None:
-        """What a command elsewhere would go on with; None when there is nothing yet."""
+        """What a command elsewhere would go on with; None while a command waits for input."""
         async with self._lock:
             await self._supervisor.wait_recovered()
-            return await self._state()
+            shell = await self._supervisor.ready()
+            return None if shell.waiting else await shell.tell_state()
 
     async def move(self, children: Children) -> None:
         """Go on among other children, with folder, variables and options; what runs goes on where it is."""
@@ -164,15 +165,10 @@ class BashSession:
             if children is not self._supervisor.children:
                 await self._supervisor.move(children, keep=self._jobs.needs(self._supervisor.current))
 
-    async def _state(self) -> CarriedState | None:
-        shell = self._supervisor.current
-        if shell is None or shell.waiting:
-            return None
-        return await (await self._supervisor.ready()).tell_state()
-
     async def _run_away(self, command: str, how: RunSettings, within: Children, carrying: CarriedState | None) -> Reply:
         """Run it in a shell elsewhere, and come back unless it still waits for something."""
-        await self._supervisor.go_away(within, carrying or await self._state())
+        shell = await self._supervisor.ready()
+        await self._supervisor.go_away(within, carrying or await shell.tell_state())
         try:
             reply = await self._run_here(command, how)
         except asyncio.CancelledError:

@@ -88,7 +88,7 @@ class ShellSupervisor:
         """Whether the current shell is one elsewhere, for one command."""
         return self._is_away
 
-    async def go_away(self, children: Children, carried: CarriedState | None) -> None:
+    async def go_away(self, children: Children, carried: CarriedState) -> None:
         """Start a shell elsewhere, for one command, with what is carried over; the one here waits."""
         here = self.current
         self.current = await self._start(None, children=children, carried=carried)
