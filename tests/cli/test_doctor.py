@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support import CommandLine, need_backend
+from toolyard.core.reach import REACHES
 from toolyard.process.sandbox.policy import PROPERTIES
 
 PROGRAMS = ["python", "bash", "git", "node", "npm", "uv", "bubblewrap"]
@@ -23,7 +24,7 @@ def program(folder: Path, name: str, text: str) -> None:
 def test_every_row_is_ok_a_warning_or_a_failure_with_what_to_type_next(toolyard: CommandLine):
     need_backend("bubblewrap", "bubblewrap-pids")
     found = rows(toolyard)
-    sandbox = ["sandbox", *(f"sandbox {name}" for name in PROPERTIES)]
+    sandbox = ["sandbox", *(f"reach {name}" for name in REACHES), *(f"sandbox {name}" for name in PROPERTIES)]
     assert [*found] == [*PROGRAMS, *sandbox, "configuration", "plugin cache", "sessions", "audit log", "providers"]
     assert {row["status"] for row in found.values()} <= {"ok", "warning", "failure"}
     assert all(row["hint"] for row in found.values() if row["status"] != "ok")

@@ -39,7 +39,10 @@ def imported(toolyard: CommandLine, *words: str) -> set[str]:
         (["--version"], START),
         (["tools", "--help"], OPENING | {"toolyard.cli.tools"}),
         (["call", "--help"], OPENING | {"toolyard.cli.call"}),
-        (["exec", "--help"], OPENING | {"toolyard.cli.call", "toolyard.cli.exec"}),
+        (
+            ["exec", "--help"],
+            OPENING | {"toolyard.cli.call", "toolyard.cli.exec", "toolyard.core", "toolyard.core.reach"},
+        ),
         (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "shell", "shell.command")}),
         (["init", "--help"], START | {"toolyard.cli.init", "toolyard.cli.render"}),
         (["config", "--help"], OPENING | {"toolyard.cli.config"}),

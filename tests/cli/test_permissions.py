@@ -39,7 +39,7 @@ def test_check_says_which_rule_or_doubt_decides_with_its_place(toolyard, rules, 
 def test_check_tells_a_person_the_same(toolyard, rules):
     ran = toolyard("permissions", "check", "ls && touch x", "--rules", rules)
     assert ran.out.splitlines() == [
-        "ask: touch x: no rule allows it",
+        "ask (reach work): touch x: no rule allows it",
         f"  allow ls: the rule 'ls **' ({rules.name}:1:12)",
         "  ask   touch x: no rule allows it",
         "  always would save: touch **",

@@ -15,6 +15,7 @@ from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
+    from toolyard.core.reach import Reach
     from toolyard.permissions.grants import Grant
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import PolicyCaseOutcome
@@ -43,14 +44,23 @@ def permissions() -> None:
 @rules_option
 @agent_option
 @click.option("--tool", metavar="T", default="bash", show_default=True, help="The tool that would run it.")
+@click.option("--reach", type=click.Choice(["look", "work", "outside"]), help="How far it wants to reach.")
 @json_option
 @click.pass_obj
-def check(options: GlobalOptions, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool) -> int:
+def check(
+    options: GlobalOptions,
+    command: str,
+    rules: Path | None,
+    agent: str | None,
+    tool: str,
+    reach: Reach | None,
+    as_json: bool,
+) -> int:
     """Say of each part of COMMAND which rule or which doubt decides it. Nothing runs.
 
     Exit status: 0, whatever the verdict is, or 2 when the rules cannot be read.
     """
-    return run_to_end(check_once(options, command, rules, agent, tool, as_json))
+    return run_to_end(check_once(options, command, rules, agent, tool, reach, as_json))
 
 
 @permissions.command(short_help="Test rules with cases.")
@@ -183,11 +193,18 @@ def workspace_of(options: GlobalOptions) -> str:
 
 
 async def check_once(
-    options: GlobalOptions, command: str, rules: Path | None, agent: str | None, tool: str, as_json: bool
+    options: GlobalOptions,
+    command: str,
+    rules: Path | None,
+    agent: str | None,
+    tool: str,
+    reach: Reach | None,
+    as_json: bool,
 ) -> int:
     from toolyard.permissions.decide import decide_line
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.grants import GrantStore, default_grants_file
+    from toolyard.permissions.reach import with_reach
 
     # No rule for a folder lets a command write the files that hold the rules themselves.
     files_of_rules = (config_path(options).absolute(), *GrantStore(default_grants_file()).files)
@@ -196,7 +213,7 @@ async def check_once(
         return 2
     here = os.getcwd()
     where = CallSite(tool=tool, cwd=here, workspace=here, protected=tuple(map(str, files_of_rules)))
-    verdict = await decide_line(command, book, where)
+    verdict = with_reach(await decide_line(command, book.reaching(reach), where), reach, book.usual_reach)
     if as_json:
         show_json(verdict.as_mapping())
     else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.core.reach import REACHES, is_beyond
+from toolyard.core.reach import REACHES
 from toolyard.permissions.verdict import ALLOWED
 
 if TYPE_CHECKING:
@@ -88,20 +88,17 @@ class RulePolicy:
         if not section.is_configured and wanted in (None, "work", "look") and not self._has_rules(request.session):
             command = request.plan.command
             if command is None or not MAY_RAISE_RIGHTS.search(command):
-                return ALLOWED_TO[(wanted or "work") if request.confined else "outside"]
-        from toolyard.permissions.reach import usual_reach, with_reach
-
-        usual = usual_reach(section)
-        verdict = await self._decide(request, section, beyond=wanted is not None and is_beyond(wanted, usual))
-        return with_reach(verdict, request, usual)
-
-    async def _decide(self, request: PermissionRequest, section: Section, *, beyond: bool) -> Verdict:
-        from toolyard.permissions.decide import decide_request
+                return ALLOWED_TO[wanted or "work"]
+        from toolyard.permissions.reach import with_reach
 
         site = self._site(request)
         book = self.book(request.agent, site.workspace, request.session)
-        if beyond and request.plan.reach is not None:
-            book = book.reaching(request.plan.reach)
+        verdict = await self._decide(request, section, book.reaching(wanted), site)
+        return with_reach(verdict, wanted, book.usual_reach)
+
+    async def _decide(self, request: PermissionRequest, section: Section, book: RuleBook, site: CallSite) -> Verdict:
+        from toolyard.permissions.decide import decide_request
+
         verdict = await decide_request(request, book, site)
         if verdict.decision == "allow" and (book.refuses or not book.trusts_tool(site.tool)):
             verdict = self._unless_redefined(request, verdict, book)

@@ -34,6 +34,8 @@ WORKING = "mkdir **; touch **; cp **; tee **; git add **"
 """What `workspace` allows besides."""
 TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 """What is typed into a running program may be a command of its."""
+OF_THE_SESSION: list[dict[str, Any]] = [{"tool": "bash_job"}, {"tool": "bash", "arguments": {"restart": "true"}}]
+"""Looking after what a session itself has started."""
 ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
 
 
@@ -62,8 +64,8 @@ def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) 
             rules += valid_rules([TYPING], "deny", origin)
             return RuleBook(rules, otherwise="deny", tools_otherwise="allow")
         case "read-only":
-            rules = valid_rules(split(LOOKING), "allow", origin, confined=True)
-            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)])
+            rules = valid_rules([*split(LOOKING), *OF_THE_SESSION], "allow", origin, confined=True)
+            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look")
         case "workspace":
             patterns = [*split(LOOKING), *split(WORKING), {"write": "**"}]
             rules = valid_rules(patterns, "allow", origin, confined=True)

@@ -11,28 +11,19 @@ from toolyard.permissions.verdict import Judged
 
 if TYPE_CHECKING:
     from toolyard.core.reach import Reach
-    from toolyard.permissions.section import Section
-    from toolyard.permissions.verdict import PermissionRequest, Verdict
+    from toolyard.permissions.verdict import Verdict
 
 
 ONLY_READS = frozenset({"outside", "read"})
 """Doubts about what is read: a yes to them needs no further reach."""
 
 
-def usual_reach(section: Section) -> Reach:
-    """How far calls reach without a question."""
-    return "look" if section.is_configured and section.preset == "read-only" else "work"
-
-
-def with_reach(verdict: Verdict, request: PermissionRequest, usual: Reach) -> Verdict:
-    """The verdict with the reach that it is about.
+def with_reach(verdict: Verdict, wanted: Reach | None, usual: Reach) -> Verdict:
+    """The verdict with the reach that it is about, where processes do the work.
 
     A line has one reach: the least of what its parts may. Where a rule lets a part reach further than the others may, a
     person decides on all of it.
     """
-    if not request.confined:
-        return replace(verdict, reach="outside", usual_reach="outside")
-    wanted = request.plan.reach
     if wanted is not None and is_beyond(wanted, usual):
         return replace(verdict, reach=wanted, usual_reach=usual)
     if verdict.decision != "allow":

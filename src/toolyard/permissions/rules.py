@@ -171,6 +171,7 @@ class RuleBook:
         trusts: bool = False,
         otherwise: Decision = "ask",
         tools_otherwise: Decision = "ask",
+        usual_reach: Reach = "work",
         broken: str = "",
     ) -> None:
         self.trusts = trusts and not broken
@@ -179,6 +180,8 @@ class RuleBook:
         """What becomes of a command that no rule allows."""
         self.tools_otherwise: Decision = "ask" if broken else tools_otherwise
         """What becomes of a call of another tool that no rule is about."""
+        self.usual_reach: Reach = usual_reach
+        """How far a call reaches where no rule says otherwise."""
         self.broken = broken
         """Why the rules cannot be relied on; nothing is allowed by them then."""
         self.rules = tuple(rule for rule in rules if not (broken and rule.decision == "allow"))
@@ -211,13 +214,16 @@ class RuleBook:
             trusts=self.trusts,
             otherwise=self.otherwise,
             tools_otherwise=self.tools_otherwise,
+            usual_reach=self.usual_reach,
             broken=broken or self.broken,
         )
 
-    def reaching(self, reach: Reach) -> RuleBook:
-        """What is left of them for calls that want to reach further than they usually do: rules for that reach."""
+    def reaching(self, reach: Reach | None) -> RuleBook:
+        """What is left of them for a call that wants to reach further than usual: rules for that reach."""
+        if reach is None or not is_beyond(reach, self.usual_reach):
+            return self
         rules = [rule for rule in self.rules if rule.decision != "allow" or not is_beyond(reach, rule.reach or "look")]
-        return RuleBook(rules, otherwise=self.otherwise, broken=self.broken)
+        return RuleBook(rules, otherwise=self.otherwise, usual_reach=self.usual_reach, broken=self.broken)
 
     def trusts_tool(self, tool: str) -> bool:
         """Whether every command of a tool may run that no rule is against."""

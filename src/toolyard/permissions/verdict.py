@@ -30,8 +30,6 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     workspace: Path | None = None
     """The folder that the call should not leave."""
-    confined: bool = True
-    """Whether the tool does its work in processes that a sandbox keeps in; else it is outside, whatever it does."""
     kept_in: bool = True
     """Whether it would run in a sandbox, or the owner wants none; False where one is wanted and cannot be had."""
     redact: Callable[[str], str] = str

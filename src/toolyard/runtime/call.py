@@ -284,6 +284,8 @@ class PendingCall:
         """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
         verdict = await self._path.permissions.decide(request)
+        if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is
+            verdict = replace(verdict, reach="outside", usual_reach="outside")
         self._let_reach(ready, verdict)
         if verdict.decision == "ask":
             if self._events:
@@ -315,7 +317,6 @@ class PendingCall:
             agent=settings.agent,
             session=settings.session,
             workspace=settings.cwd,
-            confined=ready.tool.confined,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
             redact=self._path.redactor.redact,
         )
