@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import Json
     from toolyard.permissions.rules import Rule
 
 
 VERSION = 1
+WITHOUT_REACH: Reach = "work"
+"""What a grant means that names no reach."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +57,7 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         found: list[Rule] = []
         for grant in self.grants:
             if grant.workspace in (None, workspace):
-                # Where a grant names no reach, there was but one when it was given.
-                rule = {"reach": "work", **grant.rule}
+                rule = {"reach": WITHOUT_REACH, **grant.rule}
                 found += valid_rules([rule], grant.decision, RuleOrigin(label=f"{file}, grant {grant.id}"))
         return found
 

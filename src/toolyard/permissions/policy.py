@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.core.reach import REACHES
+from toolyard.permissions.grants import WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
 
 if TYPE_CHECKING:
@@ -167,9 +168,10 @@ class RulePolicy:
             return "nothing can be kept for longer than this call"
         texts = ", ".join(f"'{offer.text}'" for offer in verdict.offers)
         reach = answer.reach or verdict.reach
-        rules = [{**offer.rule, "reach": reach} for offer in verdict.offers]
+        further = {} if reach == WITHOUT_REACH else {"reach": reach}
+        rules = [{**offer.rule, **further} for offer in verdict.offers]
         if answer.scope == "session":
-            self._keep_for_session(request.session, rules)
+            self._keep_for_session(request.session, [{"reach": reach, **rule} for rule in rules])
             return f"{texts} allowed for this session"
         workspace = self._site(request).workspace
         for offer, rule in zip(verdict.offers, rules, strict=True):
