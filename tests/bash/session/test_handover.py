@@ -118,6 +118,8 @@ async def test_folder_variables_and_options_go_there_and_come_back(tmp_path, oth
         assert there.output == f"{tmp_path}/sub 1 b c 0027\n1\n\n"
         here = await shell.run('echo "$PWD $x $new"')
         assert here.output == f"{tmp_path} 2 3\n"
+        await elsewhere(shell, "(exit 7)", other)
+        assert (await shell.run("echo $?")).output == "7\n"
 
 
 async def test_functions_stay_in_their_shell_and_work_there_afterwards(tmp_path, other):

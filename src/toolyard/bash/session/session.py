@@ -184,6 +184,8 @@ class BashSession:
         if not self._supervisor.is_away or reply.waiting_for_input:
             return reply
         await self._come_back()
+        if (here := self._supervisor.current) is not None and reply.exit_code is not None:
+            here.status = reply.exit_code
         # The shell that it may have ended was its own.
         return replace(reply, ended=False, note=None) if reply.ended and not reply.timed_out else reply
 
