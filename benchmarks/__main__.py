@@ -13,7 +13,20 @@ from pathlib import Path
 from benchmarks.measure import HEADER, Note, Row
 
 NAMES = (
-    *("start", "config", "calls", "audit", "permissions", "sandbox", "loading", "output", "many", "shell", "node"),
+    *(
+        "start",
+        "config",
+        "calls",
+        "audit",
+        "permissions",
+        "sandbox",
+        "reach",
+        "loading",
+        "output",
+        "many",
+        "shell",
+        "node",
+    ),
     "plugins",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
