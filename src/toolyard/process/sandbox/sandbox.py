@@ -6,14 +6,11 @@ costs what it costs outside.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import platform
 from typing import TYPE_CHECKING
 
 from toolyard.errors import NoSandbox
-from toolyard.process.cgroups import ControlGroup
+from toolyard.process.cgroups import ControlGroup, kernel_version
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
 from toolyard.process.sandbox.layout import lay_out
@@ -135,10 +132,10 @@ class Sandbox:
         self._write_cleanup_file()
         return confinement
 
-    def limit_processes(self, keeper_pid: int) -> None:
-        """Put the first process inside, a keeper, into the group before it starts any other."""
-        if self._limits:
-            self._limits.group.add(keeper_pid)
+    @property
+    def group(self) -> ControlGroup:
+        """The control group of all that is inside, once there is a way in."""
+        return self._limits.group if self._limits else ControlGroup()
 
     def serve_proxy(self, listener: socket.socket) -> None:
         """Answer those inside who want to reach a host."""
@@ -177,8 +174,7 @@ class Sandbox:
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
         if self._folder:
-            with contextlib.suppress(OSError):
-                os.unlink(self._folder.cleanup_file)
+            self._folder.claimed.take_over_cleanup()
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
@@ -187,7 +183,8 @@ class Sandbox:
             await proxy.aclose()
         self.sweep()
         self._is_in_use = False
-        for needed in (self._folder, self._mount_points, self._limits and self._limits.group):
+        self.group.end()
+        for needed in (self._mount_points, self._folder):
             if needed:
                 needed.remove()
         self._watch.close()
@@ -204,13 +201,13 @@ class Sandbox:
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
         made = self._mount_points.made if self._mount_points else []
-        left = {
-            "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
-            "unwanted": list(self.layout.unwanted),
-            "groups": list(map(str, self._limits.group.folders)) if self._limits else [],
-        }
-        with open(self.folder().cleanup_file, "w", encoding="utf-8") as file:
-            json.dump(left, file)
+        self.folder().claimed.write_cleanup(
+            {
+                "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
+                "unwanted": list(self.layout.unwanted),
+                "groups": self.group.paths(),
+            }
+        )
         self._is_in_use = True
 
     def _choose(self) -> BackendChoice:
@@ -267,13 +264,9 @@ class SandboxLimits:
     def __init__(self, processes: int) -> None:
         self.processes = processes
         # A little less than the machine has: whoever fills it is ended by the group, before others are by the kernel.
-        self.group = ControlGroup.create(memory_bytes=memory() // 16 * 15, processes=processes)
+        self.group = ControlGroup.of_a_keeper(memory_bytes=memory() // 16 * 15, processes=processes)
 
     def inherited(self, backend: Backend) -> int | None:
         """The limit that processes inside must inherit because no group holds it; None where that would do harm."""
         is_counted_inside = backend != "landlock" and os.geteuid() != 0 and kernel_version() >= COUNTED_INSIDE_SINCE
         return self.processes if is_counted_inside and not self.group.holds("pids") else None
-
-
-def kernel_version() -> tuple[int, ...]:
-    return tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2] if part.isdigit())
