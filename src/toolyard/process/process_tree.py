@@ -173,7 +173,9 @@ def start_time(pid: int) -> int | None:
             return None
         return 0
     fields = stat_fields(pid)
-    return None if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
+    # One whose first thread has ended looks like a dead one as long as its others run.
+    has_ended = not fields or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1)
+    return None if has_ended else int(fields[19])
 
 
 def processor_seconds(pid: int) -> float:

@@ -23,12 +23,24 @@ SEPARATOR = "."
 
 
 def kill_groups(folders: Iterable[str]) -> None:
-    """End every process of these, which are one group to several controllers, and of the groups that belong to it."""
+    """End every process of these, which are one group to several controllers, and of the groups that belong to it.
+
+    Nobody forks meanwhile, and whoever is still listed is killed again: the kernel's own way to end a group passes over
+    processes whose first thread has ended.
+    """
     groups = with_belonging(folders)
-    killed = [write(folder, "cgroup.kill", "1") for folder in groups]
-    if not any(killed):
-        for folder in groups:
-            kill_listed(folder)
+    most = {folder: read(folder, "pids.max") for folder in groups}
+    for folder in groups:
+        write(folder, "pids.max", "0")
+        write(folder, "cgroup.freeze", "1")
+    for folder in groups:
+        write(folder, "cgroup.kill", "1")
+    for folder in groups:
+        kill_listed(folder)
+    for folder in groups:
+        write(folder, "cgroup.freeze", "0")
+        if most[folder].strip() not in ("", "0"):  # zero is what somebody else wrote who ends the same group
+            write(folder, "pids.max", most[folder])
 
 
 def remove_groups(folders: Iterable[str]) -> None:
@@ -53,14 +65,11 @@ def with_belonging(folders: Iterable[str]) -> list[str]:
 
 
 def kill_listed(folder: str) -> None:
-    """The slow way, for kernels that cannot end a group: let nobody in it fork, then kill all that it lists."""
-    most = read(folder, "pids.max")
-    write(folder, "pids.max", "0")
+    """Kill what a group lists until it lists nothing."""
     give_up_at = time.monotonic() + EMPTY_WITHIN
     while (pids := members(folder)) and time.monotonic() < give_up_at:
         kill_members(folder, pids)
         time.sleep(LOOK_EVERY)
-    write(folder, "pids.max", most)
 
 
 def kill_members(folder: str, pids: list[int]) -> None:

@@ -32,6 +32,8 @@ else:
 
 KEEPER_PATIENCE = 2.0
 """How long the keeper may take to end everything by itself after the end of the application."""
+LAST_LOOK = 0.05
+"""How long to wait for the end of an application that has lost its keeper; one that lives cleans up itself."""
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep)."""
 
@@ -89,6 +91,12 @@ class Guard:
         while self.children() and time.monotonic() < give_up_at:
             kill_trees(self.children, self.reap, until=give_up_at)
 
+    def owner_has_ended(self) -> bool:
+        """Whether the application is gone, or just about to go: whoever kills one of us may kill the other next."""
+        poll = select.poll()
+        poll.register(self.owner, select.POLLIN)
+        return bool(poll.poll(int(LAST_LOOK * 1000)))
+
     def children(self) -> list[int]:
         return read_children(self.own_children)
 
@@ -119,7 +127,7 @@ def main() -> None:
     guard = Guard(owner, keeper, groups)
     guard.watch()
     guard.end_all()
-    if cleanup_file and os.path.exists(cleanup_file):
+    if os.path.exists(cleanup_file) and guard.owner_has_ended():
         from toolyard.process.sandbox.cleanup import clean_up
 
         clean_up(os.path.dirname(cleanup_file))

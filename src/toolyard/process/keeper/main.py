@@ -81,7 +81,7 @@ class Keeper:
         self.is_confined = True
         try:
             self.proxy = [open_port()] if proxy else []
-            confine(**options)
+            self.marks.set = confine(**options)
         except OSError as error:
             self.channel.send(("unconfined", str(error)))
             return False
