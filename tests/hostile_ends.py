@@ -330,12 +330,17 @@ class HostileApplication:
 
     def things(self) -> list[str]:
         """What an application leaves on the disk and in the kernel if nobody removes it."""
-        found = [str(path) for path in self.run.iterdir()]
-        found += [str(path) for path in self.workspace.iterdir()]
-        if self.group:
-            for root in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"), *Path("/sys/fs/cgroup").glob("*/**")):
-                found += [str(path) for path in root.glob(f"{self.group}*")] if len(root.parts) < 9 else []
-        return sorted(set(found))
+        found = [str(path) for place in (self.run, self.workspace) for path in place.iterdir()]
+        return sorted([*found, *(groups_called(self.group) if self.group else ())])
+
+
+def groups_called(name: str) -> Iterator[str]:
+    """Control groups whose name begins so, in every tree of them that this process is in."""
+    own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    for _, controllers, path in own:
+        for tree in {"", "unified", *controllers.split(",")}:
+            folder = Path("/sys/fs/cgroup", tree, path.lstrip("/"))
+            yield from (str(found) for found in folder.glob(f"{name}*"))
 
 
 def marked_processes(mark: str) -> Iterator[tuple[int, str]]:

@@ -4,7 +4,7 @@ A shell starts the keeper in the background and becomes the guard, so that the t
 guard is the keeper's parent and a *subreaper*: when the keeper dies, whatever it owned becomes the guard's. It sees
 the end of the application and of the keeper by handles on them, and the keeper sees the end of the guard by a pipe, so
 that each of the two ends everything when the other is gone. Whoever of them was stopped is made to go on by the end of
-its parent.
+its parent. An application that has lost its keeper and lives dismisses the guard by closing its standard input.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ else:
 KEEPER_PATIENCE = 2.0
 """How long the keeper may take to end everything by itself after the end of the application."""
 LAST_LOOK = 0.05
-"""How long to wait for the end of an application that has lost its keeper; one that lives cleans up itself."""
+"""How long to wait for the end of an application that has just dismissed us."""
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep)."""
 
@@ -46,7 +46,7 @@ shift 6
 '
   for group in $groups; do echo 0 >"$group/cgroup.procs"; done 2>/dev/null
   unset IFS
-  exec "$@" $$
+  exec "$@" $$ </dev/null
 ) &
 exec "$python" -I -S -c 'import sys; sys.path.append(sys.argv[1])
 from toolyard.process.keeper.guard import main; main()' "$package" "$owner" "$alive" "$cleanup_file" "$groups" $!
@@ -92,9 +92,12 @@ class Guard:
             kill_trees(self.children, self.reap, until=give_up_at)
 
     def owner_has_ended(self) -> bool:
-        """Whether the application is gone, or just about to go: whoever kills one of us may kill the other next."""
+        """Wait until the application is gone, or tells by our standard input that it cleans up itself."""
         poll = select.poll()
         poll.register(self.owner, select.POLLIN)
+        poll.register(0, select.POLLIN)
+        poll.poll()
+        poll.unregister(0)
         return bool(poll.poll(int(LAST_LOOK * 1000)))
 
     def children(self) -> list[int]:

@@ -61,7 +61,9 @@ class KeeperProcess:
         """What is printed on the way into a sandbox: the reason when it fails."""
         try:
             groups = group.paths() if group else []
-            self._channel, self._process = spawn_keeper(confinement, self._stderr, groups, cleanup_file)
+            self._channel, self._process, self._guard_input = spawn_keeper(
+                confinement, self._stderr, groups, cleanup_file
+            )
         except CannotStart:
             self._close_stderr()
             raise
@@ -109,6 +111,7 @@ class KeeperProcess:
         self.loop.remove_reader(self._channel.fileno())
         self.loop.remove_writer(self._channel.fileno())
         self._channel.close()
+        close_all([self._guard_input])  # from now on we clean up ourselves
         if self.proxy_listener:
             self.proxy_listener.close()
 
@@ -150,6 +153,7 @@ class KeeperProcess:
         try:
             if message[0] != "hello":
                 self._channel.close()
+                close_all([self._guard_input])
                 raise CannotStart(f"{confinement.backend}: {self._last_words() or message[1]}", errno=errno.EPERM)
         finally:
             self._close_stderr()
@@ -220,16 +224,21 @@ class KeeperProcess:
 
 def spawn_keeper(
     confinement: Confinement | None, stderr: int | None, groups: Sequence[str], cleanup_file: str
-) -> tuple[Channel, subprocess.Popen[bytes]]:
-    """Start a keeper apart from our terminal and environment, holding nothing of ours but its end of the channel."""
-    passed: list[int] = []
-    ours: socket.socket | None = None
+) -> tuple[Channel, subprocess.Popen[bytes], int]:
+    """Start a keeper apart from our terminal and environment, holding nothing of ours but its end of the channel.
+
+    The last is the other end of its guard's standard input.
+    """
+    ours: list[int] = []
+    theirs: list[int] = []
     try:
-        ours, theirs = socket.socketpair()
-        passed.append(theirs.detach())
+        for pair in (map(socket.socket.detach, socket.socketpair()), reversed(os.pipe())):
+            mine, other = pair
+            ours.append(mine)
+            theirs.append(other)
         # A handle on ourselves: the keeper sees our end even if a process that we forked holds the channel open.
-        passed += [os.pidfd_open(os.getpid()), *os.pipe()] if LINUX else []
-        channel, owner, guard_gone, guard_alive = (*passed, -1, -1, -1)[:4]
+        theirs += [os.pidfd_open(os.getpid()), *os.pipe()] if LINUX else [-1, -1, -1]
+        channel, stdin, owner, guard_gone, guard_alive = theirs
         keeper = [
             *(confinement.prefix if confinement else ()),
             *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
@@ -238,21 +247,20 @@ def spawn_keeper(
         ]
         process = subprocess.Popen(
             [*guarded(owner, guard_alive, groups, cleanup_file), *keeper] if LINUX else [*keeper, "0"],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin if LINUX else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            pass_fds=passed,
+            pass_fds=[fd for fd in (channel, owner, guard_gone, guard_alive) if fd >= 0],
             start_new_session=True,
             env={},
             cwd="/",
         )
     except OSError as error:
-        if ours:
-            ours.close()
+        close_all(ours)
         raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
     finally:
-        close_all(passed)
-    return Channel(ours.detach()), process
+        close_all(fd for fd in theirs if fd >= 0)
+    return Channel(ours[0]), process, ours[1]
 
 
 def guarded(owner: int, alive: int, groups: Sequence[str], cleanup_file: str) -> list[str]:
