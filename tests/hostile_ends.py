@@ -269,8 +269,8 @@ class HostileApplication:
     def __init__(self, folder: Path, setting: Setting) -> None:
         self.mark = f"h{uuid.uuid4().int % 10**10:010}"
         self.folder = folder
-        self.home, self.workspace, self.run = (folder / name for name in ("home", "work", "run"))
-        for place in (self.home, self.workspace, self.run):
+        self.home, self.workspace, self.run, self.tmp = (folder / name for name in ("home", "work", "run", "tmp"))
+        for place in (self.home, self.workspace, self.run, self.tmp):
             place.mkdir(exist_ok=True)
             place.chmod(0o777)
         told = {
@@ -279,7 +279,8 @@ class HostileApplication:
         }
         (folder / "setting.json").write_text(json.dumps(told))
         self.prefix = setting.prefix
-        self.env = {**os.environ, "SETTING": str(folder / "setting.json"), "XDG_RUNTIME_DIR": str(self.run)}
+        places = {"XDG_RUNTIME_DIR": str(self.run), "TMPDIR": str(self.tmp), "XDG_STATE_HOME": str(self.home)}
+        self.env = {**os.environ, **places, "SETTING": str(folder / "setting.json")}
         self.process = subprocess.Popen(
             self.argv(APPLICATION),
             env=self.env,
@@ -330,7 +331,8 @@ class HostileApplication:
 
     def things(self) -> list[str]:
         """What an application leaves on the disk and in the kernel if nobody removes it."""
-        found = [str(path) for place in (self.run, self.workspace) for path in place.iterdir()]
+        found = [str(path) for place in (self.run, self.workspace, self.tmp) for path in place.iterdir()]
+        found += map(str, self.home.glob("toolyard/running/*"))
         return sorted([*found, *(groups_called(self.group) if self.group else ())])
 
 

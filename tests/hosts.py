@@ -7,6 +7,7 @@ from typing import Any
 
 from toolyard.config.configuration import in_memory
 from toolyard.config.placeholders import Names
+from toolyard.core.reach import REACHES
 from toolyard.kinds import KINDS
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.plugins.entries import settings_of
@@ -26,6 +27,6 @@ def make_host(children: Children, *, cache: Path = NOWHERE, limits: Any = None, 
     assert configuration.problems == ()
     return Host(
         configuration,
-        Processes(work=children, outside=children, build=BuildRunner()),
+        Processes(children=dict.fromkeys(REACHES, children), build=BuildRunner()),
         Caches(cache, kept=False),
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from toolyard.agents.request import Contribution, Features
+    from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
@@ -122,7 +123,7 @@ class AgentApplication:
 
     def sandbox_report(self) -> SandboxReport | None:
         """What keeps the processes of tools in, property by property, and why; None when it is off."""
-        sandbox = self._lifecycle.known().host.children().sandbox
+        sandbox = self._lifecycle.known().host.children("work").sandbox
         return sandbox.report() if sandbox else None
 
     def origin(self, name: str, agent: str | None = None) -> str:
@@ -162,6 +163,10 @@ class AgentApplication:
         """What a call would do, in a line; a result instead when the call could not even begin."""
         calls, settings = await self._lifecycle.for_call(agent)
         return await calls.preview(self._new_call(name, arguments), settings)
+
+    def set_preset(self, preset: Preset | None, *, session: str | None = None) -> None:
+        """Raise or lower a conversation: from its next call on it has this preset; None for the configured one."""
+        self._lifecycle.set_preset(preset, session)
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

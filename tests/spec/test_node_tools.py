@@ -263,7 +263,7 @@ async def test_C14_a_second_start_knows_the_tools_without_starting_anything(yard
     async with yard.open(config) as app:
         specs = app.tool_specs()
     async with yard.open(config) as app:
-        assert (app._lifecycle.loaded.host.children().keeper_pid, app.tool_specs()) == (None, specs)
+        assert (app._lifecycle.loaded.host.children("work").keeper_pid, app.tool_specs()) == (None, specs)
         assert await call(app, "again", {"text": "x"}) == "x"
 
 

@@ -41,7 +41,7 @@ class ToyTool:
             spill_to=context.spill_to,
             on_output=context.emit,
         )
-        outcome = await self._host.children().run(request)
+        outcome = await self._host.children("work").run(request)
         failure = "timeout" if outcome.timed_out else "exit_code" if outcome.exit_code else None
         return ToolResult(
             text=outcome.stdout.text + (outcome.stderr.text or f"ended with {outcome.exit_code}" if failure else ""),

@@ -13,6 +13,7 @@ from toolyard.config.configuration import resolve
 from toolyard.config.document import Document
 from toolyard.config.placeholders import Names
 from toolyard.core.problems import Position, Problem
+from toolyard.core.reach import REACHES
 from toolyard.files.user_folders import user_folder
 from toolyard.kinds import KINDS
 from toolyard.plugins.acquire.build import BuildRunner
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 async def open_bench(path: Path, *, timeout: float = 60, kinds: Sequence[Kind] = KINDS) -> AsyncIterator[Loaded]:
     """The tools of a file or a folder, without a sandbox and without an audit log; ends every process on leaving."""
     children = Children()
-    processes = Processes(work=children, outside=children, build=BuildRunner())
+    processes = Processes(children=dict.fromkeys(REACHES, children), build=BuildRunner())
     configuration = made_for(absolute(path), timeout, kinds)
     host = Host(configuration, processes, Caches(user_folder("cache"), kept=False), in_place=[real_folder(path)])
     redactor = Redactor(process_secrets())

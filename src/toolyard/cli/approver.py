@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
 from toolyard.cli.shell.lines import Lines
+from toolyard.core.reach import REACH_DESCRIPTIONS
 from toolyard.permissions.approval import question_for
 from toolyard.permissions.verdict import Answer
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
+REACH_STYLES = {"look": "faint", "work": "faint", "outside": "warning"}
 NOBODY = "nobody is at a terminal to ask"
 
 
@@ -40,6 +42,8 @@ def show_question(question: Question) -> None:
         show_note(f"  {line}")
     if question.preview and question.preview not in question.command:
         show_note(f"  ({question.preview})", "faint")
+    why = f", because: {question.why_reach}" if question.why_reach else ""
+    show_note(f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}{why}", REACH_STYLES[question.reach])
     for part in question.parts:
         if part.decision != "allow":
             show_note(f"  {part.decision} {' '.join(part.text.split())}: {part.reason}", STYLES[part.decision])

@@ -11,6 +11,7 @@ from toolyard.cli.application import known_agent, open_application
 from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import run_to_end
+from toolyard.core.reach import REACHES
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -27,16 +28,18 @@ TIMED_OUT = 124
 @click.command("exec")
 @click.argument("command")
 @click.option("--timeout", metavar="S", help="How many seconds the command may take; default 5.")
+@click.option("--reach", type=click.Choice(REACHES), help="How far it may reach; default as the preset says.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.pass_obj
-def execute(options: GlobalOptions, command: str, timeout: str | None, as_json: bool) -> int:
+def execute(options: GlobalOptions, command: str, timeout: str | None, reach: str | None, as_json: bool) -> int:
     """Run COMMAND in a bash of its own, as a model does with the tool `shell`.
 
     What it prints appears as it comes. Exit status: the command's own, or 124 it took too long, 1 it could not be
     started, 2 wrong usage, 3 refused, 130 interrupted.
     """
     # The number goes as it was typed, since a time-out names it as it was given; decoding is lenient.
-    arguments = {"command": command} if timeout is None else {"command": command, "timeout": timeout}
+    given = {"command": command, "timeout": timeout, "reach": reach}
+    arguments = {name: value for name, value in given.items() if value is not None}
     return run_to_end(execute_once(options, arguments, as_json))
 
 

@@ -269,7 +269,8 @@ def policy_in_force(options: GlobalOptions, agent: str | None = None) -> tuple[R
 
 def show_verdict(verdict: Verdict) -> None:
     """A verdict for a person: the decision first, then what decided each part."""
-    show_text(f"{verdict.decision}: {verdict.reason}\n", STYLES[verdict.decision])
+    reach = "" if verdict.decision == "deny" else f" (reach {verdict.reach})"
+    show_text(f"{verdict.decision}{reach}: {verdict.reason}\n", STYLES[verdict.decision])
     for part in verdict.parts:
         where = f" ({relative(part.where)})" if part.where and part.where not in part.reason else ""
         show_text(f"  {part.decision:5} {' '.join(part.text.split())}: {part.reason}{where}\n")

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from toolyard.core.reach import Reach
+
 MISFITS = (msgspec.ValidationError, UnicodeEncodeError)
 """What converting raises for a value of a wrong shape; the second for half a character, which JSON can spell."""
 PLACEHOLDER_PATTERN = r"\$\{(env|file):"
@@ -111,6 +113,9 @@ class PermissionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     arguments: Annotated[
         dict[str, str | dict[str, str]] | UnsetType,
         Meta(description="For each argument by name a text with '*', or {'path': a pattern of paths}."),
+    ] = UNSET
+    reach: Annotated[
+        Reach | UnsetType, Meta(description="How far what it allows may reach, instead of the preset's reach.")
     ] = UNSET
     reason: Annotated[str | UnsetType, Meta(description="What a model is told that runs into the rule.")] = UNSET
 

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from toolyard.core.reach import Reach
 from toolyard.core.tool import JsonObject, Stream, ToolResult
 
 Decision = Literal["allow", "ask", "deny"]
@@ -32,6 +33,8 @@ class PermissionAsked(msgspec.Struct, frozen=True, kw_only=True):
 
     call_id: str
     reason: str
+    reach: Reach = "work"
+    """How far the call would reach."""
 
 
 class PermissionDecided(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +43,8 @@ class PermissionDecided(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str
     decision: Decision
     reason: str
+    reach: Reach = "work"
+    """How far the call may reach, if it may happen."""
 
 
 class OutputChunk(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from toolyard.core.reach import Reach
+
 Json: TypeAlias = Any
 """A JSON value. It is `Any` because that is what JSON is until a schema has been applied."""
 
@@ -16,8 +18,6 @@ JsonObject: TypeAlias = Mapping[str, Json]
 Failure = Literal["unknown_tool", "invalid_arguments", "denied", "exit_code", "timeout", "cancelled", "crash"]
 Stream = Literal["stdout", "stderr"]
 WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
-Reach = Literal["work", "outside"]
-"""How far a process reaches: kept in its sandbox, or as far as the application itself."""
 
 
 class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +72,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
     cwd: Path | None = None
     env_keys: Sequence[str] = ()
+    reach: Reach | None = None
+    """How far it wants to reach; None for as far as such calls usually do."""
+    why_reach: str = ""
+    """Why it wants that, in the words of whoever calls."""
     prepared: Any = None
     """Whatever the kind made of the arguments and wants to find again when it runs."""
 
@@ -99,6 +103,10 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """Takes partial output as it comes; None when nobody listens, so that nothing is decoded in vain."""
     spill_to: Path | None = None
     """Where the whole output goes when it is too long to be kept in the result."""
+    reach: Reach = "work"
+    """How far this call may reach: the sandbox that its processes run in."""
+    usual_reach: Reach = "work"
+    """How far calls of this conversation reach without a question, for tools that keep a process for it."""
     given: JsonObject | str | None = None
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
 

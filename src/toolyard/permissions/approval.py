@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.core.reach import Reach
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import Answer, Judged, Offer
 
@@ -28,6 +29,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What will run, as it is shown; for a tool that runs no command, its arguments."""
     preview: str
     reason: str
+    reach: Reach
+    """How far it would reach."""
+    why_reach: str
+    """Why it wants to reach that far, in the words of whoever calls."""
     parts: tuple[Judged, ...]
     offers: tuple[Offer, ...]
     """The rules that an answer for longer than once would keep."""
@@ -41,6 +46,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             "command": self.command,
             "preview": self.preview,
             "reason": self.reason,
+            "reach": self.reach,
+            "why_reach": self.why_reach,
             "parts": [part.as_mapping() for part in self.parts],
             "always": [{"rule": offer.rule, "text": offer.text, "from": offer.source} for offer in self.offers],
             "fingerprint": self.fingerprint,
@@ -56,6 +63,8 @@ async def question_for(request: PermissionRequest, verdict: Verdict) -> Question
         command=escaped(request.redact(shown)),
         preview=escaped(await request.preview()),
         reason=request.redact(verdict.reason),
+        reach=verdict.reach,
+        why_reach=escaped(request.redact(request.plan.why_reach)),
         parts=verdict.parts,
         offers=verdict.offers,
         fingerprint=request.fingerprint,

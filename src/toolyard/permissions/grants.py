@@ -54,7 +54,9 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         found: list[Rule] = []
         for grant in self.grants:
             if grant.workspace in (None, workspace):
-                found += valid_rules([grant.rule], grant.decision, RuleOrigin(label=f"{file}, grant {grant.id}"))
+                # Where a grant names no reach, there was but one when it was given.
+                rule = {"reach": "work", **grant.rule}
+                found += valid_rules([rule], grant.decision, RuleOrigin(label=f"{file}, grant {grant.id}"))
         return found
 
 

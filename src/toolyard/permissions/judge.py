@@ -319,6 +319,7 @@ def judged_as(
         rule=rule.text if rule else None,
         origin=rule.origin if rule else None,
         doubt=doubt,
+        reach=rule.reach if rule else None,
     )
 
 

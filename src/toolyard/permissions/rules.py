@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
+from toolyard.core.reach import REACHES, Reach, is_beyond
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
 from toolyard.permissions.patterns import (
     ANY_WORD,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 Access = Literal["read", "write"]
-KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reason"})
+KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason"})
 
 
 class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -63,6 +64,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, tuple[str, ...] | str] = msgspec.field(default_factory=dict)
     """For each named argument a path pattern, or a text with `*`."""
     reason: str = ""
+    reach: Reach | None = None
+    """How far what it allows may reach; None for as far as the preset lets calls reach."""
     confined: bool = False
     """Of a preset: holds only where every path among the arguments is inside the workspace."""
 
@@ -112,6 +115,10 @@ def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
             fields[key] = parse(fields[key])
             if isinstance(fields[key], Problem):
                 return bad_rule(f"'{key}': {fields[key].message}")
+    if "reach" in value:
+        if value["reach"] not in REACHES:
+            return bad_rule(f"'reach' must be one of {', '.join(REACHES)}")
+        fields["reach"] = value["reach"]
     arguments = read_arguments(value.get("arguments", {}))
     if isinstance(arguments, Problem):
         return arguments
@@ -147,10 +154,11 @@ def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
 
 
 def text_of(value: dict[str, Json]) -> str:
-    shown = {key: part for key, part in value.items() if key != "reason"}
+    shown = {key: part for key, part in value.items() if key not in ("reach", "reason")}
+    reach = f" ({value['reach']})" if value.get("reach", "work") != "work" else ""
     if list(shown) == ["command"]:
-        return str(shown["command"])
-    return " ".join(f"{key}={part}" for key, part in shown.items())
+        return f"{shown['command']}{reach}"
+    return " ".join(f"{key}={part}" for key, part in shown.items()) + reach
 
 
 class RuleBook:
@@ -205,6 +213,11 @@ class RuleBook:
             tools_otherwise=self.tools_otherwise,
             broken=broken or self.broken,
         )
+
+    def reaching(self, reach: Reach) -> RuleBook:
+        """What is left of them for calls that want to reach further than they usually do: rules for that reach."""
+        rules = [rule for rule in self.rules if rule.decision != "allow" or not is_beyond(reach, rule.reach or "look")]
+        return RuleBook(rules, otherwise=self.otherwise, broken=self.broken)
 
     def trusts_tool(self, tool: str) -> bool:
         """Whether every command of a tool may run that no rule is against."""

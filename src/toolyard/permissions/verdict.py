@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from toolyard.core.events import Decision
+from toolyard.core.reach import Reach
 from toolyard.core.tool import Json, Plan, ToolSpec
 
 Scope = Literal["once", "session", "always"]
@@ -29,6 +30,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     workspace: Path | None = None
     """The folder that the call should not leave."""
+    confined: bool = True
+    """Whether the tool does its work in processes that a sandbox keeps in; else it is outside, whatever it does."""
     kept_in: bool = True
     """Whether it would run in a sandbox, or the owner wants none; False where one is wanted and cannot be had."""
     redact: Callable[[str], str] = str
@@ -38,7 +41,7 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """What an answer is bound to: this call, with these arguments, in this folder."""
         plan = self.plan
-        told = [self.call_id, self.tool.name, plan.arguments, list(plan.argv), plan.command, str(plan.cwd)]
+        told = [self.call_id, self.tool.name, plan.arguments, list(plan.argv), plan.command, str(plan.cwd), plan.reach]
         return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -55,6 +58,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """Where the rule is written, in words when it is printed."""
     doubt: str | None = None
     """The code of the doubt that decided."""
+    reach: Reach | None = None
+    """How far the rule that allowed it lets it reach; None for as far as such calls usually do."""
 
     @property
     def where(self) -> str | None:
@@ -84,11 +89,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What "always" would save; empty when nothing can be derived that would allow this call again."""
     shown: str = ""
     """The command as a person may safely look at it."""
+    reach: Reach = "work"
+    """How far the call may reach if it is allowed; of a question, how far it would."""
+    usual_reach: Reach = "work"
+    """How far calls like this one reach without a question."""
 
     def as_mapping(self) -> dict[str, Any]:
         """The form in which a verdict is printed."""
         return {
             "verdict": self.decision,
+            "reach": self.reach,
             "reason": self.reason,
             "parts": [part.as_mapping() for part in self.parts],
             "always": [offer.text for offer in self.offers],
@@ -102,6 +112,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     scope: Scope = "once"
     """How long a yes holds; for longer than once, the rules that the verdict offers are kept."""
+    reach: Reach | None = None
+    """A shorter reach than was asked about; None for that."""
     bound_to: str | None = None
     """The fingerprint of the request that was answered; one for another call is no answer."""
 

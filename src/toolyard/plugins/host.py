@@ -16,11 +16,12 @@ from toolyard.process.limits import Limits
 from toolyard.process.runner import Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
     from toolyard.config.settings import PluginPolicy
-    from toolyard.core.tool import JsonObject, Reach
+    from toolyard.core.reach import Reach
+    from toolyard.core.tool import JsonObject
     from toolyard.plugins.acquire.build import BuildRunner
     from toolyard.plugins.acquire.cache import PluginCache
     from toolyard.plugins.acquire.fetch import Fetcher
@@ -36,10 +37,9 @@ Known = TypeVar("Known", bound=msgspec.Struct)
 class Processes(msgspec.Struct, frozen=True, kw_only=True):
     """Who runs processes for a configuration: an owner of children for each reach, and one for builds."""
 
-    work: Children
-    """For tools, and whatever a model has a hand in."""
-    outside: Children
-    """For programs that we know by name and that need the owner's keys: git."""
+    children: Mapping[Reach, Children]
+    """`look` is for calls that may change nothing, and for all that comes before a verdict; `outside` also for programs
+    that we know by name and that need the owner's keys: git."""
     build: BuildRunner
     """For what plugins do while they are installed and built."""
 
@@ -83,7 +83,7 @@ class Host:
         self.config: JsonObject = {}
         """The values of the agent that a source is made for; none for a source that all agents share."""
         limits = Limits(**structs.asdict(configuration.limits))
-        self.runner = Runner(processes.work, limits, configuration.policy.pass_env)
+        self.runner = Runner(processes.children, limits, configuration.policy.pass_env)
         """What the children of tools have in common."""
         self._interpreters: dict[str, Interpreter | None] = {}
         self._settings: dict[type[msgspec.Struct], msgspec.Struct] = {}
@@ -107,9 +107,9 @@ class Host:
 
         return Fetcher(self.plugin_cache, self.policy, self.children("outside"))
 
-    def children(self, reach: Reach = "work") -> Children:
+    def children(self, reach: Reach) -> Children:
         """Who runs processes of that reach."""
-        return self.processes.work if reach == "work" else self.processes.outside
+        return self.processes.children[reach]
 
     def settings(self, part: type[Part]) -> Part:
         """A kind's own part of `plugin_policy`; asked for by every tool, so it is made once."""

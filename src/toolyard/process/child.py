@@ -92,7 +92,7 @@ class Children:
     @property
     def handouts(self) -> str | None:
         """A folder of ours that children can read; None without a sandbox, where they can read any."""
-        return self.sandbox.folder().handouts if self.sandbox else None
+        return self.sandbox.common.handouts if self.sandbox else None
 
     @property
     def is_busy(self) -> bool:

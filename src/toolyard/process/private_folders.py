@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import stat
 import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.files.atomic import replace_file
 from toolyard.files.removal import remove_tree
-from toolyard.process.sandbox.cleanup import CLEANUP_FILE, clean_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
 
 PREFIX = "toolyard-"
@@ -83,46 +79,22 @@ class PrivateFolder:
             self._fd = -1
 
 
-class ClaimedFolder:
-    """A folder that names what has to be removed with it, locked as long as we live.
+class SharedFolder:
+    """The folder that the inside and the outside of a sandbox share, locked as long as we live.
 
-    An application that is killed leaves its folder behind; the next one to make a folder removes it, and what it names.
+    An application that is killed leaves its folder behind; the next one to make a folder removes it.
     """
 
     def __init__(self) -> None:
-        self.path, self._claim = claim_folder()
-        self.cleanup_file = os.path.join(self.path, CLEANUP_FILE)
+        self.path, self._claim = claim_folder(base_folders())
+        self.exchange = os.path.join(self.path, "exchange")
+        """Written by both sides."""
+        os.mkdir(self.exchange, 0o700)
         remove_abandoned(os.path.dirname(self.path))
-
-    def write_cleanup(self, left: Mapping[str, object]) -> None:
-        """Write down what has to be removed if we are killed."""
-        replace_file(Path(self.cleanup_file), json.dumps(left).encode())
-
-    def take_over_cleanup(self) -> None:
-        """We are about to clean up ourselves: nobody else needs to."""
-        with contextlib.suppress(OSError):
-            os.unlink(self.cleanup_file)
 
     def remove(self) -> None:
         os.close(self._claim)
         remove_tree(self.path)
-
-
-class SharedFolder:
-    """The claimed folder that the inside and the outside of a sandbox share."""
-
-    def __init__(self) -> None:
-        self.claimed = ClaimedFolder()
-        self.path, self.cleanup_file = self.claimed.path, self.claimed.cleanup_file
-        self.exchange, self.handouts, self.tmp = (
-            os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp")
-        )
-        """Written by both sides; by us alone; by the inside, for temporary files."""
-        for folder in (self.exchange, self.handouts, self.tmp):
-            os.mkdir(folder, 0o700)
-
-    def remove(self) -> None:
-        self.claimed.remove()
 
 
 def base_folders() -> list[str]:
@@ -141,9 +113,9 @@ def new_folder(places: list[str], prefix: str) -> str:
     raise reason
 
 
-def claim_folder() -> tuple[str, int]:
-    """A new folder, and the descriptor that holds its lock. It gets its name only when it is locked."""
-    unclaimed = new_folder(base_folders(), UNCLAIMED)
+def claim_folder(places: list[str]) -> tuple[str, int]:
+    """A new folder, and the descriptor that holds its lock as long as we live. It gets its name when it is locked."""
+    unclaimed = new_folder(places, UNCLAIMED)
     claim = os.open(unclaimed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fcntl.flock(claim, fcntl.LOCK_SH)
     path = os.path.join(os.path.dirname(unclaimed), SHARED + os.path.basename(unclaimed).removeprefix(UNCLAIMED))
@@ -152,24 +124,28 @@ def claim_folder() -> tuple[str, int]:
 
 
 def remove_abandoned(base: str) -> None:
-    """Remove the folders of applications that are no more, and what they name."""
+    """Remove shared folders of processes that are no more."""
     with os.scandir(base) as entries:
         found = [entry.path for entry in entries if entry.name.startswith((SHARED, UNCLAIMED))]
     for path in found:
         with contextlib.suppress(OSError):
             facts = os.lstat(path)
             is_new = os.path.basename(path).startswith(UNCLAIMED) and time.time() - facts.st_mtime < UNCLAIMED_FOR
-            if facts.st_uid == os.geteuid() and not is_new and not is_claimed(path):
-                clean_up(path)
+            if facts.st_uid == os.geteuid() and not is_new:
+                remove_if_unclaimed(path)
 
 
-def is_claimed(path: str) -> bool:
-    """Whether its application lives; asked before anything is imported for cleaning up."""
+def remove_if_unclaimed(path: str) -> None:
+    with claimed_alone(path):
+        remove_tree(path)
+
+
+@contextlib.contextmanager
+def claimed_alone(path: str) -> Iterator[None]:
+    """Hold the lock of a folder whose owner is gone; OSError when the owner lives or the folder is not there."""
     claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        yield
     finally:
         os.close(claim)
-    return False

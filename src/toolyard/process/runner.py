@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from toolyard.process.environment import ParentEnvironment, as_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from toolyard.core.reach import Reach
     from toolyard.process.child import Children
     from toolyard.process.limits import Limits
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 class Runner:
     """Handed to every tool that runs children."""
 
-    def __init__(self, children: Children, limits: Limits, passed: Sequence[str] = ()) -> None:
+    def __init__(self, children: Mapping[Reach, Children], limits: Limits, passed: Sequence[str] = ()) -> None:
         self.children = children
+        """Who runs them, by how far they may reach."""
         self.limits = limits
         self.environment = ParentEnvironment(passed=passed)
         self._passed = tuple(passed)

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
 from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
@@ -26,11 +27,12 @@ from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_r
 from toolyard.runtime.call_events import CallEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
     from toolyard.core.events import Observer
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject, Plan, Tool, ToolCall, ToolSpec
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.process.sandbox.sandbox import Sandbox
@@ -94,7 +96,7 @@ class CallPath:
         permissions: PermissionPolicy | None = None,
         approver: Approver | None = None,
         checkpoints: Checkpointer | None = None,
-        sandbox: Sandbox | None = None,
+        sandboxes: Mapping[Reach, Sandbox | None] | None = None,
     ) -> None:
         self.tools = tools
         self.audit = audit
@@ -102,8 +104,8 @@ class CallPath:
         self.permissions = permissions or AllowAll()
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
         self.checkpoints = checkpoints
-        self.sandbox = sandbox
-        """What keeps the children of tools in."""
+        self.sandboxes = sandboxes or {}
+        """What keeps the children of tools in, by how far they may reach."""
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
 
     async def call(self, call: ToolCall, settings: CallSettings, observer: Observer | None = None) -> ToolResult:
@@ -193,7 +195,7 @@ class PendingCall:
             tool = await self._find()
             self._ready = ready = self._plan(tool, self._decode(tool))
             await self._show_preview()
-            self._verdict = await self._permit(ready)
+            await self._permit(ready)
         except CallEnded as ended:
             self._finish(ended.result)
         except asyncio.CancelledError:
@@ -278,22 +280,32 @@ class PendingCall:
             self._preview = self._path.redactor.redact(text)
         return self._preview or ""
 
-    async def _permit(self, ready: Ready) -> Verdict:
+    async def _permit(self, ready: Ready) -> None:
+        """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
         verdict = await self._path.permissions.decide(request)
+        self._let_reach(ready, verdict)
         if verdict.decision == "ask":
             if self._events:
                 self._events.asked(verdict)
             verdict = await self._ask(request, verdict)
+            self._let_reach(ready, verdict)
         if self._events:
             self._events.decided(verdict)
         if verdict.decision == "deny":
-            self._verdict = verdict
             raise CallEnded(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
-        return verdict
+
+    def _let_reach(self, ready: Ready, verdict: Verdict) -> None:
+        """From now on the call runs as far as the verdict says; what a question shows is what that would do."""
+        self._verdict = verdict
+        now = (verdict.reach, verdict.usual_reach)
+        if now != (ready.context.reach, ready.context.usual_reach):
+            context = replace(ready.context, reach=verdict.reach, usual_reach=verdict.usual_reach)
+            self._ready = replace(ready, context=context)
+            self._preview = None
 
     def _request(self, ready: Ready) -> PermissionRequest:
-        settings, sandbox = self._settings, self._path.sandbox
+        settings, sandbox = self._settings, self._path.sandboxes.get("work")
         return PermissionRequest(
             call_id=self.call.id,
             tool=ready.tool.spec,
@@ -303,6 +315,7 @@ class PendingCall:
             agent=settings.agent,
             session=settings.session,
             workspace=settings.cwd,
+            confined=ready.tool.confined,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
             redact=self._path.redactor.redact,
         )
@@ -312,6 +325,8 @@ class PendingCall:
         from toolyard.permissions.approval import ask
 
         policy = self._path.permissions
+        if verdict.reach != verdict.usual_reach:
+            await self._get_preview()  # a tool may have to take something along, which is what was there when it asked
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
         answer = await ask(self._path.approver, request, verdict, timeout)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
@@ -319,7 +334,8 @@ class PendingCall:
             policy.approved(request)
         if answer.allowed and answer.scope != "once" and isinstance(policy, RemembersAnswers):
             reason = f"{reason}; {policy.remember(request, verdict, answer)}"
-        return replace(verdict, decision="allow" if answer.allowed else "deny", reason=reason)
+        reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
+        return replace(verdict, decision="allow" if answer.allowed else "deny", reason=reason, reach=reach)
 
     async def _confirm(self, ready: Ready) -> Ready:
         """A tool that runs one call after the other may be elsewhere by now; permission was for where it was."""
@@ -330,12 +346,12 @@ class PendingCall:
             raise CallEnded(plan)
         if plan.cwd == ready.plan.cwd:
             return ready
-        ready = replace(ready, plan=plan)
-        self._verdict = await self._permit(ready)
-        return ready
+        self._ready = replace(ready, plan=plan)
+        await self._permit(self._ready)
+        return self._ready
 
     async def _checkpoint(self, ready: Ready) -> None:
-        if (sandbox := self._path.sandbox) and ready.tool.confined and (reason := sandbox.refusal()):
+        if ready.tool.confined and (sandbox := self._sandbox_of(ready)) and (reason := sandbox.refusal()):
             raise CallEnded(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
         if self._path.checkpoints:
             await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
@@ -345,7 +361,8 @@ class PendingCall:
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
-        moved = self._path.sandbox.sweep() if self._path.sandbox else {}
+        work = self._path.sandboxes.get("work")
+        moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
@@ -378,7 +395,7 @@ class PendingCall:
     def _record_end(self, result: ToolResult, duration: float) -> None:
         recorded = self._recorded or self._record(self._ready)
         if self._ready:
-            recorded["sandbox"] = self._sandbox_of(self._ready.tool)  # only now it is sure which one could be built
+            recorded["sandbox"] = self._sandbox_name(self._ready)  # only now it is sure which one could be built
         try:
             self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
         except AuditUnavailable:
@@ -389,17 +406,23 @@ class PendingCall:
         redactor = self._path.redactor
         record: dict[str, Any] = {"session": self._settings.session, "call_id": self.call.id, "tool": self.call.name}
         if ready:
-            sandbox = self._sandbox_of(ready.tool)
-            record |= plan_record(ready.tool, ready.plan, self._settings.cwd, sandbox, redactor)
+            record |= plan_record(ready.tool, ready.plan, self._settings.cwd, self._sandbox_name(ready), redactor)
         if self._verdict:
-            record |= verdict_record(self._verdict, redactor)
+            sandbox = self._path.sandboxes.get(self._verdict.reach)
+            kept_in = sandbox is not None and not sandbox.is_missing
+            record |= verdict_record(self._verdict, redactor, kept_in=kept_in)
         return record
 
-    def _sandbox_of(self, tool: Tool) -> str:
-        """What keeps a tool in; one that runs in the application itself, or elsewhere, says so."""
-        if self._path.sandbox is None:
+    def _sandbox_of(self, ready: Ready) -> Sandbox | None:
+        """What keeps the call in."""
+        return self._path.sandboxes.get(ready.context.reach)
+
+    def _sandbox_name(self, ready: Ready) -> str:
+        """What keeps a call in; one whose tool runs in the application itself, or that was let out, says so."""
+        if self._path.sandboxes.get("work") is None:
             return "off"
-        return self._path.sandbox.name if tool.confined else "none"
+        sandbox = self._sandbox_of(ready)
+        return sandbox.name if sandbox and ready.tool.confined else "none"
 
     def _crashed(self, error: Exception) -> ToolResult:
         """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""

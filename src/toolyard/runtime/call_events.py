@@ -39,11 +39,12 @@ class CallEvents:
         self._tell(PreviewReady(call_id=self._id, preview=text))
 
     def asked(self, verdict: Verdict) -> None:
-        self._tell(PermissionAsked(call_id=self._id, reason=self._redactor.redact(verdict.reason)))
+        reason = self._redactor.redact(verdict.reason)
+        self._tell(PermissionAsked(call_id=self._id, reason=reason, reach=verdict.reach))
 
     def decided(self, verdict: Verdict) -> None:
         reason = self._redactor.redact(verdict.reason)
-        self._tell(PermissionDecided(call_id=self._id, decision=verdict.decision, reason=reason))
+        self._tell(PermissionDecided(call_id=self._id, decision=verdict.decision, reason=reason, reach=verdict.reach))
 
     def output(self, stream: Stream, text: str) -> None:
         """A piece of what a tool prints; a secret may be cut in two by it, so each stream remembers its end."""

@@ -19,7 +19,7 @@ from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
-from toolyard.permissions.section import Sections
+from toolyard.permissions.section import PRESETS, Sections
 from toolyard.plugins.entries import read_entries, read_only, settings_of, stands_for
 from toolyard.plugins.host import Caches, Host
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from toolyard.config.configuration import Configuration
+    from toolyard.config.settings import Preset
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
@@ -107,7 +108,7 @@ class Lifecycle:
                 if self._opened().is_stale():
                     await self._reload()
         loaded = self._opened()
-        await loaded.host.children().choose_sandbox()
+        await loaded.host.children("work").choose_sandbox()
         return loaded
 
     def known(self) -> Loaded:
@@ -164,7 +165,17 @@ class Lifecycle:
             )
         return tools.calls, made
 
+    def set_preset(self, preset: Preset | None, session: str | None) -> None:
+        """Give a conversation another preset than the configuration does."""
+        if preset is not None and preset not in PRESETS:
+            raise ValueError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
+        if self._rules is None:
+            self._rules = self._policy(self.known().configuration)
+        self._rules.set_preset(session or self.options.session, preset)
+
     async def end_session(self, session: str) -> None:
+        if self._rules:
+            self._rules.end_session(session)
         if self.loaded:
             await self.loaded.end_session(session)
 
@@ -263,7 +274,8 @@ class Lifecycle:
         """What makes the call path of each agent, with all that they share."""
         configuration, options = host.configuration, self.options
         permissions = options.permissions or self._policy(configuration)
-        redactor, sandbox = self._redactor(configuration), host.children().sandbox
+        redactor = self._redactor(configuration)
+        sandboxes = {reach: children.sandbox for reach, children in host.processes.children.items()}
         if not self._stays_despite(configuration):
             self._audit.policy = configuration.audit
 
@@ -274,7 +286,7 @@ class Lifecycle:
                 redactor=redactor,
                 permissions=permissions,
                 approver=options.approver,
-                sandbox=sandbox,
+                sandboxes=sandboxes,
             )
 
         return make

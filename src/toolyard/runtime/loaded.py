@@ -148,8 +148,9 @@ class Loaded:
         for path, stamp in self._stamps.items():
             if stamp_of(path) != stamp:
                 return True
-        work = self.host.children()
-        return work.sandbox is not None and (work.is_stale() or os.getcwd() != self._cwd)
+        if self.host.children("work").sandbox is None:
+            return False
+        return os.getcwd() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""

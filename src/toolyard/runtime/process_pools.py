@@ -1,4 +1,4 @@
-"""Who runs an application's processes: children in the sandbox that the configuration wants, and children outside."""
+"""Who runs an application's processes: children in the sandbox of each reach, and children outside."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Problem
+from toolyard.core.reach import REACHES
 from toolyard.plugins.host import Processes
 from toolyard.process.child import Children
+from toolyard.process.common_folder import CommonFolder
 from toolyard.runtime.audit.log import AuditUnavailable
-from toolyard.runtime.sandbox_policy import build_runner, sandbox_problems, tools_sandbox
+from toolyard.runtime.sandbox_policy import build_runner, looking, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from toolyard.core.reach import Reach
     from toolyard.process.sandbox.proxy import ConnectionAttempt
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
@@ -27,22 +30,26 @@ class ProcessPools:
         self._audit = audit
         self._session = session
         self._in_use: list[Children] = []
+        self._common = CommonFolder()
 
     def open(self, inputs: SandboxInputs, before: Processes | None) -> Processes:
         """Those from before a reload, unless they are to be kept in otherwise."""
-        sandbox = tools_sandbox(inputs)
+        sandbox = tools_sandbox(inputs, self._common)
         if sandbox:
             sandbox.on_decision = self._record_connection
-        return Processes(
-            work=self._children(sandbox, before.work if before else None),
-            outside=self._children(None, before.outside if before else None),
-            build=build_runner(sandbox, allow_remote=inputs.configuration.policy.allow_remote),
-        )
+        known: Mapping[Reach, Children] = before.children if before else {}
+        outside = self._children(None, known.get("outside"))
+        children: dict[Reach, Children] = dict.fromkeys(REACHES, outside)
+        if sandbox:
+            children["work"] = self._children(sandbox, known.get("work"))
+            children["look"] = self._children(looking(sandbox), known.get("look"))
+        build = build_runner(sandbox, allow_remote=inputs.configuration.policy.allow_remote)
+        return Processes(children=children, build=build)
 
     def problems(self, inputs: SandboxInputs, now: Processes) -> Iterator[Problem]:
         """What is wrong with the sandbox; one that is required and cannot be had stops every call."""
         yield from sandbox_problems(inputs)
-        sandbox = now.work.sandbox
+        sandbox = now.children["work"].sandbox
         if sandbox and not sandbox.policy.damaged and (reason := sandbox.refusal()):
             hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
             where = inputs.configuration.document.position(("sandbox", "mode"))
@@ -50,7 +57,7 @@ class ProcessPools:
 
     async def retire(self, *, except_for: Processes) -> None:
         """Close all others, except those that still do something."""
-        kept = (except_for.work, except_for.outside)
+        kept = list(except_for.children.values())
         for children in [one for one in self._in_use if one not in kept and not one.is_busy]:
             self._in_use.remove(children)
             await children.aclose()
@@ -58,6 +65,7 @@ class ProcessPools:
     async def aclose(self) -> None:
         while self._in_use:
             await self._in_use.pop().aclose()
+        self._common.remove()
 
     def _children(self, sandbox: Sandbox | None, before: Children | None) -> Children:
         if before and before.sandbox == sandbox and not before.is_stale():

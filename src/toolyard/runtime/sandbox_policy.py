@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import Json
     from toolyard.plugins.kind import Reference
+    from toolyard.process.common_folder import CommonFolder
     from toolyard.process.sandbox.policy import Backend
 
 
@@ -76,8 +77,8 @@ def damage(configuration: Configuration) -> str:
     return f"the configuration of the sandbox is damaged ({where})" if where else ""
 
 
-def tools_sandbox(inputs: SandboxInputs) -> Sandbox | None:
-    """What keeps the tools in; None when the configuration says that nothing shall."""
+def tools_sandbox(inputs: SandboxInputs, common: CommonFolder) -> Sandbox | None:
+    """What keeps tools in that work; None when the configuration says that nothing shall."""
     settings = inputs.configuration.sandbox
     policy = SandboxPolicy(
         damaged=damage(inputs.configuration),
@@ -89,7 +90,13 @@ def tools_sandbox(inputs: SandboxInputs) -> Sandbox | None:
         processes=settings.processes,
         backends=backends(settings),
     )
-    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, sandbox_places(inputs))
+    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, sandbox_places(inputs), common)
+
+
+def looking(tools: Sandbox) -> Sandbox:
+    """What keeps tools in that may only look: the same to read, nothing to write, nobody to reach."""
+    policy = replace(tools.policy, looking=True, network=False, hosts=(), unix_sockets=False)
+    return Sandbox(policy, tools.paths, tools.common)
 
 
 def backends(settings: SandboxSettings) -> tuple[Backend, ...]:

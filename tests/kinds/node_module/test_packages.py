@@ -342,7 +342,7 @@ async def test_a_module_that_hangs_while_it_loads_is_a_problem(yard):
         (problem,) = app.get_config_errors()
         assert problem["type"] == "node_load_timeout"
         assert problem["detail"] == "the modules did not load within 2 seconds"
-        assert not children_of(app._lifecycle.loaded.host.children().keeper_pid)
+        assert not children_of(app._lifecycle.loaded.host.children("work").keeper_pid)
 
 
 def children_of(pid: int) -> str:
@@ -485,7 +485,7 @@ async def test_a_second_start_spawns_nothing_until_a_tool_is_called(yard):
     async with yard.app(*plugins, policy=policy) as app:
         specs = app.tool_specs()
     async with yard.app(*plugins, policy=policy) as app:
-        assert app._lifecycle.loaded.host.children().keeper_pid is None
+        assert app._lifecycle.loaded.host.children("work").keeper_pid is None
         assert app.tool_specs() == specs
         assert await call(app) == "echo nothing"
 

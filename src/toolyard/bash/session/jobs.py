@@ -141,6 +141,10 @@ class JobList:
         command.notice = self._supervisor.take_notice()
         return reply_before_end(command, shell, NO_OUTPUT, job=job.id)
 
+    def needs(self, shell: Shell | None) -> bool:
+        """Whether the end of a running job is told by that shell."""
+        return any(job.running and job.pid and job.shell is shell for job in self.by_id.values())
+
     def check_room(self) -> None:
         if sum(job.running for job in self.by_id.values()) >= self._most:
             raise ShellError(f"{self._most} jobs run already, and that is the most: stop one, or wait for one")
@@ -238,7 +242,7 @@ class JobList:
         try:
             with contextlib.suppress(TimeoutError, ShellError, ShellGone):
                 async with asyncio.timeout(ANSWER_PATIENCE), self._lock:
-                    if self._supervisor.current is job.shell and not job.shell.waiting:
+                    if job.shell.process.exit_status is None and job.shell.current is None:
                         status = await job.shell.ask_status(job.pid)
         finally:
             job.finish(status)

@@ -7,7 +7,9 @@ import os
 import secrets
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec.structs import replace
 
 from toolyard.bash.session.channels import OutputChannel
 from toolyard.bash.session.command_text import why_not_runnable
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from toolyard.bash.session.command import Command
+    from toolyard.bash.session.handover import CarriedState
     from toolyard.bash.session.jobs import Job
     from toolyard.bash.session.shell import Shell
     from toolyard.process.child import Children
@@ -39,6 +42,16 @@ LAST_OUTPUT = 0.1
 """How long a process substitution may take to print the rest of its output."""
 ALIVE_FOR = 0.002
 """After a longer pause the shell may have ended without our knowing."""
+
+
+class RunSettings(NamedTuple):
+    """How one command is run."""
+
+    timeout: float | None
+    on_output: Callable[[str], None] | None
+    interactive: bool
+    background: bool
+    limits: Limits | None
 
 
 class BashSession:
@@ -93,6 +106,11 @@ class BashSession:
         return self._supervisor.cwd
 
     @property
+    def children(self) -> Children | None:
+        """Among whose children it runs, unless that was left to it."""
+        return self._supervisor.children
+
+    @property
     def jobs(self) -> dict[str, Job]:
         """The commands that were left running, by id, until they have ended and been read."""
         return self._jobs.by_id
@@ -111,10 +129,14 @@ class BashSession:
         interactive: bool = False,
         background: bool = False,
         limits: Limits | None = None,
+        within: Children | None = None,
+        carrying: CarriedState | None = None,
     ) -> Reply:
         """Run a command to its end, its time limit, or the moment it asks for input.
 
-        Its `limits` replace those of the session where they set something, and are never wider.
+        Its `limits` replace those of the session where they set something, and are never wider. With `within` it runs
+        in a shell of its own among those children, which goes on with the state that is given, or else with that of
+        the session as it is now; folder, variables and options come back.
         """
         if reason := why_not_runnable(command):
             raise ShellError(reason)
@@ -122,13 +144,66 @@ class BashSession:
             await self._supervisor.wait_recovered()
             if (shell := self._supervisor.current) and shell.waiting:
                 raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
-            if background:
-                return await self._start_job(command, interactive=interactive, limits=limits)
-            transcript = self._transcript(on_output, limits)
-            shell, running = await self._submit(command, transcript, interactive=interactive, limits=limits)
-            if shell.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
-                return self._reply(running, shell) if shell.trouble is None else await self._replace(shell, running)
-            return await self._attend(shell, running, timeout)
+            how = RunSettings(timeout, on_output, interactive, background, limits)
+            if within is not None and within is not self._supervisor.children:
+                return await self._run_away(command, how, within, carrying)
+            return await self._run_here(command, how)
+
+    async def state(self) -> CarriedState | None:
+        """What a command elsewhere would go on with; None while a command waits for input."""
+        async with self._lock:
+            await self._supervisor.wait_recovered()
+            shell = await self._supervisor.ready()
+            return None if shell.waiting else await shell.tell_state()
+
+    async def move(self, children: Children) -> None:
+        """Go on among other children, with folder, variables and options; what runs goes on where it is."""
+        async with self._lock:
+            await self._supervisor.wait_recovered()
+            if (shell := self._supervisor.current) and shell.waiting:
+                raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
+            if children is not self._supervisor.children:
+                await self._supervisor.move(children, keep=self._jobs.needs(self._supervisor.current))
+
+    async def _run_away(self, command: str, how: RunSettings, within: Children, carrying: CarriedState | None) -> Reply:
+        """Run it in a shell elsewhere, and come back unless it still waits for something."""
+        shell = await self._supervisor.ready()
+        await self._supervisor.go_away(within, carrying or await shell.tell_state())
+        try:
+            reply = await self._run_here(command, how)
+        except asyncio.CancelledError:
+            self._supervisor.recover_by(self._come_back_after(self._supervisor.take_recovery()))
+            raise
+        except BaseException:
+            await self._come_back()
+            raise
+        return await self._back_with(reply)
+
+    async def _back_with(self, reply: Reply) -> Reply:
+        """The reply of a command that ran elsewhere, after coming back from there, unless it waits for input."""
+        if not self._supervisor.is_away or reply.waiting_for_input:
+            return reply
+        await self._come_back()
+        # The shell that it may have ended was its own.
+        return replace(reply, ended=False, note=None) if reply.ended and not reply.timed_out else reply
+
+    async def _come_back(self) -> None:
+        if self._supervisor.is_away:
+            await self._supervisor.come_back(keep=self._jobs.needs(self._supervisor.current))
+
+    async def _come_back_after(self, recovery: asyncio.Task[None] | None) -> None:
+        if recovery:
+            await asyncio.wait([recovery])
+        await self._come_back()
+
+    async def _run_here(self, command: str, how: RunSettings) -> Reply:
+        if how.background:
+            return await self._start_job(command, interactive=how.interactive, limits=how.limits)
+        transcript = self._transcript(how.on_output, how.limits)
+        shell, running = await self._submit(command, transcript, interactive=how.interactive, limits=how.limits)
+        if shell.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
+            return self._reply(running, shell) if shell.trouble is None else await self._replace(shell, running)
+        return await self._attend(shell, running, how.timeout)
 
     async def write(self, text: str, *, timeout: float | None = None) -> Reply:
         """Answer a command that waits for input, and wait for it again."""
@@ -136,7 +211,7 @@ class BashSession:
             shell, command = self._waiting_command()
             shell.waiting = None
             shell.terminal.write(text.encode("utf-8", "surrogateescape"))
-            return await self._attend(shell, command, timeout)
+            return await self._back_with(await self._attend(shell, command, timeout))
 
     async def interrupt(self) -> Reply:
         """End a command that waits for input."""
@@ -144,7 +219,7 @@ class BashSession:
             shell, command = self._waiting_command()
             shell.waiting = None
             await self._supervisor.end_command(shell, command)
-            return await self._conclude(shell, command)
+            return await self._back_with(await self._conclude(shell, command))
 
     async def settled(self) -> None:
         """Wait until a command whose call was cancelled has been ended."""

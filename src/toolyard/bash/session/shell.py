@@ -20,6 +20,7 @@ from toolyard.bash.session.command import NO_MARK, Command
 from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, quoted, sets_exit_trap
 from toolyard.bash.session.command_writer import CommandWriter
 from toolyard.bash.session.control_channel import GREETING, PROBE, ControlChannel, ShellGone
+from toolyard.bash.session.handover import read_state
 from toolyard.bash.session.shell_integration import ABORT, ShellIntegration
 from toolyard.bash.session.shell_process import ShellProcess, ShellSetup
 from toolyard.errors import ShellError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolyard.bash.session.control_channel import Record
+    from toolyard.bash.session.handover import CarriedState
     from toolyard.process.keeper.link import KeeperLink
     from toolyard.process.limits import Limits
     from toolyard.process.output import Transcript
@@ -42,6 +44,8 @@ QUICK = 0.0005
 NOTHING_TO_READ = b"/dev/null"
 TERMINAL = b"/dev/tty"
 MARKS = (1 << 20) - 1
+OWN_PATIENCE = 10.0
+"""How long a free shell may take for lines of ours."""
 
 
 class Shell:
@@ -80,15 +84,17 @@ class Shell:
         """The record of a command that is over, while we check what it did to our integration."""
 
     @classmethod
-    async def start(cls, keeper: KeeperLink, setup: ShellSetup, *, state: bytes | None = None) -> Shell:
-        """A shell that is ready, with the saved state of another if that is given."""
+    async def start(
+        cls, keeper: KeeperLink, setup: ShellSetup, *, state: bytes | None = None, carried: CarriedState | None = None
+    ) -> Shell:
+        """A shell that is ready, with the saved state of another, or what is carried over of one elsewhere."""
         with contextlib.ExitStack() as undo:
             folder = new_folder(keeper)
             undo.callback(folder.remove)
             shell = cls(setup, folder)
             undo.callback(shell.close)
             undo.callback(shell.process.kill)
-            shell._spawn(keeper, state)
+            shell._spawn(keeper, state, carried)
             await shell.process.ready()
             undo.pop_all()
         return shell
@@ -171,6 +177,36 @@ class Shell:
         self._control.send(b"\\builtin wait %d\n" % pid + self._control.ask(number))
         return await answer
 
+    async def tell_state(self) -> CarriedState:
+        """Its state as data, for a shell elsewhere; it must be free."""
+        await self._do(self._integration.source_own("dump"))
+        env = self._setup.env | self._setup.extra_env
+        return read_state(self._integration.dumped(), self.cwd, env=env, own_folder=self._folder.path)
+
+    async def take_back(self, lines: bytes) -> None:
+        """Run lines of ours that change its state; it must be free."""
+        name = f"b{self._control.next_number()}"
+        self._folder.write(name, lines)
+        record = await self._do(self._integration.source_own(name) + b" </dev/null &>/dev/null")
+        self.cwd, self.flags = record.cwd, record.flags
+        self._folder.remove_file(name)
+
+    def leave(self) -> None:
+        """Let it end by itself; what it started goes on."""
+        with contextlib.suppress(ShellGone, ShellError):
+            self._control.send(b"\\builtin trap - EXIT\n\\builtin exit\n")
+
+    async def _do(self, line: bytes) -> Record:
+        """Let it run a line of ours, and wait for that."""
+        answer: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
+        number = self._control.expect(lambda record: None if answer.done() else answer.set_result(record))
+        self._control.send(line + b"\n" + self._control.ask(number))
+        try:
+            async with asyncio.timeout(OWN_PATIENCE):
+                return await answer
+        except TimeoutError:
+            raise ShellError("the shell does not answer") from None
+
     def _open_input(self, command: Command) -> bytes:
         """A pipe that a job reads; it has no end as long as we hold it."""
         name = f"i{command.number}"
@@ -218,9 +254,10 @@ class Shell:
             self._channel.close()
         self._opened.close()
 
-    def _spawn(self, keeper: KeeperLink, state: bytes | None) -> None:
-        may_have_functions = any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
-        first = self._integration.startup_lines(state, may_have_functions=may_have_functions)
+    def _spawn(self, keeper: KeeperLink, state: bytes | None, carried: CarriedState | None) -> None:
+        may_have_functions = state is not None or any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
+        before = carried.startup_lines(self._setup.env | self._setup.extra_env) if carried else state
+        first = self._integration.startup_lines(before, may_have_functions=may_have_functions)
         self._control.send(first + self._control.ask(GREETING, VERSION))
         commands, records = self._control.hand_over()
         self.process.spawn(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import lists_traps, may_define, quoted
 from toolyard.bash.session.control_channel import PROBE, ShellGone
+from toolyard.bash.session.handover import DUMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,14 +55,15 @@ class ShellIntegration:
         folder.write("leave", state_script(state, traps=b"\\builtin trap - EXIT\n\\builtin trap -p"))
         folder.write("snapshot", state_script(state, traps=b""))  # a shell that goes on keeps its traps
         folder.write("probe", control.ask(PROBE))
+        folder.write("dump", DUMP.replace(b"@FILE@", quoted(folder.place("dumped"))))
 
     def startup_lines(self, state: bytes | None, *, may_have_functions: bool) -> bytes:
-        """What a fresh shell runs first, with the saved state of another if there is one."""
+        """What a fresh shell runs first, with the state of another if there is one."""
         lines = [b"PS1= PS2=", b"set +H +m", b"unset HISTFILE MAILCHECK", self._exit_trap(), self._abort_trap()]
         if state is not None:
             self._folder.write("before", state)
             lines.append(self.source_own("before") + b" </dev/null &>/dev/null")
-        self.has_standard_words = state is None and not may_have_functions
+        self.has_standard_words = not may_have_functions
         check = b"" if self.has_standard_words else PRINT_NOTHING + self.check_lines()
         return b"\n".join(lines) + b"\n" + check
 
@@ -72,6 +74,13 @@ class ShellIntegration:
         except OSError:
             return None
         return ENDS_SHELLS.sub(b"", state) if state.endswith(WHOLE) else None
+
+    def dumped(self) -> bytes:
+        """What the shell told of itself when its dump script last ran; empty when that is not to be had."""
+        try:
+            return self._folder.read("dumped")
+        except OSError:
+            return b""
 
     def source(self, file: bytes) -> bytes:
         return self._word + b" " + file

@@ -39,8 +39,8 @@ class ShellSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     program: str
     cwd: str
-    env: Mapping[bytes, bytes]
-    extra_env: Mapping[bytes, bytes]
+    env: dict[bytes, bytes]
+    extra_env: dict[bytes, bytes]
     limits: Limits
     tty: bool
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from toolyard.bash.session.control_channel import ShellGone
+from toolyard.bash.session.handover import listed
 from toolyard.bash.session.interrupt import interrupt_command
 from toolyard.bash.session.shell import Shell
 from toolyard.bash.session.shell_process import ShellSetup
@@ -19,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
 
     from toolyard.bash.session.command import Command
+    from toolyard.bash.session.handover import CarriedState
     from toolyard.process.limits import Limits
 
 
 CLOSE_GRACE = 0.2
+LEAVE_PATIENCE = 2.0
+"""How long a shell may take to end that has nothing left to do."""
 PARENT = ParentEnvironment()
 NOT_PASSED_ON = frozenset({
     b"COLUMNS", b"HISTFILE", b"IGNOREEOF", b"LINES", b"MAIL", b"MAILCHECK", b"MAILPATH", b"PROMPT_COMMAND", b"PS0",
@@ -47,6 +53,11 @@ class ShellSupervisor:
     ) -> None:
         self.current: Shell | None = None
         self.is_closed = False
+        self._here: Shell | None = None
+        """The shell that waits while one elsewhere runs a command."""
+        self._away_with: CarriedState | None = None
+        """What that one elsewhere began with."""
+        self._is_away = False
         self._notice: str | None = None
         """What the caller of the next command has to know of its shell."""
         self._first_cwd = cwd
@@ -66,6 +77,66 @@ class ShellSupervisor:
     def cwd(self) -> str:
         """Where the shell is, or the next one will be."""
         return self.current.cwd if self.current else self._next_cwd or self._first_cwd
+
+    @property
+    def children(self) -> Children | None:
+        """Who owns the shell here, unless it is borrowed."""
+        return self._children
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the current shell is one elsewhere, for one command."""
+        return self._is_away
+
+    async def go_away(self, children: Children, carried: CarriedState) -> None:
+        """Start a shell elsewhere, for one command, with what is carried over; the one here waits."""
+        here = self.current
+        self.current = await self._start(None, children=children, carried=carried)
+        self._here, self._away_with, self._is_away = here, carried, True
+
+    async def come_back(self, *, keep: bool) -> None:
+        """Go on with the shell here, with what the one elsewhere has changed; that one ends, unless it is kept."""
+        away, carried = self.current, self._away_with
+        changed = b""
+        if away and carried and away.process.exit_status is None and not away.trouble:
+            with contextlib.suppress(ShellError, ShellGone):
+                changed = (await away.tell_state()).lines_since(carried)
+        self._is_back()
+        if away:
+            await self._let_go(away, keep=keep)
+        if changed.strip() and self.current and self.current.process.exit_status is None:
+            with contextlib.suppress(ShellError, ShellGone):
+                await self.current.take_back(changed)
+
+    async def move(self, children: Children, *, keep: bool) -> None:
+        """Go on elsewhere for good, with what can be carried over."""
+        here, carried = self.current, None
+        if here and here.process.exit_status is None and not here.trouble:
+            carried = await here.tell_state()
+        self._children = children
+        self.current = await self._start(None, carried=carried) if here else None
+        if here:
+            await self._let_go(here, keep=keep)
+        if carried and carried.left:
+            self._notice = f"The session goes on with another reach, without {listed(list(carried.left))}."
+
+    async def _let_go(self, shell: Shell, *, keep: bool) -> None:
+        """End a shell, but nothing that it left running; one that is kept has jobs whose ends it has to tell."""
+        self._past = [*(past for past in self._past if not past.process.is_gone), shell]
+        if keep:
+            return
+        shell.leave()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_PATIENCE):
+                await shell.process.exited.wait()
+        if shell.process.exit_status is None:
+            shell.process.kill(grace=0)
+        else:
+            shell.close()
+
+    def _is_back(self) -> None:
+        self.current, self._here = self._here, None
+        self._is_away, self._away_with, self._notice = False, None, None
 
     def take_notice(self) -> str | None:
         notice, self._notice = self._notice, None
@@ -107,6 +178,11 @@ class ShellSupervisor:
         else:
             self._recovery = asyncio.ensure_future(work)
 
+    def take_recovery(self) -> asyncio.Task[None] | None:
+        """That work, for somebody who has more to do after it."""
+        recovery, self._recovery = self._recovery, None
+        return recovery
+
     async def wait_recovered(self) -> None:
         """Wait for that work; whoever is cancelled while waiting does not stop it."""
         if self._recovery:
@@ -132,6 +208,9 @@ class ShellSupervisor:
     def leave_behind(self, shell: Shell) -> None:
         """Let a shell go on with its command; the next one takes over the state from before that command."""
         self._past.append(shell)
+        if self._is_away:
+            self._is_back()
+            return
         self.current = None
         self._next_state, self._next_cwd = shell.saved_state(), shell.cwd
         self._notice = "The last command still runs as a job, in its own shell; this is a fresh one" + (
@@ -139,7 +218,8 @@ class ShellSupervisor:
         )
 
     async def end_all(self) -> None:
-        shells = [*self._past, *([self.current] if self.current else [])]
+        shells = [*self._past, *filter(None, (self.current, self._here))]
+        self._is_back()
         self._past, self.current = [], None
         for shell in shells:
             shell.process.kill(grace=CLOSE_GRACE)
@@ -157,19 +237,21 @@ class ShellSupervisor:
             children, self._borrowed = self._borrowed, None
             await return_keeper(children)
 
-    async def _start(self, state: bytes | None) -> Shell:
+    async def _start(
+        self, state: bytes | None, *, children: Children | None = None, carried: CarriedState | None = None
+    ) -> Shell:
         program = find_interpreter("bash")
         if program is None:
             raise ShellError("there is no bash on the PATH; a session needs bash 4.4 or later")
-        children = self._children or self._borrowed
+        children = children or self._children or self._borrowed
         if children is None:
             children = self._borrowed = borrow_keeper()
-        cwd = self._next_cwd or self._first_cwd
-        if self._next_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment, once for each shell
+        cwd = (carried.cwd if carried else self._next_cwd) or self._first_cwd
+        if cwd != self._first_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment, once for each shell
             cwd = self._first_cwd
         env, extra = self._variables()
         setup = ShellSetup(program=program.path, cwd=cwd, env=env, extra_env=extra, limits=self._limits, tty=self._tty)
-        return await Shell.start(children.keeper, setup, state=state)
+        return await Shell.start(children.keeper, setup, state=state, carried=carried)
 
     def _variables(self) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
         """What the shell sees: the application's variables less credentials, or those it was given."""

@@ -16,6 +16,7 @@ import msgspec
 from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
 from toolyard.config.placeholders import ENV
+from toolyard.core.reach import REACH_DESCRIPTIONS, REACHES
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
@@ -131,6 +132,7 @@ def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
         yield Row(check="sandbox", status="warning", detail="off: nothing keeps tools in", hint=hint)
         return
     yield sandbox_row(report)
+    yield from reach_rows(report)
     for name in report.properties if report.backend else ():
         yield property_row(name, report)
     for path in report.unguarded:
@@ -146,6 +148,18 @@ def sandbox_row(report: SandboxReport) -> Row:
         return Row(check="sandbox", status="warning", detail=detail, hint=sandbox_hint())
     passed = f" (passed over: {reasons})" if reasons else ""
     return Row(check="sandbox", status="ok", detail=f"{report.backend}{passed}")
+
+
+def reach_rows(report: SandboxReport) -> Iterator[Row]:
+    """What each reach means here, and what is left of the presets where nothing keeps it."""
+    if report.backend is not None:
+        for reach in REACHES:
+            yield Row(check=f"reach {reach}", status="ok", detail=REACH_DESCRIPTIONS[reach])
+        return
+    detail = "not kept: every call reaches everything that you do"
+    yield Row(check="reach look, work", status="warning", detail=detail, hint=sandbox_hint())
+    detail = "by its words alone: a command that looks runs unasked, and all else is asked about"
+    yield Row(check="preset read-only", status="warning", detail=detail, hint=sandbox_hint())
 
 
 def property_row(name: Property, report: SandboxReport) -> Row:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from toolyard.cli.shell.keyboard import Keyboard, ShellState
 
 
-GREETING = "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves."
+GREETING = (
+    "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves; /preset NAME raises or lowers it."
+)
+SET_PRESET = "/preset"
 WITHOUT_EDITING = "Without history and completion; they come with: pip install 'toolyard[shell]'"
 BASH = "bash"
 
@@ -89,10 +92,22 @@ async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
     show_note(GREETING, "faint")
     with contextlib.suppress(EOFError):
         while (command := await read_command(keyboard, grammar, calls.state)).strip() != "exit":
-            if command.strip():
+            if command.startswith(SET_PRESET):
+                set_preset(app, command.removeprefix(SET_PRESET).strip())
+            elif command.strip():
                 vocabulary.learn(command)
                 await calls.run(command)
     return calls.state.status
+
+
+def set_preset(app: AgentApplication, name: str) -> None:
+    """Raise or lower the session; without a name it has again what the configuration says."""
+    try:
+        app.set_preset(name or None)  # type: ignore[arg-type]  # which is what it checks
+    except ValueError as error:
+        show_note(str(error), "error")
+    else:
+        show_note(f"the session now has the preset {name or 'of the configuration'}", "faint")
 
 
 async def read_command(keyboard: Keyboard, grammar: Grammar, state: ShellState) -> str:

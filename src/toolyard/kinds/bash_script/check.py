@@ -69,7 +69,7 @@ async def syntax_findings(source: BashFileSource, script: ScriptText, timeout: f
         env=ParentEnvironment().with_extra({"LC_ALL": "C"}),
         timeout=timeout,
     )
-    said = (await source.host.children().run(request)).stderr.text
+    said = (await source.host.children("look").run(request)).stderr.text
     last = len(script.text.splitlines())  # where the file ends too early, bash names the line after it
     hint = f"see it for yourself: bash -n {source.file}"
     return [

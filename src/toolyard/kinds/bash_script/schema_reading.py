@@ -79,7 +79,7 @@ async def schema_from_run(file: str, host: Host) -> BashSchema | tuple[SchemaFau
     """Run `bash FILE schema` and check what it prints."""
     timeout = host.settings(BashSettings).bash_timeout_seconds
     try:
-        outcome = await host.children().run(
+        outcome = await host.children("look").run(
             ChildRequest(
                 argv=[host.required("bash").path, file, "schema"],
                 cwd=os.getcwd(),

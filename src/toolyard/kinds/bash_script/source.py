@@ -61,8 +61,8 @@ class BashFileSource:
         if without_running:
             if self._load_known():
                 return True
-            await self.host.children().choose_sandbox()
-            self.host.children().start()  # it will be needed: let it start while others are read
+            await self.host.children("look").choose_sandbox()
+            self.host.children("look").start()  # it will be needed: let it start while others are read
             return False
         self._reading = self._reading or asyncio.Lock()
         async with self._reading:
@@ -132,7 +132,7 @@ class BashFileSource:
     def _keep_last_good(self, good: BashScriptTool) -> None:
         """The file no longer is what worked, so what worked gets a place of its own, beside links to its neighbours."""
         folder = self._snapshot = Path(
-            tempfile.mkdtemp(prefix="toolyard-last-good-", dir=self.host.children().handouts)
+            tempfile.mkdtemp(prefix="toolyard-last-good-", dir=self.host.children("look").handouts)
         )
         name = os.path.basename(self.path)
         for neighbour in self.file.parent.iterdir():

@@ -15,6 +15,7 @@ from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, ch
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext, Json, JsonObject
     from toolyard.kinds.bash_script.comments.tags import CommentTool
     from toolyard.kinds.bash_script.schema import BashSchema
@@ -143,7 +144,9 @@ class BashScriptTool:
         timed_out: bool = False,
     ) -> ChildOutcome:
         passed = plan.prepared
-        return await self._runner.children.run(
+        # A preview comes before any verdict: it must not change anything.
+        reach: Reach = "look" if subcommand == "preview" else context.reach
+        return await self._runner.children[reach].run(
             ChildRequest(
                 argv=plan.argv if subcommand == "run" else self._argv(subcommand, passed, code),
                 cwd=plan.cwd or context.cwd,

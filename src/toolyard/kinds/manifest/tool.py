@@ -79,7 +79,7 @@ class ManifestCommandTool:
             refused = fault.code == "manifest_program_outside"
             return ToolResult(text=error_text(fault.message), failure="denied" if refused else "crash")
         try:
-            outcome = await self._runner.children.run(self._request(plan, context))
+            outcome = await self._runner.children[context.reach].run(self._request(plan, context))
         except CannotStart as error:
             return ToolResult(text=error_text(explain_start(error, plan.argv[0], plan.cwd)), failure="crash")
         return succeeded(outcome) if outcome.exit_code == 0 and not outcome.timed_out else failed(outcome)

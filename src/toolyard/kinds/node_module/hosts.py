@@ -15,6 +15,7 @@ from toolyard.process.limits import Limits
 from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject
     from toolyard.kinds.node_module.package import NodePackage
     from toolyard.process.json_rpc import PendingRequest, Progress
@@ -39,13 +40,14 @@ HostReply: TypeAlias = RpcAnswer | TimedOut
 
 
 class NodeProcess:
-    """One process. All its calls have the same working directory, of which a process has one."""
+    """One process. All its calls have the same reach and the same working directory, of which a process has one."""
 
-    __slots__ = ("busy", "cwd", "given_up", "link", "retiring")
+    __slots__ = ("busy", "cwd", "given_up", "link", "reach", "retiring")
 
-    def __init__(self, link: JsonRpcClient, cwd: str, *, retiring: bool) -> None:
+    def __init__(self, link: JsonRpcClient, cwd: str, reach: Reach, *, retiring: bool) -> None:
         self.link = link
         self.cwd = cwd
+        self.reach = reach
         self.busy = 0
         self.given_up = 0
         """How many of its calls nobody waits for any more."""
@@ -54,7 +56,7 @@ class NodeProcess:
 
 
 class NodeHosts:
-    """Usually one host; a second one while calls with different working directories run side by side."""
+    """Usually one host for each reach; a second one while calls with different working directories run side by side."""
 
     def __init__(self, runner: Runner, node: str, package: NodePackage, *, timeout: float) -> None:
         self.package = package
@@ -70,13 +72,20 @@ class NodeHosts:
         return sum(not host.link.has_ended for host in self._hosts)
 
     async def ask(
-        self, method: str, params: JsonObject, *, cwd: str, on_progress: Progress | None = None, subject: str
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        cwd: str,
+        reach: Reach,
+        on_progress: Progress | None = None,
+        subject: str,
     ) -> HostReply:
         """One request with its time limit; what it leaves undone is ended before this returns, also when cancelled."""
         if self._closed:
             return RpcLost(reason="its package is not loaded any more")
         timeout = self.timeout
-        host = self._host_for(cwd)
+        host = self._host_for(cwd, reach)
         about = {**params.get("_meta", {}), "toolyard/cwd": cwd}
         question = host.link.ask(method, {**params, "_meta": about}, on_progress=on_progress)
         host.busy += 1
@@ -107,24 +116,25 @@ class NodeHosts:
         hosts, self._hosts = self._hosts, []
         await asyncio.gather(*(host.link.aclose() for host in hosts))
 
-    def _host_for(self, cwd: str) -> NodeProcess:
+    def _host_for(self, cwd: str, reach: Reach) -> NodeProcess:
         """The host in that directory, else one that is free to go there, else a new one."""
         self._hosts = [host for host in self._hosts if not host.link.has_ended]
-        free = [host for host in self._hosts if not host.retiring]
+        free = [host for host in self._hosts if not host.retiring and host.reach == reach]
         host = next((host for host in free if host.cwd == cwd), None) or next(
             (host for host in free if not host.busy), None
         )
         if host is None:
-            host = self._start(cwd)
+            host = self._start(cwd, reach)
         host.cwd = cwd
         return host
 
-    def _start(self, cwd: str) -> NodeProcess:
-        link = JsonRpcClient(self.runner.children.keeper, host_request(self.runner, self.node, self.package), log=log)
+    def _start(self, cwd: str, reach: Reach) -> NodeProcess:
+        keeper = self.runner.children[reach].keeper
+        link = JsonRpcClient(keeper, host_request(self.runner, self.node, self.package), log=log)
         declared = [{"id": tool.id, "entry": tool.entry, "export": tool.export} for tool in self.package.tools]
         # Nothing is waited for: the first call follows at once, and is answered when the host has come up.
         link.ask("initialize", {"_meta": {"toolyard/root": self.package.root, "toolyard/tools": declared}})
-        host = NodeProcess(link, cwd, retiring=self._retired)
+        host = NodeProcess(link, cwd, reach, retiring=self._retired)
         self._hosts.append(host)
         return host
 
@@ -148,7 +158,10 @@ class NodeHosts:
         """End a host that is not needed any more: one that retires, or one beside another that is free."""
         if host.busy:
             return
-        spare = any(other is not host and not other.retiring and not other.link.has_ended for other in self._hosts)
+        spare = any(
+            other is not host and other.reach == host.reach and not other.retiring and not other.link.has_ended
+            for other in self._hosts
+        )
         if host.retiring or spare:
             host.retiring = True
             host.link.kill("it was not needed any more")

@@ -101,7 +101,7 @@ async def read_listing(package: NodePackage, host: Host) -> tuple[NodeListing, l
     hosts = open_hosts(host, package)
     reply: HostReply
     try:
-        reply = await hosts.ask("tools/list", {}, cwd=package.root, subject="loading the tools")
+        reply = await hosts.ask("tools/list", {}, cwd=package.root, reach="look", subject="loading the tools")
     except ProcessError as error:
         reply = RpcLost(reason=str(error))
     finally:

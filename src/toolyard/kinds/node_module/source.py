@@ -114,7 +114,7 @@ class NodeSource:
             if snapshot is not None:
                 package = self._package(snapshot) or await self._make_ready(snapshot)
                 if package is not None:
-                    await self._host.children().choose_sandbox()
+                    await self._host.children("look").choose_sandbox()
                     listing, faults = await read_listing(package, self._host)
                     self._accept(snapshot, package, listing, faults)
         return True

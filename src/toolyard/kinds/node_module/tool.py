@@ -93,6 +93,7 @@ class NodeModuleTool:
             method,
             {"name": self.spec.name, "arguments": plan.arguments, "_meta": about},
             cwd=str(plan.cwd or context.cwd),
+            reach="look" if method == "tools/preview" else context.reach,
             on_progress=output.take if output else None,
             subject=f"a call of '{self.spec.name}'",
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
+from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import NON_INTERACTIVE, as_bytes
 
@@ -29,6 +30,7 @@ SCHEMA: JsonObject = {
             "default": 5,
             "description": "How many seconds the command may take.",
         },
+        **REACH_PROPERTIES,
     },
     "required": ["command"],
     "additionalProperties": False,
@@ -58,7 +60,10 @@ class ShellCommandTool:
         if reason := why_not_passed(command):
             text = f"Invalid arguments for '{self.spec.name}':\n- command: {reason}"
             return ToolResult(text=text, failure="invalid_arguments")
+        reach, why = wanted_reach(arguments)
         return Plan(
+            reach=reach,
+            why_reach=why,
             arguments=arguments,
             argv=bash_argv(self._bash, command),
             command=command,
@@ -74,7 +79,7 @@ class ShellCommandTool:
         """Run it to the end of its shell or of its time."""
         timeout: float = plan.arguments["timeout"]
         try:
-            outcome = await self._runner.children.run(self._request(plan, context, timeout))
+            outcome = await self._runner.children[context.reach].run(self._request(plan, context, timeout))
         except CannotStart as error:
             text = f"Error: the command could not be started: {error} ({plan.cwd})"
             return ToolResult(text=text, failure="crash")

@@ -12,8 +12,10 @@ from toolyard.core.screen_text import as_seen
 from toolyard.core.text import first_line, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
+from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
 
 if TYPE_CHECKING:
+    from toolyard.bash.session.handover import CarriedState
     from toolyard.bash.session.jobs import Job
     from toolyard.bash.session.reply import Reply
     from toolyard.core.tool import CallContext, JsonObject
@@ -42,6 +44,7 @@ BASH_SCHEMA: JsonObject = {
             "type": "boolean",
             "description": "Let the command read what is typed with bash_job, instead of an empty input.",
         },
+        **REACH_PROPERTIES,
     },
     "additionalProperties": False,
 }
@@ -77,11 +80,37 @@ class LiveSessions:
         self.options = options
         self.runner = runner
         self._bashes: dict[tuple[str, str], BashSession] = {}
+        self._shown: dict[tuple[str, str], tuple[str, CarriedState]] = {}
+        """What was shown of a session in the last question about it, and the call that it was about."""
 
     def cwd(self, context: CallContext) -> Path:
         """Where the session of a call is; where it will begin, if it has not begun."""
         bash = self._bashes.get((context.session, context.agent))
         return Path(bash.cwd) if bash else context.cwd
+
+    async def show_state(self, context: CallContext) -> CarriedState | None:
+        """What a call elsewhere would take along from its session. It is remembered, since somebody is shown it."""
+        key = (context.session, context.agent)
+        state = await self._bashes[key].state() if key in self._bashes else None
+        if state:
+            self._shown[key] = (context.call_id, state)
+        return state
+
+    async def state_for(self, context: CallContext) -> CarriedState | None:
+        """What a call elsewhere takes along: what was shown; where nobody was asked, nothing that programs get."""
+        key = (context.session, context.agent)
+        call, state = self._shown.pop(key, ("", None))
+        if call == context.call_id:
+            return state
+        state = await self._bashes[key].state()
+        return state.unseen(self.runner.environment.current()) if state else None
+
+    async def at_usual_reach(self, context: CallContext) -> BashSession:
+        """The session of a call, moved to where the calls of its conversation run now."""
+        bash = self.get(context)
+        if bash.children is not (children := self.runner.children[context.usual_reach]):
+            await bash.move(children)
+        return bash
 
     def get(self, context: CallContext) -> BashSession:
         """The session of a call, which begins in the directory of its first."""
@@ -97,7 +126,7 @@ class LiveSessions:
                 spill_dir=context.spill_to.parent if context.spill_to else None,
                 max_jobs=options.max_jobs,
                 on_timeout=options.on_timeout,
-                children=self.runner.children,
+                children=self.runner.children[context.usual_reach],
                 parent=self.runner.environment,
             )
         return self._bashes[key]
@@ -132,34 +161,45 @@ class BashTool:
             return ToolResult(text="Error: command is required", failure="invalid_arguments")
         if command is not None and (reason := why_not_runnable(command)):
             return ToolResult(text=f"Error: {reason}", failure="invalid_arguments")
+        reach, why = wanted_reach(arguments)
         return Plan(
+            reach=reach,
+            why_reach=why,
             arguments=arguments,
             command=None if arguments.get("restart") else command,
             cwd=self._sessions.cwd(context),
             env_keys=self._sessions.runner.passed_names(),
         )
 
-    async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
+    async def preview(self, plan: Plan, context: CallContext) -> str:
+        """The first line; where the command would run in a shell of its own, also what that takes along."""
         if plan.command is None:
             return "start the bash session afresh"
-        return first_line(plan.command)
+        line = first_line(plan.command)
+        if context.reach == context.usual_reach:
+            return line
+        carried = await self._sessions.show_state(context)
+        told = carried.described(plan.command, self._sessions.runner.environment.current()) if carried else ""
+        return f"{line} [{told}]" if told else line
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
-        session = self._sessions.get(context)
         try:
+            session = await self._sessions.at_usual_reach(context)
             if plan.command is None:
                 await session.restart()
                 return ToolResult(text="bash session restarted")
-            emit = context.emit
+            emit, is_away = context.emit, context.reach != context.usual_reach
             reply = await session.run(
                 plan.command,
                 timeout=plan.arguments.get("timeout"),
                 on_output=(lambda text: emit("stdout", text)) if emit else None,
                 interactive=bool(plan.arguments.get("interactive")),
                 background=bool(plan.arguments.get("background")),
+                within=self._sessions.runner.children[context.reach] if is_away else None,
+                carrying=await self._sessions.state_for(context) if is_away else None,
             )
         except asyncio.CancelledError:
-            await session.settled()  # as with every other kind, nothing of a cancelled call goes on
+            await self._sessions.get(context).settled()  # as with every other kind, nothing of it goes on
             raise
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")

@@ -133,7 +133,7 @@ def main() -> None:
     if os.path.exists(cleanup_file) and guard.owner_has_ended():
         from toolyard.process.sandbox.cleanup import clean_up
 
-        clean_up(os.path.dirname(cleanup_file))
+        clean_up(cleanup_file)
     os._exit(os.waitstatus_to_exitcode(guard.status) & 0xFF if guard.status is not None else 1)
 
 

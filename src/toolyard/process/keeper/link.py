@@ -13,7 +13,8 @@ from toolyard.errors import CannotStart, KeeperLost, ProcessError
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.keeper.keeper_process import KeeperProcess
 from toolyard.process.keeper.wire import TERMINAL, close_all
-from toolyard.process.private_folders import ClaimedFolder
+from toolyard.process.private_folders import SharedFolder
+from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.waiting import Promise
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class KeeperLink:
         if self._starting is None:
             confinement = self.sandbox.confinement() if self.sandbox else None
             if confinement and self.sandbox:
-                self._starting = KeeperProcess(confinement, self.sandbox.group, confinement.cleanup_file)
+                self._starting = KeeperProcess(confinement, self.sandbox.group, self.sandbox.cleanup_file)
             else:
                 self._outside = self._outside or OutsideGroup()
                 self._starting = KeeperProcess(None, self._outside.group, self._outside.cleanup_file)
@@ -281,23 +282,24 @@ class KeeperLink:
 
 
 class OutsideGroup:
-    """The control group of a keeper that is in no sandbox, and the folder that names it in case we are killed."""
+    """The control group of a keeper that is in no sandbox, and the record that names it in case we are killed."""
 
     def __init__(self) -> None:
+        clean_up_abandoned()
         self.group = ControlGroup.of_a_keeper()
-        self._folder: ClaimedFolder | None = None
+        self._folder: SharedFolder | None = None
         if self.group.folders:
             with contextlib.suppress(OSError):
-                self._folder = ClaimedFolder()
-                self._folder.write_cleanup({"groups": self.group.paths()})
+                self._folder = SharedFolder()
+                CleanupRecord(self._folder.path).write({"groups": self.group.paths()})
 
     @property
     def cleanup_file(self) -> str:
-        return self._folder.cleanup_file if self._folder else ""
+        return CleanupRecord(self._folder.path).file if self._folder else ""
 
     def take_over_cleanup(self) -> None:
         if self._folder:
-            self._folder.take_over_cleanup()
+            CleanupRecord(self._folder.path).remove()
 
     def remove(self) -> None:
         """Everything in it has ended."""

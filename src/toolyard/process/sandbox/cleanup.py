@@ -2,51 +2,92 @@
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import json
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from toolyard.files.atomic import replace_file
+from toolyard.files.user_folders import user_folder
 from toolyard.process.keeper.groups import kill_groups, remove_groups
+from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
+from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
 
-TYPE_CHECKING = False  # the guard needs this too, and `typing` takes long to import
 if TYPE_CHECKING:
-    from typing import Any
-
-CLEANUP_FILE = "cleanup.json"
-"""In a claimed folder: names what to remove beside it. The application removes this file when it cleans up itself."""
+    from collections.abc import Mapping
 
 
-def clean_up(folder: str) -> None:
-    """Remove what a keeper needed and must not leave, unless somebody still claims it.
+class CleanupRecord:
+    """What has to be removed if we are killed.
 
-    The groups first: whatever lives in them could make again what is removed.
+    It is obeyed later, so it is kept in the user's own folder, which nobody inside a sandbox can write; and it counts
+    when nobody holds the lock of our shared folder, which nobody inside can open.
     """
-    claim = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def __init__(self, claimed: str) -> None:
+        self._claimed = claimed
+        self.file = os.path.join(records_folder(), f"{os.path.basename(claimed)}.json")
+
+    def write(self, left: Mapping[str, object]) -> None:
+        """Write it down; where that cannot be done, what we leave stays."""
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(self.file), 0o700, exist_ok=True)
+            replace_file(Path(self.file), json.dumps({"claimed": self._claimed, **left}).encode())
+
+    def remove(self) -> None:
+        """We are about to clean up ourselves: nobody else needs to."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.file)
+
+
+def records_folder() -> str:
+    return str(user_folder("state") / "running")
+
+
+def clean_up_abandoned() -> None:
+    """Clean up after all applications that were killed together with whoever would have done it."""
     try:
-        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove_left(folder)
+        names = os.listdir(records_folder())
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(".json"):
+            clean_up(os.path.join(records_folder(), name))
+
+
+def clean_up(record: str) -> None:
+    """Remove what an application must not leave, unless it lives."""
+    left = read_record(record)
+    claimed = left.get("claimed", "")
+    try:
+        if os.path.lexists(claimed):
+            with claimed_alone(claimed):
+                remove_left(left)
+                remove_if_unclaimed(claimed)
+        else:
+            remove_left(left)
     except BlockingIOError:
         return  # the application lives: only its keeper was lost
-    finally:
-        os.close(claim)
+    with contextlib.suppress(OSError):
+        os.unlink(record)
 
 
-def remove_left(folder: str) -> None:
-    from toolyard.files.removal import remove_tree
-    from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
-
-    left = read_left(os.path.join(folder, CLEANUP_FILE))
-    kill_groups(left.get("groups", ()))
-    remove_groups(left.get("groups", ()))
+def remove_left(left: Mapping[str, Any]) -> None:
+    """The groups first: whatever lives in them could make again what is removed."""
+    groups = left.get("groups", ())
+    kill_groups(groups)
+    remove_groups(groups)
     move_unwanted(left.get("unwanted", ()))
-    remove_unused(
-        [(path, None if content is None else content.encode()) for path, content in left.get("mount_points", ())]
-    )
-    remove_tree(folder)
+    points = left.get("mount_points", ())
+    remove_unused([(path, None if content is None else content.encode()) for path, content in points])
+    for place in left.get("common", ()):
+        with contextlib.suppress(OSError):  # the application of another sandbox may still claim it
+            remove_if_unclaimed(place)
 
 
-def read_left(file: str) -> dict[str, Any]:
-    """What there is to remove; nothing when the application had not come to write it, or has removed it itself."""
+def read_record(file: str) -> dict[str, Any]:
+    """What there is to remove; nothing when somebody else has done that meanwhile."""
     try:
         with open(file, encoding="utf-8") as text:
             left = json.load(text)

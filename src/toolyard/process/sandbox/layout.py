@@ -71,6 +71,12 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         """What can be read only, though what is around it can be written."""
         return [path for path, access in self.rules.items() if access == "read" and self._above(path) == "write"]
 
+    def looking(self) -> Layout:
+        """The same with nothing to write, and so nothing to guard."""
+        rules: dict[str, Access] = dict(self.rules)
+        rules.update(dict.fromkeys((path for path, access in rules.items() if access == "write"), "read"))
+        return Layout(rules=tidy(rules), secrets=self.secrets)
+
     def without(self, paths: Collection[str]) -> Layout:
         rules = {path: access for path, access in self.rules.items() if path not in paths}
         return replace(self, rules=rules) if paths else self

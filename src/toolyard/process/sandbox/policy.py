@@ -42,6 +42,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is not known what is wanted, and so nothing may be run."""
     properties: tuple[Property, ...] = PROPERTIES
     """What must hold with `require`."""
+    looking: bool = False
+    """Whether nothing can be written but temporary files."""
     network: bool = False
     hosts: tuple[str, ...] = ()
     """Hosts that can be reached through the proxy."""

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from toolyard.errors import NoSandbox
 from toolyard.process.cgroups import ControlGroup, kernel_version
+from toolyard.process.common_folder import CommonFolder
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
+from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
@@ -32,9 +34,12 @@ if TYPE_CHECKING:
 class Sandbox:
     """One sandbox: what it shall be, what it is, and what it needs outside while it lasts."""
 
-    def __init__(self, policy: SandboxPolicy, paths: SandboxPaths) -> None:
+    def __init__(self, policy: SandboxPolicy, paths: SandboxPaths, common: CommonFolder | None = None) -> None:
+        """`common` is what it shares with others, and whoever made that removes it."""
         self.policy = policy
         self.paths = paths
+        self.common = common or CommonFolder()
+        self._owns_common = common is None
         self._layout: Layout | None = None
         self._test: SelfTest | None = None
         self._failed: dict[Backend, str] = {}
@@ -55,7 +60,9 @@ class Sandbox:
 
     @property
     def layout(self) -> Layout:
-        self._layout = self._layout or lay_out(self.paths)
+        if self._layout is None:
+            layout = lay_out(self.paths)
+            self._layout = layout.looking() if self.policy.looking else layout
         return self._layout
 
     @property
@@ -126,7 +133,7 @@ class Sandbox:
         if choice.backend != "landlock":
             self._make_mount_points()
         support = self._self_test().support
-        confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder())
+        confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
@@ -136,6 +143,11 @@ class Sandbox:
     def group(self) -> ControlGroup:
         """The control group of all that is inside, once there is a way in."""
         return self._limits.group if self._limits else ControlGroup()
+
+    @property
+    def cleanup_file(self) -> str:
+        """Names what to remove if we are killed."""
+        return CleanupRecord(self.folder().path).file
 
     def serve_proxy(self, listener: socket.socket) -> None:
         """Answer those inside who want to reach a host."""
@@ -164,7 +176,9 @@ class Sandbox:
         return changed | proxy_variables(proxy_port, self.policy.hosts)
 
     def folder(self) -> SharedFolder:
-        self._folder = self._folder or SharedFolder()
+        if self._folder is None:
+            clean_up_abandoned()
+            self._folder = SharedFolder()
         return self._folder
 
     def sweep(self) -> dict[str, str]:
@@ -174,7 +188,7 @@ class Sandbox:
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
         if self._folder:
-            self._folder.claimed.take_over_cleanup()
+            CleanupRecord(self._folder.path).remove()
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
@@ -187,6 +201,8 @@ class Sandbox:
         for needed in (self._mount_points, self._folder):
             if needed:
                 needed.remove()
+        if self._owns_common:
+            self.common.remove()
         self._watch.close()
         self._folder = self._mount_points = self._limits = None
 
@@ -201,11 +217,12 @@ class Sandbox:
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
         made = self._mount_points.made if self._mount_points else []
-        self.folder().claimed.write_cleanup(
+        CleanupRecord(self.folder().path).write(
             {
                 "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
                 "unwanted": list(self.layout.unwanted),
                 "groups": self.group.paths(),
+                "common": self.common.places(),
             }
         )
         self._is_in_use = True

@@ -26,9 +26,15 @@ def plan_record(tool: Tool, plan: Plan, cwd: Path, sandbox: str, redactor: Redac
     return record
 
 
-def verdict_record(verdict: Verdict, redactor: Redactor) -> dict[str, Any]:
+def verdict_record(verdict: Verdict, redactor: Redactor, *, kept_in: bool) -> dict[str, Any]:
+    """What was decided; where nothing keeps a call in, it reaches everything, whatever was decided."""
     rule = redactor.redact(verdict.rule) if verdict.rule else verdict.rule
-    return {"decision": verdict.decision, "rule": rule, "reason": redactor.redact(verdict.reason)}
+    return {
+        "decision": verdict.decision,
+        "reach": verdict.reach if kept_in else "outside",
+        "rule": rule,
+        "reason": redactor.redact(verdict.reason),
+    }
 
 
 def outcome_record(result: ToolResult, duration: float) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from toolyard.files.inside import is_inside
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolyard.process.common_folder import CommonFolder
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.layout import Layout
 
@@ -30,7 +31,9 @@ class Bubblewrap(NamedTuple):
     path: str
     version: tuple[int, ...]
 
-    def options(self, layout: Layout, *, folder: SharedFolder, network: bool, own_pids: bool) -> list[str]:
+    def options(
+        self, layout: Layout, *, folder: SharedFolder, common: CommonFolder, network: bool, own_pids: bool
+    ) -> list[str]:
         """Everything before the program that runs inside."""
         return [
             *("--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"),
@@ -38,12 +41,12 @@ class Bubblewrap(NamedTuple):
             *(() if network else ("--unshare-net",)),
             *(("--unshare-pid", "--as-pid-1") if own_pids else ()),
             *(("--uid", NOBODY, "--gid", NOBODY) if os.geteuid() == 0 else ()),
-            *self._mounts(layout, own_pids),
-            *("--bind", folder.exchange, folder.exchange, "--ro-bind", folder.handouts, folder.handouts),
+            *self._mounts(layout, common, own_pids),
+            *("--bind", folder.exchange, folder.exchange, "--ro-bind", common.handouts, common.handouts),
             *("--chdir", "/"),
         ]
 
-    def _mounts(self, layout: Layout, own_pids: bool) -> Iterator[str]:
+    def _mounts(self, layout: Layout, common: CommonFolder, own_pids: bool) -> Iterator[str]:
         yield from ("--ro-bind", "/", "/", "--dev", "/dev")
         if own_pids:
             yield from ("--proc", "/proc")
@@ -62,6 +65,8 @@ class Bubblewrap(NamedTuple):
                     yield from ("--perms", "0000", "--tmpfs", path, "--remount-ro", path)
                 case "hidden":
                     yield from ("--ro-bind", "/dev/null", path)
+                case "private" if path in common.temporary:
+                    yield from ("--bind", common.temporary[path], path)
                 case "private":
                     yield from self._private(path)
         for path in hollow:

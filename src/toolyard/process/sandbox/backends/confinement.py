@@ -13,6 +13,7 @@ from toolyard.process.sandbox.backends.kernel import landlock_version
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 
 if TYPE_CHECKING:
+    from toolyard.process.common_folder import CommonFolder
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
     from toolyard.process.sandbox.draft import Access
@@ -39,8 +40,6 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the keeper opens a port inside at which hosts can be reached."""
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
-    cleanup_file: str
-    """The file whose absence says that there is nothing to clean up after it."""
 
     def encoded_options(self) -> dict[str, Any]:
         """The options as the keeper takes them: paths are bytes."""
@@ -67,13 +66,17 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             return "the kernel's Landlock does not keep signals in"
         return None
 
-    def confinement(self, backend: Backend, layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
+    def confinement(
+        self, backend: Backend, layout: Layout, policy: SandboxPolicy, folder: SharedFolder, common: CommonFolder
+    ) -> Confinement:
         if backend == "landlock":
-            return landlock_confinement(layout, policy, folder)
+            return landlock_confinement(layout, policy, folder, common)
         if self.bubblewrap is None:
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
-        options = self.bubblewrap.options(layout, folder=folder, network=policy.network, own_pids=own_pids)
+        options = self.bubblewrap.options(
+            layout, folder=folder, common=common, network=policy.network, own_pids=own_pids
+        )
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
         program = filter_program(families, own_pids=own_pids, own_ipc=True)
         return Confinement(
@@ -82,11 +85,12 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
             own_pids=own_pids,
             proxy=bool(policy.hosts) and not policy.network,
-            cleanup_file=folder.cleanup_file,
         )
 
 
-def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
+def landlock_confinement(
+    layout: Layout, policy: SandboxPolicy, folder: SharedFolder, common: CommonFolder
+) -> Confinement:
     """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
     readable, writable = grants(layout.rules)
     families = [
@@ -95,13 +99,14 @@ def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFo
         *([AF_UNIX] if policy.unix_sockets else []),
     ]
     options = keeper_options(filter_program(families), scopes=True) | {
-        "readable": [*readable, folder.handouts],
-        "writable": [*writable, folder.exchange, folder.tmp],
+        "readable": [*readable, common.handouts],
+        "writable": [*writable, folder.exchange, *common.temporary.values()],
         "files": True,
         "tcp": not policy.network,
         "drop_capabilities": os.geteuid() == 0,
     }
-    return Confinement(backend="landlock", options=options, tmp=folder.tmp, cleanup_file=folder.cleanup_file)
+    tmp = next(iter(common.temporary.values()))
+    return Confinement(backend="landlock", options=options, tmp=tmp)
 
 
 def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.process.common_folder import CommonFolder
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
@@ -90,13 +91,14 @@ class Scene:
         return SelfTestResult(open=self._and_outside(found))
 
     def _confine(self, backend: Backend, support: SandboxSupport) -> Confinement:
-        shared = SharedFolder()
+        shared, common = SharedFolder(), CommonFolder()
         self._closing.callback(shared.remove)
+        self._closing.callback(common.remove)
         layout = lay_out(self._paths())
         if backend != "landlock":
             for path, _ in layout.mount_points:
                 os.mkdir(path)
-        return support.confinement(backend, layout, SandboxPolicy(), shared)
+        return support.confinement(backend, layout, SandboxPolicy(), shared, common)
 
     def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
         """Add what only somebody outside can see."""

@@ -1,0 +1,174 @@
+"""The state of a shell as data, so that a shell of another reach can go on with it.
+
+What a shell says of itself is never run elsewhere: whoever controls a shell that may only look could write anything
+into it. It is read strictly, and each value is written anew as a quoted word. Functions, aliases and traps are code and
+stay behind, and so do variables that make programs or bash itself run something else.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from toolyard.bash.session.command_text import quoted
+from toolyard.bash.session.dump_syntax import read_declarations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolyard.bash.session.dump_syntax import Variable
+
+
+DUMP = rb"""\unset -f builtin
+{
+\builtin umask
+\builtin declare -p
+\builtin declare -F
+\builtin alias -p
+\builtin trap -p
+} >|@FILE@ 2>/dev/null
+"""
+"""What a shell prints of itself; only the first part is taken over, the rest is told to people."""
+OF_BASH = re.compile(
+    rb"_|BASH.*|COMP_.*|COPROC|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HIST.*|HOSTNAME|HOSTTYPE|LINENO|MACHTYPE|MAIL.*"
+    rb"|MAPFILE|OLDPWD|OPT(?:ARG|ERR|IND)|OSTYPE|PIPESTATUS|PPID|PS\d|PWD|RANDOM|READLINE_.*|REPLY|SECONDS|SHELLOPTS"
+    rb"|SHLVL|SRANDOM|UID|COLUMNS|LINES|TERM|IGNOREEOF|TIMEFORMAT|TMOUT"
+)
+"""Variables that every bash has of its own."""
+OBEYED = re.compile(
+    rb"PATH|CDPATH|ENV|IFS|PROMPT_COMMAND|FIGNORE|GLOBIGNORE|EXECIGNORE|INPUTRC|FPATH|FCEDIT|HOME|SHELL|TMPDIR|XDG_.*"
+    rb"|GIT_.*|SSH_.*|LD_.*|DYLD_.*|GLIBC_.*|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*|PYTHON.*|PYTEST_.*|PIP_.*|UV_.*"
+    rb"|NODE_.*|NPM_.*|npm_.*|YARN_.*|DENO_.*|BUN_.*|PERL.*|RUBY.*|GEM_.*|BUNDLE_.*|JAVA_.*|_JAVA_.*|JDK_.*|MAVEN_.*"
+    rb"|GRADLE_.*|CARGO_.*|RUST.*|GO[A-Z]+|GCC_.*|COMPILER_PATH|LIBRARY_PATH|CPATH|C_INCLUDE_PATH|CC|CXX|CPP|LD|AR"
+    rb"|(?:C|CXX|CPP|LD)FLAGS|MAKE.*|MFLAGS|CMAKE_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|LESS.*|MORE|MANOPT|MANPATH"
+    rb"|RIPGREP_CONFIG_PATH|GREP_.*|TAR_.*|ZIPOPT|UNZIP|RSYNC_.*|CURL_.*|WGETRC|[A-Za-z_]*_?(?:proxy|PROXY)"
+    rb"|DOCKER_.*|KUBECONFIG|AWS_.*|TERMINFO.*|TERMCAP|LUA_.*|R_.*|JULIA_.*|PHP.*|AWKPATH|AWKLIBPATH|SED_.*"
+)
+"""Variables that make a program, or bash, run or load something else; those of the shell's own beginning stay."""
+OPTIONS = frozenset({"allexport", "errexit", "noclobber", "noglob", "nounset", "physical", "pipefail", "xtrace"})
+SHELL_OPTIONS = frozenset({
+    "dotglob", "extglob", "failglob", "globstar", "inherit_errexit", "lastpipe", "nocaseglob", "nocasematch",
+    "nullglob", "xpg_echo",
+})  # fmt: skip
+"""Options that only change how a line is read, of `set -o` and of `shopt`."""
+UMASK = re.compile(rb"0?[0-7]{3,4}")
+FUNCTION = re.compile(rb"^declare -f\S* (\S+)$", re.MULTILINE)
+ALIAS = re.compile(rb"^alias (?:-- )?([^=\s]+)=", re.MULTILINE)
+TRAP = re.compile(rb"^trap -- (.*) (\S+)$", re.MULTILINE)
+MOST_SHOWN, LONGEST_SHOWN = 12, 80
+
+
+class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a shell's state goes along to another."""
+
+    cwd: str
+    variables: Mapping[bytes, Variable]
+    options: frozenset[str] = frozenset()
+    shell_options: frozenset[str] = frozenset()
+    umask: bytes = b""
+    left: tuple[str, ...] = ()
+    """What stays behind, in words."""
+
+    def startup_lines(self, env: Mapping[bytes, bytes]) -> bytes:
+        """What makes a fresh shell with these variables go on with the state."""
+        gone = [name for name in env if name not in self.variables and is_carried(name)]
+        changed = {name: each for name, each in self.variables.items() if not each.is_in(env, name)}
+        return b"\n".join((*assignments(changed, gone), *self._option_lines())) + b"\n"
+
+    def lines_since(self, before: CarriedState) -> bytes:
+        """What makes a shell that had the state from before go on with this one."""
+        changed = {name: each for name, each in self.variables.items() if before.variables.get(name) != each}
+        gone = [name for name in before.variables if name not in self.variables]
+        folder = [] if self.cwd == before.cwd else [b"\\builtin cd -- " + quoted(self.cwd)]
+        same = (self.options, self.shell_options, self.umask) == (before.options, before.shell_options, before.umask)
+        return b"\n".join((*folder, *assignments(changed, gone), *([] if same else self._option_lines()))) + b"\n"
+
+    def unseen(self, env: Mapping[bytes, bytes]) -> CarriedState:
+        """The state without changes of what programs get, which nobody has looked at."""
+        kept = {name: each for name, each in self.variables.items() if not each.exported or each.is_in(env, name)}
+        left = [name.decode() for name in self.variables if name not in kept]
+        return replace(self, variables=kept, left=(*self.left, *left))
+
+    def described(self, command: str, env: Mapping[bytes, bytes]) -> str:
+        """What a person has to know of it before saying yes to a command; empty when there is nothing."""
+        changed = {name: each for name, each in self.variables.items() if not each.is_in(env, name)}
+        named = set(re.findall(r"\w+", command))
+        shown = [
+            f"{name.decode()}={each.shown(LONGEST_SHOWN)}"
+            for name, each in changed.items()
+            if each.exported or name.decode() in named
+        ]
+        parts = (("with", shown), ("without", list(self.left)))
+        return "; ".join(f"{word} {listed(items)}" for word, items in parts if items)
+
+    def _option_lines(self) -> Iterator[bytes]:
+        if self.umask:
+            yield b"\\builtin umask " + self.umask
+        for name in sorted(SHELL_OPTIONS):
+            # Some are younger than the oldest bash.
+            yield b"\\builtin shopt %b %b 2>/dev/null" % (
+                b"-s" if name in self.shell_options else b"-u",
+                name.encode(),
+            )
+        for name in sorted(OPTIONS):
+            yield b"\\builtin set %bo %b" % (b"-" if name in self.options else b"+", name.encode())
+
+
+def read_state(dump: bytes, cwd: str, *, env: Mapping[bytes, bytes], own_folder: str) -> CarriedState:
+    """The state that a shell told which began with `env`; our own traps, in `own_folder`, are nobody's business."""
+    mask, _, rest = dump.partition(b"\n")
+    variables, told = read_declarations(rest)
+    carried = {name: each for name, each in variables.items() if is_carried(name)}
+    traps = [
+        name.decode(errors="replace")
+        for text, name in TRAP.findall(told)
+        if own_folder.encode() not in text and b"kill -s INT $$" not in text
+    ]
+    changed = [name for name, each in variables.items() if is_obeyed(name) and not is_as_begun(name, each, env)]
+    left = (
+        *(name.decode() for name in changed),
+        *(f"function {name.decode(errors='replace')}" for name in FUNCTION.findall(told)),
+        *(f"alias {name.decode(errors='replace')}" for name in ALIAS.findall(told)),
+        *(f"trap {name}" for name in traps),
+    )
+    return CarriedState(
+        cwd=cwd,
+        variables=carried,
+        options=option_names(variables, b"SHELLOPTS"),
+        shell_options=option_names(variables, b"BASHOPTS"),
+        umask=mask if UMASK.fullmatch(mask) else b"",
+        left=left,
+    )
+
+
+def is_obeyed(name: bytes) -> bool:
+    return bool(OBEYED.fullmatch(name)) and not OF_BASH.fullmatch(name)
+
+
+def is_as_begun(name: bytes, variable: Variable, env: Mapping[bytes, bytes]) -> bool:
+    """Whether a variable is what it is in a fresh shell; of those that only bash obeys, IFS has a value there."""
+    return variable.is_in(env, name) or (name == b"IFS" and variable.value == b" \t\n")
+
+
+def is_carried(name: bytes) -> bool:
+    return not OF_BASH.fullmatch(name) and not OBEYED.fullmatch(name)
+
+
+def option_names(variables: Mapping[bytes, Variable], name: bytes) -> frozenset[str]:
+    found = variables.get(name)
+    return frozenset(found.value.decode(errors="replace").split(":")) if found and found.kind == "text" else frozenset()
+
+
+def assignments(variables: Mapping[bytes, Variable], gone: Iterable[bytes]) -> Iterator[bytes]:
+    for name in gone:
+        yield b"\\builtin unset -v " + name
+    for name, variable in variables.items():
+        yield from variable.lines(name)
+
+
+def listed(items: list[str]) -> str:
+    more = len(items) - MOST_SHOWN
+    return ", ".join(items[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

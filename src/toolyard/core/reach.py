@@ -1,0 +1,29 @@
+"""How far a call reaches: what the processes that do its work can change and whom they can speak to."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Reach = Literal["look", "work", "outside"]
+"""From the least to the most."""
+REACHES: tuple[Reach, ...] = get_args(Reach)
+REACH_DESCRIPTIONS: dict[Reach, str] = {
+    "look": "nothing can be changed but temporary files, and no host can be reached",
+    "work": "the workspace can be changed, and hosts can be reached as configured",
+    "outside": "everything that its owner can do, outside of any sandbox",
+}
+
+
+def is_beyond(reach: Reach, other: Reach) -> bool:
+    """Whether one reaches further than the other."""
+    return REACHES.index(reach) > REACHES.index(other)
+
+
+def nearest_of(*reaches: Reach) -> Reach:
+    """The least of them."""
+    return min(reaches, key=REACHES.index)
+
+
+def furthest_of(*reaches: Reach) -> Reach:
+    """The most of them."""
+    return max(reaches, key=REACHES.index)

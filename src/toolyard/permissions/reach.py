@@ -1,0 +1,65 @@
+"""How far a call reaches: what its preset says, what rules raise or lower, and what a question is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from toolyard.core.reach import furthest_of, is_beyond, nearest_of
+from toolyard.permissions.verdict import Judged
+
+if TYPE_CHECKING:
+    from toolyard.core.reach import Reach
+    from toolyard.permissions.section import Section
+    from toolyard.permissions.verdict import PermissionRequest, Verdict
+
+
+ONLY_READS = frozenset({"outside", "read"})
+"""Doubts about what is read: a yes to them needs no further reach."""
+
+
+def usual_reach(section: Section) -> Reach:
+    """How far calls reach without a question."""
+    return "look" if section.is_configured and section.preset == "read-only" else "work"
+
+
+def with_reach(verdict: Verdict, request: PermissionRequest, usual: Reach) -> Verdict:
+    """The verdict with the reach that it is about.
+
+    A line has one reach: the least of what its parts may. Where a rule lets a part reach further than the others may, a
+    person decides on all of it.
+    """
+    if not request.confined:
+        return replace(verdict, reach="outside", usual_reach="outside")
+    wanted = request.plan.reach
+    if wanted is not None and is_beyond(wanted, usual):
+        return replace(verdict, reach=wanted, usual_reach=usual)
+    if verdict.decision != "allow":
+        return replace(verdict, reach=wanted or reach_of_question(verdict, usual), usual_reach=usual)
+    most = [part.reach or usual for part in verdict.parts if part.rule]
+    reach = nearest_of(*most, wanted) if wanted else nearest_of(*most) if most else usual
+    further = [part for part in verdict.parts if part.reach and is_beyond(part.reach, reach)]
+    if further and wanted is None:
+        return undecided(verdict, further[0], reach, usual)
+    return replace(verdict, reach=reach, usual_reach=usual)
+
+
+def reach_of_question(verdict: Verdict, usual: Reach) -> Reach:
+    """How far a call would reach that is asked about: enough to do what it says."""
+    asked = {part.doubt for part in verdict.parts if part.decision == "ask"}
+    return usual if asked and asked <= ONLY_READS else furthest_of(usual, "work")
+
+
+def undecided(verdict: Verdict, further: Judged, reach: Reach, usual: Reach) -> Verdict:
+    why = f"a rule lets '{further.text}' reach '{further.reach}', but other parts of the line may only '{reach}'"
+    doubt = Judged(text=further.text, kind="doubt", decision="ask", reason=why, doubt="reach")
+    return replace(
+        verdict,
+        decision="ask",
+        reason=why,
+        rule=None,
+        parts=(*verdict.parts, doubt),
+        reach=further.reach or reach,
+        usual_reach=usual,
+    )

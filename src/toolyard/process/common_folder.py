@@ -1,0 +1,57 @@
+"""The folder that the sandboxes of all reaches of a workspace have in common."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from toolyard.files.removal import remove_tree
+from toolyard.process.private_folders import base_folders, claim_folder, remove_abandoned
+
+
+class CommonFolder:
+    """Temporary files and what we hand out, the same for every reach; made when it is first needed.
+
+    Temporary files can be many, so they are where the system has room for them, and not in memory.
+    """
+
+    def __init__(self) -> None:
+        self._claimed: list[tuple[str, int]] = []
+        self._temporary: dict[str, str] = {}
+        self._handouts = ""
+
+    @property
+    def temporary(self) -> dict[str, str]:
+        """Where the folders for temporary files of the inside really are, by their names inside."""
+        if not self._temporary:
+            folder = self._claim([tempfile.gettempdir(), *base_folders()])
+            for name in ("/tmp", "/var/tmp"):  # noqa: S108 - the names that they have inside
+                place = self._temporary[name] = os.path.join(folder, name.strip("/").replace("/", "-"))
+                os.mkdir(place)
+                os.chmod(place, 0o1777)  # noqa: S103 - as programs expect; nobody else can enter the folder around it
+        return self._temporary
+
+    @property
+    def handouts(self) -> str:
+        """What only we write and everybody inside can read."""
+        if not self._handouts:
+            self._handouts = os.path.join(self._claim(base_folders()), "handouts")
+            os.mkdir(self._handouts, 0o700)
+        return self._handouts
+
+    def places(self) -> list[str]:
+        """What has to be removed if we are killed."""
+        return [path for path, _ in self._claimed]
+
+    def remove(self) -> None:
+        claimed, self._claimed, self._temporary, self._handouts = self._claimed, [], {}, ""
+        for path, claim in claimed:
+            os.close(claim)
+            remove_tree(path)
+
+    def _claim(self, bases: list[str]) -> str:
+        """A new folder, locked as long as we live."""
+        path, claim = claim_folder(bases)
+        self._claimed.append((path, claim))
+        remove_abandoned(os.path.dirname(path))
+        return path

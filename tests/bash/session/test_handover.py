@@ -1,0 +1,172 @@
+"""A shell's state as data: what goes along to a shell elsewhere, what stays behind, and that none of it is run."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+
+import pytest
+
+from support import PATIENCE
+from toolyard.bash.session.dump_syntax import read_declarations
+from toolyard.bash.session.handover import read_state
+from toolyard.bash.session.session import BashSession
+from toolyard.process.child import Children
+
+pytestmark = pytest.mark.anyio
+ODD = r"""a=$'new\nline\ttab\x01\e' b='"$(touch ran)`touch ran`\' c="it's" d= e=$'\377\376' declare=1
+declare -a list=(1 "two words" [7]=$'x\ny'); declare -A map=([k]=v ["a b"]='c]d' ['$(touch ran)']=x [']']=y)
+declare -i number=7; declare -r fixed=1; declare -x out='é'; declare -u upper=abc
+declare -n other=a; declare unset_one"""
+NAMES = "a b c d e list map number fixed out upper unset_one"
+
+
+def dump_of(script: str, folder) -> bytes:
+    command = f"{script}\numask; declare -p; declare -F; alias -p; trap -p"
+    return subprocess.run(
+        ["bash", "--norc", "-c", command], capture_output=True, cwd=folder, timeout=PATIENCE, check=True
+    ).stdout
+
+
+def test_every_kind_of_value_is_the_same_in_the_next_shell(tmp_path):
+    state = read_state(dump_of(ODD, tmp_path), "/", env={}, own_folder="/none")
+    lines = state.startup_lines({}).decode("utf-8", "surrogateescape")
+    shown = f'for name in {NAMES}; do declare -p "$name"; done'
+    texts = [
+        subprocess.run(
+            ["bash", "--norc", "-c", f"{script}\n{shown}".encode("utf-8", "surrogateescape")],
+            capture_output=True,
+            cwd=tmp_path,
+            timeout=PATIENCE,
+            check=True,
+        ).stdout
+        for script in (ODD, lines)
+    ]
+    # An integer and a variable in capitals are plain texts there, or else bash would evaluate what they are given.
+    assert texts[1] == texts[0].replace(b"declare -i", b"declare --").replace(b"declare -u", b"declare --")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_code_or_is_obeyed_stays_behind_and_is_named(tmp_path):
+    script = """shopt -s expand_aliases; f() { :; }; alias ll='ls -l'; trap 'echo x' INT
+    export PATH=/evil:$PATH GIT_PAGER=evil BASH_ENV=/evil LD_PRELOAD=/evil PYTHONSTARTUP=/evil fine=1"""
+    env = {b"PATH": b"/usr/bin"}
+    state = read_state(dump_of(script, tmp_path), "/", env=env, own_folder="/none")
+    assert {"function f", "alias ll", "trap SIGINT", "PATH", "GIT_PAGER", "LD_PRELOAD", "PYTHONSTARTUP"} <= {
+        *state.left
+    }
+    assert b"fine" in state.variables
+    assert not {b"PATH", b"GIT_PAGER", b"BASH_ENV", b"LD_PRELOAD", b"PYTHONSTARTUP"} & {*state.variables}
+    assert b"evil" not in state.startup_lines(env)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        b'declare -- x="$(touch ran)"',
+        b'declare -- x="`touch ran`"',
+        b"declare -- x=$(touch ran)",
+        b'declare -- x="a"; touch ran',
+        b'declare -- x="a"\ntouch ran',
+        b"declare -- x=$'a'; touch ran",
+        b'declare -a x=([$(touch ran)]="a")',
+        b'declare -A x=([k]="a" [$(touch ran)]="b")',
+        b'declare -i x="a[$(touch ran)]"',
+        b'declare -n x="a[$(touch ran)]"',
+        b'declare -- x[0$(touch ran)]="a"',
+        b"touch ran",
+        b'declare -x BASH_FUNC_ls%%="() { touch ran; }"',
+        b'declare -rx SHELLOPTS="errexit:x; touch ran:"',
+        b'declare -r BASHOPTS="$(touch ran):extglob"',
+        b"declare -x x=\"'; touch ran; '\"",
+    ],
+)
+@pytest.mark.parametrize("mask", [b"0022", b"0022; touch ran", b"$(touch ran)"])
+def test_what_a_shell_that_lies_says_of_itself_is_never_run(tmp_path, lie, mask):
+    state = read_state(mask + b"\n" + lie + b"\n", "/$(touch ran)", env={}, own_folder="/none")
+    before = read_state(b"", "/", env={}, own_folder="/none")
+    for lines in (state.startup_lines({}), state.lines_since(before)):
+        subprocess.run(
+            ["bash", "--norc", "-c", lines], cwd=tmp_path, timeout=PATIENCE, capture_output=True, check=False
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reading_ends_where_bash_would_not_have_printed_that():
+    variables, rest = read_declarations(b'declare -- a="1"\ndeclare -- b="2" ; evil\ndeclare -- c="3"\n')
+    assert (set(variables), rest) == ({b"a"}, b"")
+
+
+async def elsewhere(shell: BashSession, command: str, children: Children):
+    async with asyncio.timeout(PATIENCE):
+        return await shell.run(command, within=children)
+
+
+@pytest.fixture
+async def other():
+    children = Children()
+    yield children
+    await children.aclose()
+
+
+async def test_folder_variables_and_options_go_there_and_come_back(tmp_path, other):
+    async with BashSession(tmp_path) as shell:
+        await shell.run("mkdir sub; cd sub; x=1; list=(a 'b c'); set -o pipefail; shopt -s nullglob; umask 027")
+        there = await elsewhere(
+            shell, 'echo "$PWD $x ${list[1]} $(umask)"; false | true; echo $?; echo *; x=2; new=3; cd ..', other
+        )
+        assert there.output == f"{tmp_path}/sub 1 b c 0027\n1\n\n"
+        here = await shell.run('echo "$PWD $x $new"')
+        assert here.output == f"{tmp_path} 2 3\n"
+
+
+async def test_functions_stay_in_their_shell_and_work_there_afterwards(tmp_path, other):
+    async with BashSession(tmp_path) as shell:
+        await shell.run("f() { echo mine; }")
+        assert "not found" in (await elsewhere(shell, "f", other)).output
+        assert (await shell.run("f")).output == "mine\n"
+
+
+async def test_a_command_elsewhere_may_end_its_shell_time_out_or_be_cancelled(tmp_path, other):
+    async with BashSession(tmp_path) as shell:
+        await shell.run("x=1")
+        ended = await elsewhere(shell, "exit 3", other)
+        assert (ended.exit_code, ended.ended) == (3, False)
+        late = await shell.run("sleep 60", timeout=0.2, within=other)
+        assert late.timed_out
+        task = asyncio.ensure_future(shell.run("sleep 60", within=other))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.wait([task], timeout=PATIENCE)
+        reply = await shell.run("echo $x")
+        assert (reply.output, reply.restarted) == ("1\n", False)
+
+
+async def test_a_job_elsewhere_goes_on_and_tells_its_end(tmp_path, other):
+    async with BashSession(tmp_path) as shell:
+        await shell.run("x=1")
+        reply = await shell.run("sleep 0.3; exit 5", background=True, within=other)
+        assert (await shell.run("echo $x")).output == "1\n"
+        job = shell.jobs[reply.job]
+        assert await job.wait(PATIENCE)
+        assert job.exit_code == 5
+
+
+async def test_a_question_elsewhere_can_be_answered(tmp_path, other):
+    async with BashSession(tmp_path) as shell:
+        asked = await shell.run("read -p 'name? ' name; echo hello $name", interactive=True, within=other)
+        assert asked.waiting_for_input
+        answered = await shell.write("you\n")
+        assert "hello you" in answered.output
+        assert (await shell.run("echo $name")).output == "you\n"
+
+
+async def test_a_session_that_moves_keeps_its_state_and_says_what_it_lost(tmp_path, other):
+    async with BashSession(tmp_path) as shell:
+        await shell.run("x=1; f() { :; }")
+        first = shell.pid
+        await shell.move(other)
+        reply = await shell.run("echo $x; type -t f")
+        assert reply.output == "1\n"
+        assert "function f" in (reply.note or "")
+        assert shell.pid != first
