@@ -399,6 +399,8 @@ APPLICATION_ENDS: dict[str, Cause] = {
     "a stopped guard, then the end": lambda app: (stop(app.guard), app.tell("end")),
     "all stopped, then kill -9": lambda app: (stop(app.keeper, app.guard, *app.middle()), app.process.kill()),
 }
+LEFT_TO_THE_NEXT_START = ("kill -9 of application and guard", "kill -9 of keeper and application")
+"""Nobody is there to clean up, or the application has just told the guard that it will."""
 CAUSES = CALL_ENDS | KEEPER_ENDS | APPLICATION_ENDS
 
 
@@ -433,7 +435,7 @@ def watch_end(app: HostileApplication, cause: str, setting: Setting) -> Left:
         app.tell("end")
         app.process.wait(PATIENCE)
     survivors = survivors or still_there(app.survivors)
-    if "guard" in cause and cause in APPLICATION_ENDS:  # then it is for the next start to clean up
+    if cause in LEFT_TO_THE_NEXT_START:
         subprocess.run(app.argv(NEXT_START), env=app.env, check=True, timeout=PATIENCE)
     return Left(survivors, still_there(app.things), seconds)
 

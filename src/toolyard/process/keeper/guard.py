@@ -4,7 +4,7 @@ A shell starts the keeper in the background and becomes the guard, so that the t
 guard is the keeper's parent and a *subreaper*: when the keeper dies, whatever it owned becomes the guard's. It sees
 the end of the application and of the keeper by handles on them, and the keeper sees the end of the guard by a pipe, so
 that each of the two ends everything when the other is gone. Whoever of them was stopped is made to go on by the end of
-its parent. An application that has lost its keeper and lives dismisses the guard by closing its standard input.
+its parent. An application that cleans up itself dismisses the guard by a byte on its standard input.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ else:
 
 KEEPER_PATIENCE = 2.0
 """How long the keeper may take to end everything by itself after the end of the application."""
-LAST_LOOK = 0.05
-"""How long to wait for the end of an application that has just dismissed us."""
+OWNER_PATIENCE = 10.0
+"""How long an application may take to be gone once it has let go of everything."""
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep)."""
 
@@ -92,13 +92,14 @@ class Guard:
             kill_trees(self.children, self.reap, until=give_up_at)
 
     def owner_has_ended(self) -> bool:
-        """Wait until the application is gone, or tells by our standard input that it cleans up itself."""
+        """Wait until the application is gone, or says on our standard input that it cleans up itself."""
         poll = select.poll()
         poll.register(self.owner, select.POLLIN)
         poll.register(0, select.POLLIN)
-        poll.poll()
+        if any(fd == 0 for fd, _ in poll.poll()) and os.read(0, 1):
+            return False
         poll.unregister(0)
-        return bool(poll.poll(int(LAST_LOOK * 1000)))
+        return bool(poll.poll(int(OWNER_PATIENCE * 1000)))
 
     def children(self) -> list[int]:
         return read_children(self.own_children)

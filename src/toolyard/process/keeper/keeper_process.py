@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
 from toolyard.process.keeper.guard import GUARD_SCRIPT
-from toolyard.process.keeper.wire import Channel, close_all
+from toolyard.process.keeper.wire import NO_SIGNAL, Channel, close_all
 from toolyard.process.process_tree import (
     LINUX,
     children_of,
@@ -111,7 +111,7 @@ class KeeperProcess:
         self.loop.remove_reader(self._channel.fileno())
         self.loop.remove_writer(self._channel.fileno())
         self._channel.close()
-        close_all([self._guard_input])  # from now on we clean up ourselves
+        self._dismiss_guard()
         if self.proxy_listener:
             self.proxy_listener.close()
 
@@ -153,7 +153,7 @@ class KeeperProcess:
         try:
             if message[0] != "hello":
                 self._channel.close()
-                close_all([self._guard_input])
+                self._dismiss_guard()
                 raise CannotStart(f"{confinement.backend}: {self._last_words() or message[1]}", errno=errno.EPERM)
         finally:
             self._close_stderr()
@@ -172,6 +172,12 @@ class KeeperProcess:
             message = ("unconfined", f"it does not answer: {error}")
         self._channel.set_timeout(0)
         return message
+
+    def _dismiss_guard(self) -> None:
+        """From now on we clean up ourselves; the guard still ends what is left of its keeper's."""
+        with contextlib.suppress(OSError):
+            self._guard_input.send(b"x", socket.MSG_DONTWAIT | NO_SIGNAL)
+        self._guard_input.close()
 
     def _last_words(self) -> str:
         """The last line that was printed on the way into a sandbox, by what has ended or does so now."""
@@ -224,18 +230,18 @@ class KeeperProcess:
 
 def spawn_keeper(
     confinement: Confinement | None, stderr: int | None, groups: Sequence[str], cleanup_file: str
-) -> tuple[Channel, subprocess.Popen[bytes], int]:
+) -> tuple[Channel, subprocess.Popen[bytes], socket.socket]:
     """Start a keeper apart from our terminal and environment, holding nothing of ours but its end of the channel.
 
     The last is the other end of its guard's standard input.
     """
-    ours: list[int] = []
+    ours: list[socket.socket] = []
     theirs: list[int] = []
     try:
-        for pair in (map(socket.socket.detach, socket.socketpair()), reversed(os.pipe())):
-            mine, other = pair
+        for _ in ("channel", "standard input"):
+            mine, other = socket.socketpair()
             ours.append(mine)
-            theirs.append(other)
+            theirs.append(other.detach())
         # A handle on ourselves: the keeper sees our end even if a process that we forked holds the channel open.
         theirs += [os.pidfd_open(os.getpid()), *os.pipe()] if LINUX else [-1, -1, -1]
         channel, stdin, owner, guard_gone, guard_alive = theirs
@@ -256,11 +262,12 @@ def spawn_keeper(
             cwd="/",
         )
     except OSError as error:
-        close_all(ours)
+        for mine in ours:
+            mine.close()
         raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
     finally:
         close_all(fd for fd in theirs if fd >= 0)
-    return Channel(ours[0]), process, ours[1]
+    return Channel(ours[0].detach()), process, ours[1]
 
 
 def guarded(owner: int, alive: int, groups: Sequence[str], cleanup_file: str) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.files.atomic import replace_file
+from toolyard.files.removal import remove_tree
 from toolyard.files.user_folders import user_folder
 from toolyard.process.keeper.groups import kill_groups, remove_groups
 from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
@@ -64,7 +65,7 @@ def clean_up(record: str) -> None:
         if os.path.lexists(claimed):
             with claimed_alone(claimed):
                 remove_left(left)
-                remove_if_unclaimed(claimed)
+                remove_tree(claimed)
         else:
             remove_left(left)
     except BlockingIOError:
