@@ -123,7 +123,7 @@ def chain():
         if os.fork():
             os._exit(0)
         os.setsid()
-        time.sleep(0.002)
+        time.sleep(0.005)
 
 def many_chains():
     for _ in range(5):
