@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from toolyard.process.keeper.groups import SEPARATOR, is_removed, kill_groups, remove_groups, write
+from toolyard.process.keeper.groups import SEPARATOR, is_removed, kill_groups, remove_groups, with_belonging, write
 
 ROOT = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
@@ -80,12 +80,12 @@ class ControlGroup:
         self.folders = [folder for folder in self.folders if not is_removed(str(folder))]
 
     def end(self) -> None:
-        """Remove the group with whatever is still in it."""
-        self.remove()
-        if self.folders:
-            self.kill()
-            remove_groups(self.paths())
-            self.folders.clear()
+        """Remove the group, and those that belong to it, with whatever is still in them."""
+        paths = self.paths()
+        if not all(is_removed(folder) for folder in with_belonging(paths)):
+            kill_groups(paths)
+            remove_groups(paths)
+        self.folders.clear()
 
     def _limit(self, controller: str, files: tuple[tuple[str, str], tuple[str, str]], value: int, word: str) -> None:
         """Set one limit, in the group that there is already or in one of this controller's own."""
