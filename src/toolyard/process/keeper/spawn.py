@@ -55,7 +55,7 @@ class Marks:
         """Not by a keeper inside the sandbox of another."""
         try:
             self.set((self._soft, self._hard))
-        except OSError:
+        except (OSError, ValueError):  # which is what Python makes of a refusal
             return False
         return True
 
