@@ -279,8 +279,13 @@ class HostileApplication:
             place.mkdir(exist_ok=True)
             place.chmod(0o777)
         told = {
-            **{"daemons": DAEMONS, "mark": self.mark, "tricks": ",".join(setting.tricks), "backend": setting.backend},
-            **{"home": str(self.home), "workspace": str(self.workspace), "timeout": 0.5},
+            "daemons": DAEMONS,
+            "mark": self.mark,
+            "tricks": ",".join(setting.tricks),
+            "backend": setting.backend,
+            "home": str(self.home),
+            "workspace": str(self.workspace),
+            "timeout": 0.5,
         }
         (folder / "setting.json").write_text(json.dumps(told))
         self.prefix = setting.prefix
