@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from toolyard.core.arguments.decoder import ArgumentDecoder
+from toolyard.core.arguments.decoder import ArgumentDecoder, CompiledSchema
 from toolyard.core.arguments.faults import ArgumentFault, BadArguments
 from toolyard.core.arguments.schema import schema_fault
 
@@ -679,3 +679,53 @@ def test_neither_the_schema_nor_what_is_given_is_ever_changed(schema, arguments,
 def test_schema_fault_has_an_answer_to_anything(schema):
     fault = schema_fault(schema)
     assert fault is None or fault.strip()
+
+
+LIMITED = {
+    "type": "object",
+    "properties": {
+        "least": {"type": "number", "minimum": 1, "default": 2},
+        "more": {"type": ["integer", "string"], "exclusiveMinimum": 0, "maximum": 9},
+        "less": {"type": "number", "exclusiveMaximum": 5},
+        "word": {"type": "string", "enum": ["a", "b"], "default": "a"},
+        "flag": {"type": ["boolean", "null"], "minimum": 3},
+    },
+    "required": ["more"],
+}
+
+
+@pytest.mark.parametrize("arguments", [
+    {"more": 1},
+    {"more": 0},
+    {"more": 10},
+    {"more": "-5"},
+    {"more": True},
+    {"more": 1, "least": 0.5},
+    {"more": 1, "least": 1},
+    {"more": 1, "least": float("nan")},
+    {"more": 1, "less": 5},
+    {"more": 1, "less": 4.9},
+    {"more": 1, "word": "b"},
+    {"more": 1, "word": "c"},
+    {"more": 1, "word": 1},
+    {"more": 1, "flag": True},
+    {"more": 1, "flag": None},
+    {"more": 1, "other": 1},
+    {"least": 2},
+])  # fmt: skip
+def test_what_is_told_without_the_library_is_what_the_library_says(arguments):
+    assert repr(ArgumentDecoder(LIMITED).decode(arguments)) == repr(CompiledSchema(LIMITED, {}).decode(arguments))
+
+
+def test_arguments_that_fit_a_plain_schema_need_no_schema_library():
+    source = (
+        "import json, sys\n"
+        "from toolyard.core.arguments.decoder import ArgumentDecoder\n"
+        "decoder = ArgumentDecoder(json.loads(sys.argv[1]))\n"
+        "print(decoder.decode({'more': 3, 'word': 'b'}), 'jsonschema' in sys.modules, 'referencing' in sys.modules)\n"
+        "print(decoder.decode({'more': 3, 'word': 'c'}).faults[0].path, 'jsonschema' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", source, json.dumps(LIMITED)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "{'more': 3, 'word': 'b', 'least': 2} False False\nword True\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from pathlib import Path
 
 import pytest
 
@@ -175,3 +176,20 @@ async def test_a_call_that_ended_before_its_deadline_did_not_time_out(desk):
     outcome = await desk.run("(trap '' TERM; sleep $1) & sleep 0.4; exit 0", timeout=0.6)
     assert (outcome.exit_code, outcome.timed_out) == (0, False)
     assert desk.alive() == []
+
+
+HEADLESS = """
+import ctypes, os, sys, threading, time
+if os.fork():
+    time.sleep(97)
+os.setsid()
+threading.Thread(target=time.sleep, args=(97,)).start()
+print(os.getpid(), flush=True)
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+"""
+
+
+async def test_a_process_whose_first_thread_has_ended_is_not_taken_for_a_dead_one(desk):
+    outcome = await desk.run_request(desk.python_request(HEADLESS, timeout=1.0, grace=0.1))
+    assert (outcome.timed_out, outcome.left) == (True, [])
+    assert not Path("/proc", outcome.stdout.text.strip()).exists()

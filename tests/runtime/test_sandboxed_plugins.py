@@ -238,7 +238,8 @@ async def test_where_no_sandbox_can_be_had_only_looking_is_allowed_without_askin
     yard, monkeypatch, permissions, mode, runs
 ):
     """An allow rule never means "outside of the sandbox"; to do without one is the owner's to say."""
-    monkeypatch.setattr("toolyard.runtime.sandbox_policy.BACKENDS", ())
+    for name in ("BACKENDS", "HIDING_BACKENDS"):
+        monkeypatch.setattr(f"toolyard.runtime.sandbox_policy.{name}", ())
     assert BACKENDS
     yard.config("shell:command", permissions=permissions, sandbox={"mode": mode})
     async with yard.open(yard.folder / "toolyard.json") as app:

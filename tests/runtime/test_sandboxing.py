@@ -247,3 +247,19 @@ async def test_other_processes_are_hidden_from_tools_where_that_is_wanted(yard):
     assert "pytest" not in result.data["stdout"]
     assert "cat /proc" in result.data["stdout"]
     assert {line["sandbox"] for line in yard.audit()} == {"bubblewrap-pids"}
+
+
+@pytest.mark.parametrize(("preset", "reach"), [("read-only", "look"), ("workspace", "work")])
+async def test_an_application_for_one_tool_has_its_keeper_on_the_way_as_soon_as_it_is_open(yard, preset, reach):
+    config = yard.config("shell:command", permissions={"preset": preset})
+    async with yard.open(config, only="shell:command") as app:
+        children = app._lifecycle.loaded.host.processes.children
+        assert [name for name in ("look", "work", "outside") if children[name].keeper._starting] == [reach]
+
+
+async def test_where_no_control_group_can_be_had_processes_have_numbers_of_their_own(yard, monkeypatch):
+    """So that the kernel ends all of them with the first."""
+    monkeypatch.setattr("toolyard.runtime.sandbox_policy.can_end_groups", lambda: False)
+    async with yard.app("shell:command") as app:
+        sandbox = app._lifecycle.loaded.host.children("work").sandbox
+        assert sandbox.policy.backends[0] == "bubblewrap-pids"

@@ -1,37 +1,56 @@
-"""Control groups: limits on several processes together, where the system lets us have a group of our own."""
+"""Control groups: limits on several processes together, and their common end, where the system lets us have a group."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 from pathlib import Path
 
+from toolyard.process.keeper.groups import SEPARATOR, is_removed, kill_groups, remove_groups, with_belonging, write
+
 ROOT = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 MEMORY = (("memory.max", "memory.limit_in_bytes"), ("memory.events", "memory.oom_control"))
+PREFIX = "toolyard-"
+ENDS_GROUPS_SINCE = (5, 14)
 PROCESSES = (("pids.max", "pids.max"), ("pids.events", "pids.events"))
 """The file that sets a limit and the one that counts its hits, each in the second and in the first version."""
 
 
 class ControlGroup:
-    """A group with limits: one folder for all controllers (version 2), or one for each (version 1)."""
+    """A group: one folder for all controllers (version 2), one for each (version 1), or some of both."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
+        self.name = name
         self.folders: list[Path] = []
         self._counters: dict[str, tuple[Path, str]] = {}
         self._seen: dict[str, int] = {}
 
     @classmethod
-    def create(cls, *, memory_bytes: int | None, processes: int | None) -> ControlGroup:
-        """A group with those limits that can be had; `holds` tells which."""
-        group = cls()
-        name = f"toolyard-{secrets.token_hex(6)}"
+    def create(cls, *, memory_bytes: int | None, processes: int | None, of: str = "") -> ControlGroup:
+        """A group with those limits that can be had; `holds` tells which. It ends with the group `of`, if any."""
+        group = cls(f"{of}{SEPARATOR}{secrets.token_hex(6)}" if of else f"{PREFIX}{secrets.token_hex(6)}")
         if memory_bytes is not None:
-            group._limit("memory", name, MEMORY, memory_bytes, "oom_kill")
+            group._limit("memory", MEMORY, memory_bytes, "oom_kill")
         if processes is not None:
-            group._limit("pids", name, PROCESSES, processes, "max")
+            group._limit("pids", PROCESSES, processes, "max")
         return group
+
+    @classmethod
+    def of_a_keeper(cls, *, memory_bytes: int | None = None, processes: int | None = None) -> ControlGroup:
+        """A group that ends all of its processes at once, beside what it limits; `can_end` tells whether it does."""
+        group = cls.create(memory_bytes=memory_bytes, processes=processes)
+        if parent := ending_parent():
+            group._add(parent / group.name)
+        return group
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the kernel ends all of it, however fast its processes fork."""
+        return self.holds("pids") or any((folder / "cgroup.kill").exists() for folder in self.folders)
+
+    def paths(self) -> list[str]:
+        return [str(folder) for folder in self.folders]
 
     def holds(self, controller: str) -> bool:
         """Whether the group enforces the limit of a controller."""
@@ -39,9 +58,12 @@ class ControlGroup:
 
     def add(self, pid: int) -> None:
         """Put a process in, if the system lets us; what it starts from now on is in it too."""
-        with contextlib.suppress(OSError):
-            for folder in self.folders:
-                (folder / "cgroup.procs").write_text(str(pid))
+        for folder in self.folders:
+            write(str(folder), "cgroup.procs", str(pid))
+
+    def kill(self) -> None:
+        """End every process in it, and in the groups that belong to it."""
+        kill_groups(self.paths())
 
     def hits(self) -> list[str]:
         """The controllers whose limit was reached since the last time."""
@@ -55,44 +77,68 @@ class ControlGroup:
 
     def remove(self) -> None:
         """Remove the group if it has no process."""
-        for folder in self.folders:
-            remove_group(folder)
+        self.folders = [folder for folder in self.folders if not is_removed(str(folder))]
+
+    def end(self) -> None:
+        """Remove the group, and those that belong to it, with whatever is still in them."""
+        paths = self.paths()
+        if not all(is_removed(folder) for folder in with_belonging(paths)):
+            kill_groups(paths)
+            remove_groups(paths)
         self.folders.clear()
 
-    def _limit(
-        self, controller: str, name: str, files: tuple[tuple[str, str], tuple[str, str]], value: int, word: str
-    ) -> None:
+    def _limit(self, controller: str, files: tuple[tuple[str, str], tuple[str, str]], value: int, word: str) -> None:
         """Set one limit, in the group that there is already or in one of this controller's own."""
         for version, parent in enumerate((unified_parent(controller), own_parent(controller))):
             if parent is None:
                 continue
-            folder = parent / name
-            try:
-                folder.mkdir(exist_ok=True)
-                (folder / files[0][version]).write_text(str(value))
-            except OSError:
-                if folder not in self.folders:
-                    remove_group(folder)
-                continue
-            if folder not in self.folders:
-                self.folders.append(folder)
-            self._counters[controller] = (folder / files[1][version], word)
-            return
+            folder = parent / self.name
+            was_there = folder in self.folders
+            if self._add(folder) and write(str(folder), files[0][version], str(value)):
+                self._counters[controller] = (folder / files[1][version], word)
+                return
+            if not was_there and folder in self.folders:
+                self.folders.remove(folder)
+                is_removed(str(folder))
+
+    def _add(self, folder: Path) -> bool:
+        """Make a folder part of the group; whether it is."""
+        if folder in self.folders:
+            return True
+        try:
+            folder.mkdir()
+        except OSError:
+            return False
+        self.folders.append(folder)
+        return True
 
 
-def remove_group(folder: str | Path) -> None:
-    """Remove a group; one that still has a process stays."""
-    with contextlib.suppress(OSError):
-        os.rmdir(folder)
+def can_end_groups() -> bool:
+    """Whether a group can be had that ends all of its processes at once."""
+    return ending_parent() is not None or own_parent("pids") is not None
+
+
+def ending_parent() -> Path | None:
+    """Where a group can be made whose processes the kernel ends at once; such groups need no controllers."""
+    parent = own_unified()
+    # Processes are moved by whoever may write the list of the group that they leave.
+    usable = parent and os.access(parent, os.W_OK) and os.access(parent / "cgroup.procs", os.W_OK)
+    return parent if usable and kernel_version() >= ENDS_GROUPS_SINCE else None
 
 
 def unified_parent(controller: str) -> Path | None:
     """Where a group can be made in the second version, if children there may have the controller."""
+    parent = own_unified()
+    return parent if parent and controller in read_text(parent / "cgroup.subtree_control").split() else None
+
+
+def own_unified() -> Path | None:
+    """The group of the second version that we are in, which is alone or beside the first version's."""
     for line in read_text(OWN_GROUPS).splitlines():
         number, _, path = line.split(":", 2)
-        parent = ROOT / path.lstrip("/")
-        if number == "0" and controller in read_text(parent / "cgroup.subtree_control").split():
-            return parent
+        for root in (ROOT, ROOT / "unified"):
+            if number == "0" and (root / "cgroup.controllers").exists():
+                return root / path.lstrip("/")
     return None
 
 
@@ -104,6 +150,10 @@ def own_parent(controller: str) -> Path | None:
         if controller in controllers.split(",") and os.access(parent, os.W_OK):
             return parent
     return None
+
+
+def kernel_version() -> tuple[int, ...]:
+    return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit())
 
 
 def read_count(file: Path, word: str) -> int:

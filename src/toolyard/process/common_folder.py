@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 
 from toolyard.files.removal import remove_tree
-from toolyard.process.private_folders import SHARED, base_folders, new_folder, remove_abandoned
+from toolyard.process.private_folders import base_folders, claim_folder, remove_abandoned
 
 
 class CommonFolder:
@@ -52,9 +51,7 @@ class CommonFolder:
 
     def _claim(self, bases: list[str]) -> str:
         """A new folder, locked as long as we live."""
-        path = new_folder(bases, SHARED)
-        claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(claim, fcntl.LOCK_SH)
+        path, claim = claim_folder(bases)
         self._claimed.append((path, claim))
         remove_abandoned(os.path.dirname(path))
         return path

@@ -6,18 +6,26 @@ make us read or write elsewhere. So files are opened by one name, relative to th
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
 import tempfile
 import time
+from typing import TYPE_CHECKING
 
 from toolyard.files.removal import remove_tree
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
 PREFIX = "toolyard-"
 SHARED = "toolyard-shared-"
+UNCLAIMED = "toolyard-new-"
+"""Of a folder that is about to be claimed."""
 UNCLAIMED_FOR = 60.0
-"""How old a folder without an owner must be before it counts as left behind."""
+"""How old such a one must be before it counts as left behind."""
 MOST_READ = 1 << 26
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -78,11 +86,7 @@ class SharedFolder:
     """
 
     def __init__(self) -> None:
-        self.path = new_folder(base_folders(), SHARED)
-        self._claim = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._claim, fcntl.LOCK_SH)
-        self.cleanup_file = os.path.join(self.path, "cleanup.json")
-        """Names what to remove if we are killed."""
+        self.path, self._claim = claim_folder(base_folders())
         self.exchange = os.path.join(self.path, "exchange")
         """Written by both sides."""
         os.mkdir(self.exchange, 0o700)
@@ -109,23 +113,39 @@ def new_folder(places: list[str], prefix: str) -> str:
     raise reason
 
 
+def claim_folder(places: list[str]) -> tuple[str, int]:
+    """A new folder, and the descriptor that holds its lock as long as we live. It gets its name when it is locked."""
+    unclaimed = new_folder(places, UNCLAIMED)
+    claim = os.open(unclaimed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(claim, fcntl.LOCK_SH)
+    path = os.path.join(os.path.dirname(unclaimed), SHARED + os.path.basename(unclaimed).removeprefix(UNCLAIMED))
+    os.rename(unclaimed, path)
+    return path, claim
+
+
 def remove_abandoned(base: str) -> None:
     """Remove shared folders of processes that are no more."""
     with os.scandir(base) as entries:
-        found = [entry.path for entry in entries if entry.name.startswith(SHARED)]
+        found = [entry.path for entry in entries if entry.name.startswith((SHARED, UNCLAIMED))]
     for path in found:
-        try:
+        with contextlib.suppress(OSError):
             facts = os.lstat(path)
-            if facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > UNCLAIMED_FOR:
+            is_new = os.path.basename(path).startswith(UNCLAIMED) and time.time() - facts.st_mtime < UNCLAIMED_FOR
+            if facts.st_uid == os.geteuid() and not is_new:
                 remove_if_unclaimed(path)
-        except OSError:
-            continue
 
 
 def remove_if_unclaimed(path: str) -> None:
+    with claimed_alone(path):
+        remove_tree(path)
+
+
+@contextlib.contextmanager
+def claimed_alone(path: str) -> Iterator[None]:
+    """Hold the lock of a folder whose owner is gone; OSError when the owner lives or the folder is not there."""
     claim = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove_tree(path)
+        yield
     finally:
         os.close(claim)

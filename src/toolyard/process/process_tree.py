@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ else:
     import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
 
 LINUX = sys.platform == "linux"
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 MARK_BASE = 1_000_000_000_000_000
 """Marks start here: thirty years of real-time processor time, so that a mark never acts as a limit."""
 MARKS_EACH = 1_000_000_000_000
@@ -24,12 +25,21 @@ STOPS_AT_ONCE = 16
 
 def become_subreaper() -> None:
     """Let orphaned descendants become our children; only Linux can."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def go_on_without_parent() -> None:
+    """Let the end of our parent make us go on if we were stopped; who was not does not notice."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
+
+
+def prctl(what: int, value: int) -> None:
     if not LINUX:
         return
     import _ctypes  # the inner half of ctypes, in half the time
 
-    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is the program itself
-    _ctypes.call_function(prctl, (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    function = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is the program itself
+    _ctypes.call_function(function, (what, value, 0, 0, 0))
 
 
 def first_mark(keeper_pid: int) -> int:
@@ -86,6 +96,16 @@ def open_children_list() -> int | None:
         return os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+
+
+def read_children(listing: int | None) -> list[int]:
+    """Our own children, from the open list."""
+    if listing is None:
+        return []
+    found = b""
+    while piece := os.pread(listing, 65536, len(found)):
+        found += piece
+    return [int(pid) for pid in found.split()]
 
 
 def children_of(pid: int) -> list[int]:
@@ -153,7 +173,9 @@ def start_time(pid: int) -> int | None:
             return None
         return 0
     fields = stat_fields(pid)
-    return None if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
+    # One whose first thread has ended looks like a dead one as long as its others run.
+    has_ended = not fields or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1)
+    return None if has_ended else int(fields[19])
 
 
 def processor_seconds(pid: int) -> float:
@@ -202,6 +224,20 @@ def send(handle: int, pid: int, number: int) -> None:
         if error.errno != errno.ENOSYS:
             raise
         os.kill(pid, number)
+
+
+def kill_trees(heads_now: Callable[[], list[int]], reap: Callable[[], None], *, until: float) -> int:
+    """Kill these and all below them, again and again: some chains of forks are only caught by being faster.
+
+    The dead are collected in between, so that the list of our children stays as short as the living are few.
+    """
+    killed = 0
+    while time.monotonic() < until:
+        reap()
+        if not heads_now():
+            break
+        killed += signal_all(stop_tree(heads_now), signal.SIGKILL)
+    return killed
 
 
 def stop_tree(heads_now: Callable[[], list[int]]) -> dict[int, int]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
@@ -211,6 +212,9 @@ class Lifecycle:
         for agent in entries.by_agent.values():
             agent.extend(options.given)
         processes = self._pools.open(inputs, before.host.processes if before else None)
+        if options.only and not before:
+            # Its one tool is about to be used: let the keeper start while the rest is imported and read.
+            processes.children[likely_reach(configuration)].start()
         host = Host(configuration, processes, self._caches)
         loaded = Loaded(
             entries,
@@ -374,6 +378,12 @@ def set_variable(name: str, value: str | None) -> None:
         os.environ.pop(name, None)
     else:
         os.environ[name] = value
+
+
+def likely_reach(configuration: Configuration) -> Reach:
+    """How far most calls of the configuration will reach."""
+    section = configuration.value.get("permissions")
+    return "look" if isinstance(section, dict) and section.get("preset") == "read-only" else "work"
 
 
 def config_secrets(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

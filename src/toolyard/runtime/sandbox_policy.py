@@ -15,6 +15,7 @@ from toolyard.core.problems import Problem
 from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
+from toolyard.process.cgroups import can_end_groups
 from toolyard.process.sandbox.layout import SandboxPaths
 from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.sandbox import Sandbox
@@ -103,7 +104,8 @@ def backends(settings: SandboxSettings) -> tuple[Backend, ...]:
     """What may be tried, best first."""
     if sys.platform != "linux":
         return ()
-    return HIDING_BACKENDS if settings.hide_processes else BACKENDS
+    # Where there is no control group, only process numbers of their own let the kernel end all of them at once.
+    return HIDING_BACKENDS if settings.hide_processes or not can_end_groups() else BACKENDS
 
 
 def build_runner(tools: Sandbox | None, *, allow_remote: bool) -> BuildRunner:

@@ -80,6 +80,35 @@ async def test_a_daemon_that_hides_from_its_call_does_not_outlive_the_applicatio
     assert command_lines(f"sleep {mark}") == []
 
 
+CHANGE_THE_MARK = """
+import ctypes, resource, struct
+soft, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
+done = []
+for name, change in {
+    "own": lambda: resource.setrlimit(resource.RLIMIT_RTTIME, (12345, hard)),
+    "infinite": lambda: resource.setrlimit(resource.RLIMIT_RTTIME, (hard, hard)),
+    "by number": lambda: resource.prlimit(__import__("os").getpid(), resource.RLIMIT_RTTIME, (1, hard)),
+}.items():
+    try:
+        change()
+        done.append(name)
+    except (OSError, ValueError):
+        pass
+libc, call = ctypes.CDLL(None), {"x86_64": (160, 302), "aarch64": (164, 261)}[__import__("os").uname().machine]
+limit = struct.pack("QQ", 1, 1 << 63)
+for key in (0, 1, -1, 0x7EE9E502, 0x7EE9E503):
+    libc.syscall(call[1], 0, 15, limit, None, key, key)
+libc.syscall(call[0], 15, limit)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+print(done, resource.getrlimit(resource.RLIMIT_RTTIME) == (soft, hard), soft > 10**15)
+"""
+
+
+async def test_nobody_inside_changes_the_mark_by_which_its_call_is_known(box, backend):
+    said = await box.python(box.children(backend), CHANGE_THE_MARK)
+    assert said.stdout.text == "[] True True\n", said.stderr.text
+
+
 async def test_processes_inside_still_signal_limit_and_wait_for_each_other(box, backend):
     script = (
         "sleep 100 & kill -STOP $!; kill -CONT $!; kill -9 $!; wait $!; echo $?; ulimit -n 64; ulimit -n; nice true"

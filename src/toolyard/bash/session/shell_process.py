@@ -69,7 +69,7 @@ class ShellProcess:
     def spawn(
         self, keeper: KeeperLink, fds: Mapping[int, int], *, terminal: str, folder: str, with_variables: bool
     ) -> None:
-        limits = self.limits.make_group()
+        limits = self.limits.make_group(of=keeper.group_name)
         session = ShellChild(
             terminal=os.fsencode(terminal),
             folder=os.fsencode(folder),
@@ -178,11 +178,14 @@ class CommandLimits:
         self._initial: dict[int, int] = {}
         """The soft limits that the shell started with, by resource."""
 
-    def make_group(self) -> Limits:
-        """Limit all processes together where a control group can; return what is left to limit for each of them."""
+    def make_group(self, *, of: str) -> Limits:
+        """Limit all processes together where a control group can; return what is left to limit for each of them.
+
+        The group ends with the keeper's, `of`.
+        """
         limits = self._now
         if limits.memory_bytes is not None or limits.processes is not None:
-            self.group = ControlGroup.create(memory_bytes=limits.memory_bytes, processes=limits.processes)
+            self.group = ControlGroup.create(memory_bytes=limits.memory_bytes, processes=limits.processes, of=of)
         return replace(
             limits,
             memory_bytes=None if self.group.holds("memory") else limits.memory_bytes,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.core.arguments.faults import ArgumentFault, BadArguments, faults_in, kind_of
-from toolyard.core.arguments.plain_schema import property_types
+from toolyard.core.arguments.plain_schema import plain_defaults, property_types
 from toolyard.core.arguments.repair import MOST_LEVELS, MOST_ROUNDS, Repair, changed, is_deeper
 from toolyard.core.arguments.subschemas import Subschema, dialect_of, exact_dialect, in_place, root_schema
 from toolyard.core.json_values import ABSENT, NotJsonError, brief, parse_json
@@ -30,15 +30,11 @@ class ArgumentDecoder:
 
     def __init__(self, schema: Mapping[str, Json], *, defaults: Mapping[str, Json] | None = None) -> None:
         """Compile the schema once; `defaults` win over those that it has itself."""
-        from referencing import Registry
-
-        dialect = dialect_of(schema)
-        root = root_schema(schema, dialect)
-        # An explicit registry, because the library's own would fetch what the schema refers to.
-        self._validator = exact_dialect(dialect)(root.schema, registry=Registry())
-        self._required = frozenset(name for part in in_place(root) for name in part.schema.get("required", ()))
-        self._defaults = Defaults.of_tool(root, defaults or {})
+        self._schema, self._given_defaults = schema, defaults or {}
         self._property_types = property_types(schema)
+        self._compiled: CompiledSchema | None = None
+        own = plain_defaults(schema) if self._property_types else None
+        self._defaults = self._compile().defaults if own is None else Defaults(own={**own, **self._given_defaults})
 
     def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
         """Return the arguments as the schema wants them, or all that is wrong with them."""
@@ -46,9 +42,30 @@ class ArgumentDecoder:
             value = self._defaults.fill(arguments, (), set())
             if self._property_types.fit(value):
                 return value  # type: ignore[no-any-return]  # an object stays one
-        return self._decode_fully(arguments)
+        return self._compile().decode(arguments)
 
-    def _decode_fully(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
+    def _compile(self) -> CompiledSchema:
+        """With the schema library, which arguments that surely fit a plain schema do not need."""
+        if self._compiled is None:
+            self._compiled = CompiledSchema(self._schema, self._given_defaults)
+        return self._compiled
+
+
+class CompiledSchema:
+    """A schema as the library checks it, and the defaults of all that it describes."""
+
+    def __init__(self, schema: Mapping[str, Json], defaults: Mapping[str, Json]) -> None:
+        from referencing import Registry
+
+        dialect = dialect_of(schema)
+        root = root_schema(schema, dialect)
+        # An explicit registry, because the library's own would fetch what the schema refers to.
+        self._validator = exact_dialect(dialect)(root.schema, registry=Registry())
+        self._required = frozenset(name for part in in_place(root) for name in part.schema.get("required", ()))
+        self.defaults = Defaults.of_tool(root, defaults)
+
+    def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
+        """Return the arguments as the schema wants them, or all that is wrong with them."""
         from referencing.exceptions import Unresolvable
 
         try:
@@ -69,7 +86,7 @@ class ArgumentDecoder:
         """Validate, and repair what the errors complain of, until nothing is wrong or nothing can be repaired."""
         repair = Repair()
         filled: set[Pointer] = set()
-        value = self._defaults.fill(given, (), filled)
+        value = self.defaults.fill(given, (), filled)
         for _ in range(MOST_ROUNDS):
             if is_deeper(value, MOST_LEVELS):
                 raise RecursionError
@@ -79,7 +96,7 @@ class ArgumentDecoder:
             changes = repair.changes(self._validator, value, errors) | self._refused_nulls(errors, filled)
             if not changes:
                 break
-            value = self._defaults.fill(changed(value, changes), (), filled)
+            value = self.defaults.fill(changed(value, changes), (), filled)
         return BadArguments(faults=faults_in(errors, given))
 
     def _refused_nulls(self, errors: Sequence[ValidatorError], filled: set[Pointer]) -> Repairs:

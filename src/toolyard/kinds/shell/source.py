@@ -9,7 +9,6 @@ from msgspec import structs
 
 from toolyard.kinds.shell.command import ShellCommandTool
 from toolyard.kinds.shell.reference import ShellCommand
-from toolyard.kinds.shell.session_tools import BashJobTool, BashTool, LiveSessions
 from toolyard.plugins.plugin import Plugin
 from toolyard.process.limits import Limits
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Tool
     from toolyard.kinds.shell.reference import ShellSession
+    from toolyard.kinds.shell.session_tools import LiveSessions
     from toolyard.plugins.host import Host
 
 
@@ -64,5 +64,8 @@ class ShellSource:
         runner = runner.limited_to(runner.limits.replaced_by(own))
         if isinstance(reference, ShellCommand):
             return [ShellCommandTool(runner, self._host.required("bash").path)]
+        # Only here: the one-shot shell, which `toolyard exec` waits for, needs nothing of a session.
+        from toolyard.kinds.shell.session_tools import BashJobTool, BashTool, LiveSessions
+
         self._sessions = LiveSessions(runner, reference.options)
         return [BashTool(self._sessions), BashJobTool(self._sessions)]

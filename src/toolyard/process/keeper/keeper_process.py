@@ -1,4 +1,4 @@
-"""A keeper process as the application has it: started outside or in a sandbox, spoken with, ended."""
+"""A keeper process and its guard as the application has them: started outside or in a sandbox, spoken with, ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
-from toolyard.process.keeper.wire import Channel
-from toolyard.process.process_tree import children_of, descendants, first_mark, kill_marked, pid_of_handle, signal_all
+from toolyard.process.keeper.guard import GUARD_SCRIPT
+from toolyard.process.keeper.wire import NO_SIGNAL, Channel, close_all
+from toolyard.process.process_tree import (
+    LINUX,
+    children_of,
+    descendants,
+    first_mark,
+    kill_marked,
+    pid_of_handle,
+    signal_all,
+)
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping, Sequence
 
+    from toolyard.process.cgroups import ControlGroup
     from toolyard.process.sandbox.backends.confinement import Confinement
 
 
@@ -28,16 +38,21 @@ START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.
 """Run without the environment and the installed packages, which it does not need: it starts in milliseconds."""
 ENTER_PATIENCE = 30.0
 """How long a keeper may take to get into its sandbox."""
-CLOSE_PATIENCE = 10.0
-"""How long it may take to end after the channel was closed."""
+CLOSE_PATIENCE = 3.0
+"""How long it may take to end after the channel was closed. The guard gives it less."""
+KILL_PATIENCE = 1.0
+"""How long the guard may take to end what a killed keeper owned, before we do without it."""
 
 
 class KeeperProcess:
-    """A keeper and the socket to it. Creating one starts it; `connect` waits until it can be used."""
+    """A keeper, its guard and the socket to it. Creating one starts it; `connect` waits until it can be used."""
 
-    def __init__(self, confinement: Confinement | None = None) -> None:
-        """CannotStart when it cannot even begin."""
+    def __init__(
+        self, confinement: Confinement | None = None, group: ControlGroup | None = None, cleanup_file: str = ""
+    ) -> None:
+        """CannotStart when it cannot even begin. What it leaves is ended with the group, where there is one."""
         self.confinement = confinement
+        self._group = group
         self.environment: Mapping[bytes, bytes] | None = None
         """The variables that the keeper was last told to give to children."""
         self.proxy_listener: socket.socket | None = None
@@ -45,17 +60,27 @@ class KeeperProcess:
         self._stderr = os.memfd_create("stderr", os.MFD_CLOEXEC) if confinement else None
         """What is printed on the way into a sandbox: the reason when it fails."""
         try:
-            self._channel, self._process = spawn_keeper(confinement, self._stderr)
+            groups = group.paths() if group else []
+            self._channel, self._process, self._guard_input = spawn_keeper(
+                confinement, self._stderr, groups, cleanup_file
+            )
         except CannotStart:
             self._close_stderr()
             raise
-        self.pid = self._process.pid
-        """In a sandbox that of its starter, until the keeper is inside."""
+        self._pid: int | None = None
         self._is_writing = False
 
     @property
+    def pid(self) -> int:
+        """The keeper's own; that of its guard as long as there is no keeper yet."""
+        if self._pid is None and LINUX and not self.confinement:
+            self._pid = next(iter(children_of(self._process.pid)), None)
+        return self._pid or self._process.pid
+
+    @property
     def has_ended(self) -> bool:
-        return self._process.poll() is not None
+        """Whether the keeper is gone; its guard may still be ending what it left."""
+        return self._channel.is_hung_up()
 
     @property
     def has_own_pids(self) -> bool:
@@ -86,24 +111,41 @@ class KeeperProcess:
         self.loop.remove_reader(self._channel.fileno())
         self.loop.remove_writer(self._channel.fileno())
         self._channel.close()
+        self._dismiss_guard()
         if self.proxy_listener:
             self.proxy_listener.close()
 
+    def wake(self) -> None:
+        """Make the keeper and its guard go on if somebody stopped them: something must end now."""
+        for pid in {self._process.pid, self.pid}:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGCONT)
+
     def wait_or_kill(self) -> None:
         """After `close`: let the keeper finish its work; one that hangs is killed."""
+        self.wake()
         try:
             self._process.wait(CLOSE_PATIENCE)
         except subprocess.TimeoutExpired:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the keeper and, in its place, all that it owned, which is found by its marks."""
-        with contextlib.suppress(ProcessLookupError):
+        """Kill the keeper and all that it owned: by its group, by its guard, and what is left by its marks."""
+        self.wake()
+        with contextlib.suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)
-        self._process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # one that the kernel itself holds
-            self._process.wait(CLOSE_PATIENCE)
-        kill_marked(first_mark(self._process.pid))
+        if self._group:
+            self._group.kill()
+        if not self._has_ended_within(KILL_PATIENCE):
+            signal_all(descendants([self._process.pid]), signal.SIGKILL)
+            self._has_ended_within(KILL_PATIENCE)  # not one that the kernel itself holds
+        if not (self._group and self._group.can_end):
+            kill_marked(first_mark(self._process.pid))
+
+    def _has_ended_within(self, seconds: float) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
 
     def _enter(self, confinement: Confinement) -> None:
         """Wait until the keeper is in its sandbox."""
@@ -111,25 +153,31 @@ class KeeperProcess:
         try:
             if message[0] != "hello":
                 self._channel.close()
+                self._dismiss_guard()
                 raise CannotStart(f"{confinement.backend}: {self._last_words() or message[1]}", errno=errno.EPERM)
         finally:
             self._close_stderr()
-        self.pid = innermost(self._process.pid)
+        self._pid = innermost(self._process.pid)
         for fd in self._channel.take_fds(1):
             self.proxy_listener = socket.socket(fileno=fd)
 
     def _ask_to_confine(self, confinement: Confinement) -> tuple[Any, ...]:
         """Tell the keeper what to give up, and wait for its word that it has."""
-        first = first_mark(self._process.pid)
         options = confinement.encoded_options()
         self._channel.set_timeout(ENTER_PATIENCE)
-        self._channel.send(("confine", first, confinement.own_pids, confinement.proxy, options))
+        self._channel.send(("confine", confinement.own_pids, confinement.proxy, options))
         try:
             message = self._channel.wait() or ("unconfined", "it ended at once")
         except OSError as error:
             message = ("unconfined", f"it does not answer: {error}")
         self._channel.set_timeout(0)
         return message
+
+    def _dismiss_guard(self) -> None:
+        """From now on we clean up ourselves; the guard still ends what is left of its keeper's."""
+        with contextlib.suppress(OSError):
+            self._guard_input.send(b"x", socket.MSG_DONTWAIT | NO_SIGNAL)
+        self._guard_input.close()
 
     def _last_words(self) -> str:
         """The last line that was printed on the way into a sandbox, by what has ended or does so now."""
@@ -180,52 +228,56 @@ class KeeperProcess:
         return message
 
 
-def spawn_keeper(confinement: Confinement | None, stderr: int | None) -> tuple[Channel, subprocess.Popen[bytes]]:
-    """Start a keeper apart from our terminal and environment, holding nothing of ours but its end of the channel."""
+def spawn_keeper(
+    confinement: Confinement | None, stderr: int | None, groups: Sequence[str], cleanup_file: str
+) -> tuple[Channel, subprocess.Popen[bytes], socket.socket]:
+    """Start a keeper apart from our terminal and environment, holding nothing of ours but its end of the channel.
+
+    The last is the other end of its guard's standard input.
+    """
+    ours: list[socket.socket] = []
+    theirs: list[int] = []
     try:
-        ours, theirs = socket.socketpair()
-    except OSError as error:
-        raise CannotStart(f"the process keeper cannot be reached: {error}", errno=error.errno or 0) from error
-    owner = -1
-    try:
-        if hasattr(os, "pidfd_open"):
-            # A handle on ourselves: the keeper sees our end even if a process that we forked holds the channel open.
-            owner = os.pidfd_open(os.getpid())
+        for _ in ("channel", "standard input"):
+            mine, other = socket.socketpair()
+            ours.append(mine)
+            theirs.append(other.detach())
+        # A handle on ourselves: the keeper sees our end even if a process that we forked holds the channel open.
+        theirs += [os.pidfd_open(os.getpid()), *os.pipe()] if LINUX else [-1, -1, -1]
+        channel, stdin, owner, guard_gone, guard_alive = theirs
+        keeper = [
+            *(confinement.prefix if confinement else ()),
+            *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
+            *(("confined",) if confinement else ()),
+            *map(str, (channel, owner, guard_gone, guard_alive)),
+        ]
         process = subprocess.Popen(
-            [
-                *(sandbox_prefix(confinement) if confinement else ()),
-                *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
-                *(("confined",) if confinement else ()),
-                *(str(theirs.fileno()), str(owner)),
-            ],
-            stdin=subprocess.DEVNULL,
+            [*guarded(owner, guard_alive, groups, cleanup_file), *keeper] if LINUX else [*keeper, "0"],
+            stdin=stdin if LINUX else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            pass_fds=[fd for fd in (theirs.fileno(), owner) if fd >= 0],
+            pass_fds=[fd for fd in (channel, owner, guard_gone, guard_alive) if fd >= 0],
             start_new_session=True,
             env={},
             cwd="/",
         )
     except OSError as error:
-        ours.close()
+        for mine in ours:
+            mine.close()
         raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error
     finally:
-        theirs.close()
-        if owner >= 0:
-            os.close(owner)
-    return Channel(ours.detach()), process
+        close_all(fd for fd in theirs if fd >= 0)
+    return Channel(ours[0].detach()), process, ours[1]
 
 
-def sandbox_prefix(confinement: Confinement) -> list[str]:
-    """What comes before the keeper: a shell that cleans up after it if we cannot, and the way into the sandbox."""
-    from toolyard.process.sandbox.cleanup import CLEANUP_SCRIPT
-
-    shell = ["/bin/sh", "-c", CLEANUP_SCRIPT, "sh", confinement.cleanup_file, sys.executable, str(PACKAGE_FOLDER)]
-    return [*shell, *confinement.prefix]
+def guarded(owner: int, alive: int, groups: Sequence[str], cleanup_file: str) -> list[str]:
+    """What comes before the keeper: a shell that starts it and becomes its guard."""
+    python = (sys.executable, str(PACKAGE_FOLDER))
+    return ["/bin/sh", "-c", GUARD_SCRIPT, "sh", *python, str(owner), str(alive), cleanup_file, "\n".join(groups)]
 
 
 def innermost(pid: int) -> int:
-    """The last of a chain of processes that each have started one: the shell, bubblewrap, the keeper."""
+    """The last of a chain of processes that each have started one: the guard, bubblewrap, the keeper."""
     while found := children_of(pid):
         pid = found[0]
     return pid

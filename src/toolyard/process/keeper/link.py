@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.errors import CannotStart, KeeperLost, ProcessError
+from toolyard.process.cgroups import ControlGroup
 from toolyard.process.keeper.keeper_process import KeeperProcess
 from toolyard.process.keeper.wire import TERMINAL, close_all
+from toolyard.process.private_folders import SharedFolder
+from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.waiting import Promise
 
 if TYPE_CHECKING:
@@ -75,6 +78,7 @@ class Spawned:
         if self._outcome.is_set:  # which somebody who was cancelled meanwhile has not seen
             return
         self._link.send(self.id, ("kill", self.id, grace))
+        self._link.wake()
         if answer_within is not None and self._alarm is None:
             loop = asyncio.get_running_loop()
             self._alarm = loop.call_later(grace + answer_within, self._link.give_up)
@@ -98,12 +102,19 @@ class KeeperLink:
         self._keeper: KeeperProcess | None = None
         self._starting: KeeperProcess | None = None
         """A keeper that the first child will wait for."""
+        self._outside: OutsideGroup | None = None
         self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
 
     @property
     def pid(self) -> int | None:
         return self._keeper.pid if self._keeper else None
+
+    @property
+    def group_name(self) -> str:
+        """The name of the control group that ends with the keeper; empty when there is none."""
+        held = self._outside if self._keeper and not self._keeper.confinement else self.sandbox
+        return held.group.name if held else ""
 
     @property
     def is_busy(self) -> bool:
@@ -163,6 +174,11 @@ class KeeperLink:
         if self._keeper and id in self._waiting:
             self._keeper.send(message)
 
+    def wake(self) -> None:
+        """Make a keeper go on that somebody stopped."""
+        if self._keeper is not None:
+            self._keeper.wake()
+
     def give_up(self) -> None:
         """Kill a keeper that does not answer, and all that it owns."""
         if self._keeper is not None:
@@ -175,12 +191,16 @@ class KeeperLink:
             with contextlib.suppress(ProcessError):
                 keeper = self._open(asyncio.get_running_loop())
         if keeper is not None:
-            if self.sandbox:
-                self.sandbox.take_over_cleanup()
+            for owned in (self.sandbox, self._outside):
+                if owned:
+                    owned.take_over_cleanup()
             keeper.close()
             self._fail_all(KeeperLost("the application was closed while a child was running"))
             # A thread, because the keeper may need its grace to end what still runs.
             await asyncio.to_thread(keeper.wait_or_kill)
+        outside, self._outside = self._outside, None
+        if outside:
+            outside.remove()
         if self.sandbox:
             await self.sandbox.aclose()
 
@@ -214,15 +234,18 @@ class KeeperLink:
                     raise
                 self.sandbox.rule_out(keeper.confinement.backend, str(error))
             else:
-                if self.sandbox and keeper.confinement:
-                    self.sandbox.limit_processes(keeper.pid)
                 if self.sandbox and keeper.proxy_listener:
                     self.sandbox.serve_proxy(keeper.proxy_listener)
                 return keeper
 
     def _begin(self) -> KeeperProcess:
         if self._starting is None:
-            self._starting = KeeperProcess(self.sandbox.confinement() if self.sandbox else None)
+            confinement = self.sandbox.confinement() if self.sandbox else None
+            if confinement and self.sandbox:
+                self._starting = KeeperProcess(confinement, self.sandbox.group, self.sandbox.cleanup_file)
+            else:
+                self._outside = self._outside or OutsideGroup()
+                self._starting = KeeperProcess(None, self._outside.group, self._outside.cleanup_file)
         return self._starting
 
     def _handle(self, message: tuple[Any, ...]) -> None:
@@ -256,6 +279,33 @@ class KeeperLink:
     def _settle(self, id: int, outcome: ChildEnded | ProcessError) -> None:
         if spawned := self._waiting.pop(id, None):
             spawned.settle(outcome)
+
+
+class OutsideGroup:
+    """The control group of a keeper that is in no sandbox, and the record that names it in case we are killed."""
+
+    def __init__(self) -> None:
+        clean_up_abandoned()
+        self.group = ControlGroup.of_a_keeper()
+        self._folder: SharedFolder | None = None
+        if self.group.folders:
+            with contextlib.suppress(OSError):
+                self._folder = SharedFolder()
+                CleanupRecord(self._folder.path).write({"groups": self.group.paths()})
+
+    @property
+    def cleanup_file(self) -> str:
+        return CleanupRecord(self._folder.path).file if self._folder else ""
+
+    def take_over_cleanup(self) -> None:
+        if self._folder:
+            CleanupRecord(self._folder.path).remove()
+
+    def remove(self) -> None:
+        """Everything in it has ended."""
+        self.group.end()
+        if self._folder:
+            self._folder.remove()
 
 
 def ended_or_raise(outcome: ChildEnded | ProcessError) -> ChildEnded:

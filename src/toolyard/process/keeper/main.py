@@ -1,13 +1,14 @@
 """The keeper: a small process that starts every child, and outlives none of them.
 
-It is started with two numbers: a connected Unix socket and a handle on the application's process. It is the parent of
-every child, so that it learns an exit from the process itself, and it adopts what children leave behind (`reaper`).
-When the application ends, however it ends, the keeper kills all that is left. Being one small single-threaded process
-it can also do what a threaded application must not: change its directory for the moment of a spawn, and fork (`spawn`).
+It is started with the numbers of a connected Unix socket, of a handle on the application's process and of a pipe that
+its guard holds open. It is the parent of every child, so that it learns an exit from the process itself, and it adopts
+what children leave behind (`reaper`). When the application ends, however it ends, the keeper kills all that is left;
+should it be unable to, the guard does (`guard`). Being one small single-threaded process it can also do what a threaded
+application must not: change its directory for the moment of a spawn, and fork (`spawn`).
 
 Messages, both ends of which are the same interpreter:
 
-    application → keeper    ("confine", first mark, own pids, proxy, options), first of all to a keeper in a sandbox
+    application → keeper    ("confine", own pids, proxy, options), first of all to a keeper in a sandbox
                             ("environment", variables), for every child from now on
                             ("spawn", id, argv, cwd, extra variables, limits, targets, session), with a descriptor for
                                 each target
@@ -36,7 +37,7 @@ import sys
 from toolyard.process.keeper.reaper import Call, Reaper
 from toolyard.process.keeper.spawn import CATCHABLE, Marks, fork_limited, reason_of, spawn_unlimited
 from toolyard.process.keeper.wire import TERMINAL, Channel, close_all
-from toolyard.process.process_tree import LINUX, become_subreaper, first_mark
+from toolyard.process.process_tree import LINUX, become_subreaper, first_mark, go_on_without_parent
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
 if TYPE_CHECKING:
@@ -51,12 +52,15 @@ MARKS_OF_A_SHELL = 1 << 20
 class Keeper:
     """The loop: does what the application asks for until it is gone, then ends all that is left."""
 
-    def __init__(self, channel: Channel, owner_exit: int | None) -> None:
+    def __init__(self, channel: Channel, owners: list[int], starter: int) -> None:
         self.channel = channel
-        self.owner_exit = owner_exit
-        """Becomes readable when the application ends, even if a process that it forked holds the channel open."""
+        self.owners = owners
+        """Become readable when the application ends, even if a process that it forked holds the channel open, or when
+        the guard does."""
         become_subreaper()
-        self.marks = Marks(first_mark(os.getpid()))
+        go_on_without_parent()
+        # Marks begin where the application looks for them, which knows the process that it started.
+        self.marks = Marks(first_mark(starter))
         self.reaper = Reaper(channel, has_marks=self.marks.are_available)
         self.environment: dict[bytes, bytes] = {}
         self.has_own_pids = self.is_confined = False
@@ -73,12 +77,11 @@ class Keeper:
         self.channel.set_timeout(0)
         if message is None:
             return False
-        # Marks begin where the application looks for them: it knows us by another number if we have pids of our own.
-        _, self.marks.last, self.has_own_pids, proxy, options = message
+        _, self.has_own_pids, proxy, options = message
         self.is_confined = True
         try:
             self.proxy = [open_port()] if proxy else []
-            confine(**options)
+            self.marks.set = confine(**options)
         except OSError as error:
             self.channel.send(("unconfined", str(error)))
             return False
@@ -87,10 +90,9 @@ class Keeper:
     def run(self) -> None:
         """Serve until the application is gone, then until its children are."""
         woken = install_signals(self)
-        poll, channel, owner_exit = self.reaper.poll, self.channel, self.owner_exit
-        for fd in (woken, channel.fileno(), owner_exit):
-            if fd is not None:
-                poll.register(fd, select.POLLIN)
+        poll, channel, owners = self.reaper.poll, self.channel, self.owners
+        for fd in (woken, channel.fileno(), *owners):
+            poll.register(fd, select.POLLIN)
         channel.send(("hello",), self.proxy)
         while not (self.is_closing and not self.reaper.calls):
             ready = {fd for fd, _ in poll.poll(self.reaper.poll_timeout())}
@@ -98,12 +100,12 @@ class Keeper:
             ended = [call for fd in ready if (call := self.reaper.exits.get(fd))]
             if woken in ready:
                 os.read(woken, 4096)
-            if (owner_exit in ready or self.asked_to_close) and not self.is_closing:
+            if (self.asked_to_close or not ready.isdisjoint(owners)) and not self.is_closing:
                 self.close()
             elif channel.fileno() in ready and not self.is_closing:
                 self.receive()
             if self.is_closing:
-                unregister(poll, channel.fileno(), owner_exit)
+                unregister(poll, channel.fileno(), *owners)
             # After the messages: a kill among them has collected exits too, to see what had ended by itself before it.
             self.reaper.collect(ended)
             self.reaper.advance()
@@ -186,12 +188,11 @@ def open_port() -> int:
     return listener.detach()
 
 
-def unregister(poll: select.poll, *fds: int | None) -> None:
+def unregister(poll: select.poll, *fds: int) -> None:
     """Stop watching descriptors, also ones that are not watched."""
     for fd in fds:
-        try:
-            if fd is not None:
-                poll.unregister(fd)
+        try:  # noqa: SIM105 - contextlib takes longer to import than all this
+            poll.unregister(fd)
         except KeyError:
             pass
 
@@ -216,13 +217,15 @@ def install_signals(keeper: Keeper) -> int:
 
 
 def main() -> None:
-    channel_fd, owner_exit = map(int, sys.argv[-2:])
+    channel_fd, owner_exit, guard_gone, guard_alive, starter = map(int, sys.argv[-5:])
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass  # an application without standard streams must not leave their numbers to descriptors of ours
     os.close(spare)
-    if owner_exit >= 0:
-        os.set_inheritable(owner_exit, False)
-    keeper = Keeper(Channel(channel_fd), owner_exit if owner_exit >= 0 else None)
+    close_all([guard_alive])  # the guard's own end of the pipe
+    owners = [fd for fd in (owner_exit, guard_gone) if fd >= 0]
+    for fd in owners:
+        os.set_inheritable(fd, False)
+    keeper = Keeper(Channel(channel_fd), owners, starter or os.getpid())
     if "confined" in sys.argv and not keeper.confine():
         return
     keeper.run()

@@ -13,17 +13,18 @@ import time
 from toolyard.process.process_tree import (
     LINUX,
     descendants,
+    kill_trees,
     mark_of,
     open_children_list,
+    read_children,
     signal_all,
     signal_one,
-    stop_tree,
 )
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from toolyard.process.keeper.wire import Channel
 else:
@@ -203,7 +204,7 @@ class Reaper:
             call.kills_since = call.kills_since or now
             if now - call.kills_since > GIVE_UP_AFTER:
                 self.report(call, sorted(self.tree(call)))
-            elif self.kill_heads(lambda: list(self.heads(call)), until=now + KILL_SPELL):
+            elif kill_trees(lambda: list(self.heads(call)), self.reap, until=now + KILL_SPELL):
                 call.was_signalled = True
 
     def finish_released(self) -> None:
@@ -231,27 +232,14 @@ class Reaper:
     def kill_unowned(self, *, until: float) -> None:
         """Kill adopted processes whose call is over, and look again until there are none."""
         if self.unowned():
-            self.kill_heads(self.unowned, until=until)
+            kill_trees(self.unowned, self.reap, until=until)
             self.sweep_at = time.monotonic() + SWEEP_AFTER
 
     def kill_children(self) -> None:
         """Before the keeper goes: whatever is still its child, also what lost its mark."""
         give_up_at = time.monotonic() + GIVE_UP_AFTER
         while self.children() and time.monotonic() < give_up_at:
-            self.kill_heads(self.children, until=give_up_at)
-
-    def kill_heads(self, heads_now: Callable[[], list[int]], *, until: float) -> int:
-        """Kill these and all below them, again and again: some chains of forks are only caught by being faster.
-
-        The dead are collected in between, so that the list of our children stays as short as the living are few.
-        """
-        killed = 0
-        while time.monotonic() < until:
-            self.reap()
-            if not heads_now():
-                break
-            killed += signal_all(stop_tree(heads_now), signal.SIGKILL)
-        return killed
+            kill_trees(self.children, self.reap, until=give_up_at)
 
     def tree(self, call: Call) -> dict[int, int]:
         """Every living process of a call, with its start time."""
@@ -286,12 +274,7 @@ class Reaper:
 
     def children(self) -> list[int]:
         """Our own children, read from a file that stays open: this happens at the end of every call."""
-        if self.own_children is None:
-            return []
-        listing = b""
-        while piece := os.pread(self.own_children, 65536, len(listing)):
-            listing += piece
-        return [int(pid) for pid in listing.split()]
+        return read_children(self.own_children)
 
 
 def remove_folder(folder: bytes) -> None:

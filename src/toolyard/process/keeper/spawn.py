@@ -12,6 +12,7 @@ from toolyard.process.process_tree import LINUX
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable
     from typing import Any, NoReturn
 else:
     import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
@@ -26,13 +27,15 @@ class Marks:
 
     A mark is the soft limit on real-time processor time (RLIMIT_RTTIME): every descendant inherits it, it means nothing
     to ordinary processes, and ours are far beyond what could act as a limit. The keeper carries a child's mark for the
-    moment of its spawn.
+    moment of its spawn. In a sandbox nobody else can set one.
     """
 
     def __init__(self, last: int) -> None:
         self.last = last
+        self.set: Callable[[tuple[int, int]], None] = set_own_mark
+        """Gets the soft and the hard limit."""
         self._soft, self._hard = resource.getrlimit(resource.RLIMIT_RTTIME) if LINUX else (0, 0)
-        self.are_available = LINUX and self._hard == resource.RLIM_INFINITY
+        self.are_available = LINUX and self._hard == resource.RLIM_INFINITY and self._can_be_set()
 
     def carry_next(self, count: int) -> range:
         """Carry the mark that the next child inherits, the first of a range that is its own; empty without marks."""
@@ -40,13 +43,25 @@ class Marks:
             return range(0)
         marks = range(self.last + 1, self.last + 1 + count)
         self.last += count
-        resource.setrlimit(resource.RLIMIT_RTTIME, (marks.start, self._hard))
+        self.set((marks.start, self._hard))
         return marks
 
     def drop(self) -> None:
         """Carry again what we were given ourselves: a keeper around us finds us by that."""
         if self.are_available:
-            resource.setrlimit(resource.RLIMIT_RTTIME, (self._soft, self._hard))
+            self.set((self._soft, self._hard))
+
+    def _can_be_set(self) -> bool:
+        """Not by a keeper inside the sandbox of another."""
+        try:
+            self.set((self._soft, self._hard))
+        except (OSError, ValueError):  # which is what Python makes of a refusal
+            return False
+        return True
+
+
+def set_own_mark(mark: tuple[int, int]) -> None:
+    resource.setrlimit(resource.RLIMIT_RTTIME, mark)
 
 
 def spawn_unlimited(

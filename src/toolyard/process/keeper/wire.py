@@ -45,6 +45,15 @@ class Channel:
         """Whether messages wait until the other end takes more."""
         return bool(self._outbox)
 
+    def is_hung_up(self) -> bool:
+        """Whether the other end is gone, and has left nothing to be read."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     def set_timeout(self, seconds: float | None) -> None:
         """How long `wait` and `send` may block; None is for ever, and zero, where a channel begins, not at all."""
         self._socket.settimeout(seconds)

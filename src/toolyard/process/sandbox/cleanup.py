@@ -1,49 +1,97 @@
-"""Cleaning up after a sandbox whose application was killed: run outside, by the shell that started the sandbox."""
+"""Cleaning up after an application that was killed: by the guard of its keeper, or by the next application."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-CLEANUP_SCRIPT = """trap '' HUP INT TERM
-cleanup_file=$1 python=$2 package=$3
-shift 3
-"$@"
-status=$?
-if [ -e "$cleanup_file" ]; then
-  "$python" -I -S -c 'import sys; sys.path.append(sys.argv[1])
-from toolyard.process.sandbox.cleanup import main; main()' "$package" "$cleanup_file"
-fi
-exit $status
-"""
-"""Starts a sandbox, waits for its end, and cleans up if the file that names what to remove is still there. The
-application removes that file when it cleans up itself."""
+from toolyard.files.atomic import replace_file
+from toolyard.files.removal import remove_tree
+from toolyard.files.user_folders import user_folder
+from toolyard.process.keeper.groups import kill_groups, remove_groups
+from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
+from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
-def main() -> None:
-    """Remove what a sandbox needed and must not leave, unless somebody still claims it."""
-    cleanup_file = sys.argv[-1]
-    folder = os.path.dirname(cleanup_file)
-    claim = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+class CleanupRecord:
+    """What has to be removed if we are killed.
+
+    It is obeyed later, so it is kept in the user's own folder, which nobody inside a sandbox can write; and it counts
+    when nobody holds the lock of our shared folder, which nobody inside can open.
+    """
+
+    def __init__(self, claimed: str) -> None:
+        self._claimed = claimed
+        self.file = os.path.join(records_folder(), f"{os.path.basename(claimed)}.json")
+
+    def write(self, left: Mapping[str, object]) -> None:
+        """Write it down; where that cannot be done, what we leave stays."""
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(self.file), 0o700, exist_ok=True)
+            replace_file(Path(self.file), json.dumps({"claimed": self._claimed, **left}).encode())
+
+    def remove(self) -> None:
+        """We are about to clean up ourselves: nobody else needs to."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.file)
+
+
+def records_folder() -> str:
+    return str(user_folder("state") / "running")
+
+
+def clean_up_abandoned() -> None:
+    """Clean up after all applications that were killed together with whoever would have done it."""
     try:
-        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        names = os.listdir(records_folder())
     except OSError:
-        return  # the application lives: only its keeper was lost
-    with open(cleanup_file, encoding="utf-8") as file:
-        left = json.load(file)
-    from toolyard.files.removal import remove_tree
-    from toolyard.process.cgroups import remove_group
-    from toolyard.process.private_folders import remove_if_unclaimed
-    from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
+        return
+    for name in names:
+        if name.endswith(".json"):
+            clean_up(os.path.join(records_folder(), name))
 
-    for group in left["groups"]:
-        remove_group(group)
-    move_unwanted(left["unwanted"])
-    remove_unused([(path, None if content is None else content.encode()) for path, content in left["mount_points"]])
-    remove_tree(folder)
-    for place in left["common"]:
+
+def clean_up(record: str) -> None:
+    """Remove what an application must not leave, unless it lives."""
+    left = read_record(record)
+    claimed = left.get("claimed", "")
+    try:
+        if os.path.lexists(claimed):
+            with claimed_alone(claimed):
+                remove_left(left)
+                remove_tree(claimed)
+        else:
+            remove_left(left)
+    except BlockingIOError:
+        return  # the application lives: only its keeper was lost
+    with contextlib.suppress(OSError):
+        os.unlink(record)
+
+
+def remove_left(left: Mapping[str, Any]) -> None:
+    """The groups first: whatever lives in them could make again what is removed."""
+    groups = left.get("groups", ())
+    kill_groups(groups)
+    remove_groups(groups)
+    move_unwanted(left.get("unwanted", ()))
+    points = left.get("mount_points", ())
+    remove_unused([(path, None if content is None else content.encode()) for path, content in points])
+    for place in left.get("common", ()):
         with contextlib.suppress(OSError):  # the application of another sandbox may still claim it
             remove_if_unclaimed(place)
+
+
+def read_record(file: str) -> dict[str, Any]:
+    """What there is to remove; nothing when somebody else has done that meanwhile."""
+    try:
+        with open(file, encoding="utf-8") as text:
+            left = json.load(text)
+    except (OSError, ValueError):
+        return {}
+    return left if isinstance(left, dict) else {}

@@ -6,17 +6,15 @@ costs what it costs outside.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import platform
 from typing import TYPE_CHECKING
 
 from toolyard.errors import NoSandbox
-from toolyard.process.cgroups import ControlGroup
+from toolyard.process.cgroups import ControlGroup, kernel_version
 from toolyard.process.common_folder import CommonFolder
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
+from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
@@ -141,10 +139,15 @@ class Sandbox:
         self._write_cleanup_file()
         return confinement
 
-    def limit_processes(self, keeper_pid: int) -> None:
-        """Put the first process inside, a keeper, into the group before it starts any other."""
-        if self._limits:
-            self._limits.group.add(keeper_pid)
+    @property
+    def group(self) -> ControlGroup:
+        """The control group of all that is inside, once there is a way in."""
+        return self._limits.group if self._limits else ControlGroup()
+
+    @property
+    def cleanup_file(self) -> str:
+        """Names what to remove if we are killed."""
+        return CleanupRecord(self.folder().path).file
 
     def serve_proxy(self, listener: socket.socket) -> None:
         """Answer those inside who want to reach a host."""
@@ -173,7 +176,9 @@ class Sandbox:
         return changed | proxy_variables(proxy_port, self.policy.hosts)
 
     def folder(self) -> SharedFolder:
-        self._folder = self._folder or SharedFolder()
+        if self._folder is None:
+            clean_up_abandoned()
+            self._folder = SharedFolder()
         return self._folder
 
     def sweep(self) -> dict[str, str]:
@@ -183,8 +188,7 @@ class Sandbox:
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
         if self._folder:
-            with contextlib.suppress(OSError):
-                os.unlink(self._folder.cleanup_file)
+            CleanupRecord(self._folder.path).remove()
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
@@ -193,7 +197,8 @@ class Sandbox:
             await proxy.aclose()
         self.sweep()
         self._is_in_use = False
-        for needed in (self._folder, self._mount_points, self._limits and self._limits.group):
+        self.group.end()
+        for needed in (self._mount_points, self._folder):
             if needed:
                 needed.remove()
         if self._owns_common:
@@ -212,14 +217,14 @@ class Sandbox:
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
         made = self._mount_points.made if self._mount_points else []
-        left = {
-            "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
-            "unwanted": list(self.layout.unwanted),
-            "groups": list(map(str, self._limits.group.folders)) if self._limits else [],
-            "common": self.common.places(),
-        }
-        with open(self.folder().cleanup_file, "w", encoding="utf-8") as file:
-            json.dump(left, file)
+        CleanupRecord(self.folder().path).write(
+            {
+                "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
+                "unwanted": list(self.layout.unwanted),
+                "groups": self.group.paths(),
+                "common": self.common.places(),
+            }
+        )
         self._is_in_use = True
 
     def _choose(self) -> BackendChoice:
@@ -276,13 +281,9 @@ class SandboxLimits:
     def __init__(self, processes: int) -> None:
         self.processes = processes
         # A little less than the machine has: whoever fills it is ended by the group, before others are by the kernel.
-        self.group = ControlGroup.create(memory_bytes=memory() // 16 * 15, processes=processes)
+        self.group = ControlGroup.of_a_keeper(memory_bytes=memory() // 16 * 15, processes=processes)
 
     def inherited(self, backend: Backend) -> int | None:
         """The limit that processes inside must inherit because no group holds it; None where that would do harm."""
         is_counted_inside = backend != "landlock" and os.geteuid() != 0 and kernel_version() >= COUNTED_INSIDE_SINCE
         return self.processes if is_counted_inside and not self.group.holds("pids") else None
-
-
-def kernel_version() -> tuple[int, ...]:
-    return tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2] if part.isdigit())

@@ -40,8 +40,6 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the keeper opens a port inside at which hosts can be reached."""
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
-    cleanup_file: str
-    """The file whose absence says that there is nothing to clean up after it."""
 
     def encoded_options(self) -> dict[str, Any]:
         """The options as the keeper takes them: paths are bytes."""
@@ -87,7 +85,6 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
             own_pids=own_pids,
             proxy=bool(policy.hosts) and not policy.network,
-            cleanup_file=folder.cleanup_file,
         )
 
 
@@ -109,7 +106,7 @@ def landlock_confinement(
         "drop_capabilities": os.geteuid() == 0,
     }
     tmp = next(iter(common.temporary.values()))
-    return Confinement(backend="landlock", options=options, tmp=tmp, cleanup_file=folder.cleanup_file)
+    return Confinement(backend="landlock", options=options, tmp=tmp)
 
 
 def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_SET_DUMPABLE = 24, 38, 22, 4
@@ -34,6 +34,9 @@ TCP = 1 << 0 | 1 << 1
 KEEPER, KEEPER_GROUP = 0x7EE9E500, 0x7EE9E501
 """In a filter: the number of the process that installs it, and that of its group as `kill` takes it. No process has
 such a number."""
+FIRST_KEY, SECOND_KEY = 0x7EE9E502, 0x7EE9E503
+"""In a filter: what its installer alone knows, and says in arguments that a call does not use."""
+PRLIMIT = {"x86_64": 302, "aarch64": 261}
 
 
 def confine(
@@ -46,12 +49,14 @@ def confine(
     filter: bytes,
     drop_capabilities: bool,
     processes: int | None = None,
-) -> None:
-    """Give up everything but this; OSError when the kernel does not let us.
+) -> Callable[[tuple[int, int]], None]:
+    """Give up everything but this; OSError when the kernel does not let us. Returns what sets our mark from now on.
 
     The order matters: without `no_new_privs` the kernel refuses Landlock and a filter to an ordinary process.
     """
     kernel = Kernel()
+    first, second = struct.unpack("ii", os.urandom(8))
+    keys = (first, second)
     if processes is not None:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         least = processes if most == resource.RLIM_INFINITY else min(processes, most)
@@ -62,19 +67,21 @@ def confine(
     if files or scopes or tcp:
         kernel.landlock(readable, writable, files=files, scopes=scopes, tcp=tcp)
     if filter:
-        kernel.filter_calls(with_own_number(filter))
+        kernel.filter_calls(with_own_number(filter, keys))
     # Other processes of our user must not read our memory or take our descriptors, such as the channel.
     kernel.prctl(PR_SET_DUMPABLE, 0)
+    return lambda mark: kernel.set_mark(mark, keys)
 
 
-def with_own_number(program: bytes) -> bytes:
-    """The filter with our process number in the place of KEEPER, so that it protects us."""
+def with_own_number(program: bytes, keys: tuple[int, int]) -> bytes:
+    """The filter with our process number in the place of KEEPER, so that it protects us, and with our keys."""
     pid = os.getpid()
     if os.getpgrp() != pid:
         os.setpgid(0, 0)  # a group of our own, which has our number
-    return program.replace(struct.pack("I", KEEPER), struct.pack("i", pid)).replace(
-        struct.pack("I", KEEPER_GROUP), struct.pack("i", -pid)
-    )
+    values = {KEEPER: pid, KEEPER_GROUP: -pid, FIRST_KEY: keys[0], SECOND_KEY: keys[1]}
+    for placeholder, value in values.items():
+        program = program.replace(struct.pack("I", placeholder), struct.pack("i", value))
+    return program
 
 
 def landlock_version() -> int:
@@ -102,6 +109,12 @@ class Kernel:
         padded: tuple[Any, ...] = (*words, *(0,) * (4 - len(words)))
         if self._invoke(self._prctl, (what, *padded)) != 0:
             raise OSError(f"prctl {what} is refused")
+
+    def set_mark(self, mark: tuple[int, int], keys: tuple[int, int]) -> None:
+        """Set our limit on real-time processor time, which the filter refuses to whoever does not know the keys."""
+        limit = struct.pack("QQ", *(value % (1 << 64) for value in mark))
+        if self.call(PRLIMIT[os.uname().machine], 0, resource.RLIMIT_RTTIME, limit, None, *keys) != 0:
+            raise OSError("the mark of a child is refused")
 
     def drop_capabilities(self) -> None:
         """Have none, and get none by any program."""

@@ -12,7 +12,7 @@ import platform
 import struct
 from typing import TYPE_CHECKING
 
-from toolyard.process.sandbox.backends.kernel import KEEPER, KEEPER_GROUP
+from toolyard.process.sandbox.backends.kernel import FIRST_KEY, KEEPER, KEEPER_GROUP, SECOND_KEY
 from toolyard.process.sandbox.backends.system_calls import ARCHITECTURES, numbers_on
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 MAKES_A_FILE = 0o100 | 0o20000000
 """`O_CREAT` and the bit of `O_TMPFILE`: without them, what stands in the place of a mode is left over from before."""
 SETUID = 0o4000
+RLIMIT_RTTIME = 15
+"""The limit that is a mark."""
 F_SETSIG = 10
 UNSTOPPABLE = (9, 19)
 """SIGKILL and SIGSTOP, which nobody can ignore."""
@@ -85,7 +87,8 @@ def filter_program(families: Collection[int], *, own_pids: bool = False, own_ipc
         *when(calls["clone"], [*returning_if_any(argument(0), NEW_NAMESPACES, REFUSE), give(ALLOW)]),
         *when(calls["socket"], sockets(families)),
         *when(calls["socketpair"], pairs(families)),
-        *when(calls["prlimit64"], only_ones_own_limits()),
+        *when(calls["prlimit64"], [*nobody_changes_marks(), *only_ones_own_limits()]),
+        *when(calls["setrlimit"], [*one_of(argument(0), (RLIMIT_RTTIME,), REFUSE), give(ALLOW)]),
         *(() if own_pids else only_ones_own_processor(calls)),
         *(() if own_pids else nobody_ends_the_keeper(calls)),
         # They hide their arguments, and programs do without them: with `clone`, and with `openat`.
@@ -126,6 +129,14 @@ def pairs(families: Collection[int]) -> list[bytes]:
         return [give(ALLOW)]
     kinds = [part for kind in (SOCK_STREAM, SOCK_SEQPACKET) for part in (step(JUMP_IF, kind, 0, 1), give(ALLOW))]
     return [step(LOAD, argument(1)), step(AND, 0xF), *kinds, give(NO_ACCESS)]
+
+
+def nobody_changes_marks() -> list[bytes]:
+    """What tells the keeper whose a process is can only be set by the keeper, which says its keys."""
+    low, high = argument(2), argument(2) + 4
+    known = [*returning_unless(argument(4), FIRST_KEY, REFUSE), *returning_unless(argument(5), SECOND_KEY, REFUSE)]
+    setting = [step(LOAD, low), step(JUMP_IF, 0, 0, 2), step(LOAD, high), step(JUMP_IF, 0, len(known), 0), *known]
+    return [step(LOAD, argument(1)), step(JUMP_IF, RLIMIT_RTTIME, 0, len(setting)), *setting]
 
 
 def only_ones_own_limits() -> list[bytes]:

@@ -14,8 +14,9 @@ CALLS = """
     quotactl 179 60; reboot 169 142; request_key 249 218; rt_sigqueueinfo 129 138; rt_tgsigqueueinfo 297 240;
     sched_setaffinity 203 122; sched_setattr 314 274; sched_setparam 142 118; sched_setscheduler 144 119;
     semctl 66 191; semget 64 190; semop 65 193; semtimedop 220 192; setdomainname 171 162; sethostname 170 161;
-    setns 308 268; setpriority 141 140; settimeofday 164 170; shmat 30 196; shmctl 31 195; shmget 29 194;
-    socket 41 198; socketpair 53 199; swapoff 168 225; swapon 167 224; syslog 103 116; tgkill 234 131; tkill 200 130;
+    setns 308 268; setpriority 141 140; setrlimit 160 164; settimeofday 164 170; shmat 30 196; shmctl 31 195;
+    shmget 29 194; socket 41 198; socketpair 53 199; swapoff 168 225; swapon 167 224;
+    syslog 103 116; tgkill 234 131; tkill 200 130;
     umount2 166 39; unshare 272 97; userfaultfd 323 282; vhangup 153 58; pidfd_send_signal 424 424;
     io_uring_setup 425 425; io_uring_enter 426 426; io_uring_register 427 427; open_tree 428 428; move_mount 429 429;
     fsopen 430 430; fsconfig 431 431; fsmount 432 432; fspick 433 433; clone3 435 435; openat2 437 437;

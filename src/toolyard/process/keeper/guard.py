@@ -1,0 +1,149 @@
+"""The guard: starts a keeper and outlives it, to end what the keeper cannot when it was killed or stopped.
+
+A shell starts the keeper in the background and becomes the guard, so that the two interpreters start side by side. The
+guard is the keeper's parent and a *subreaper*: when the keeper dies, whatever it owned becomes the guard's. It sees
+the end of the application and of the keeper by handles on them, and the keeper sees the end of the guard by a pipe, so
+that each of the two ends everything when the other is gone. Whoever of them was stopped is made to go on by the end of
+its parent. An application that cleans up itself dismisses the guard by a byte on its standard input.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+
+from toolyard.process.keeper.groups import kill_groups
+from toolyard.process.process_tree import (
+    become_subreaper,
+    children_of,
+    go_on_without_parent,
+    kill_trees,
+    open_children_list,
+    read_children,
+)
+
+TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
+
+KEEPER_PATIENCE = 2.0
+"""How long the keeper may take to end everything by itself after the end of the application."""
+OWNER_PATIENCE = 10.0
+"""How long an application may take to be gone once it has let go of everything."""
+GIVE_UP_AFTER = 3.0
+"""How long to try SIGKILL on processes that do not die (in uninterruptible sleep)."""
+
+GUARD_SCRIPT = """trap '' HUP INT TERM
+python=$1 package=$2 owner=$3 alive=$4 cleanup_file=$5 groups=$6
+shift 6
+(
+  set -f
+  IFS='
+'
+  for group in $groups; do echo 0 >"$group/cgroup.procs"; done 2>/dev/null
+  unset IFS
+  exec "$@" $$ </dev/null
+) &
+exec "$python" -I -S -c 'import sys; sys.path.append(sys.argv[1])
+from toolyard.process.keeper.guard import main; main()' "$package" "$owner" "$alive" "$cleanup_file" "$groups" $!
+"""
+"""Puts what becomes the keeper into its control groups, starts it, and becomes the guard."""
+
+
+class Guard:
+    """Watches until the application or the keeper is gone, and then sees to it that nothing of the keeper's is left."""
+
+    def __init__(self, owner: int, keeper: int, groups: list[str]) -> None:
+        self.owner = owner
+        """Becomes readable when the application ends."""
+        self.keeper = keeper
+        """What we started; in a sandbox the keeper is below it."""
+        self.groups = groups
+        self.status: int | None = None
+        """The wait status of what we started, once it has ended."""
+        become_subreaper()
+        self.own_children = open_children_list()
+
+    def watch(self) -> None:
+        """Until the keeper has ended, or had its time to end after the application has."""
+        try:
+            keeper_exit = os.pidfd_open(self.keeper)
+        except OSError:  # it has ended, and the shell that we were took note of it
+            return
+        poll = select.poll()
+        poll.register(self.owner, select.POLLIN)
+        poll.register(keeper_exit, select.POLLIN)
+        if any(fd == keeper_exit for fd, _ in poll.poll()):
+            return
+        for pid in (self.keeper, *children_of(self.keeper)):
+            signal_if_there(pid, signal.SIGCONT)
+        poll.unregister(self.owner)
+        poll.poll(int(KEEPER_PATIENCE * 1000))
+
+    def end_all(self) -> None:
+        """End whatever is left: by its groups, and by what becomes our child when its parent ends."""
+        kill_groups(self.groups)
+        give_up_at = time.monotonic() + GIVE_UP_AFTER
+        while self.children() and time.monotonic() < give_up_at:
+            kill_trees(self.children, self.reap, until=give_up_at)
+
+    def owner_has_ended(self) -> bool:
+        """Wait until the application is gone, or says on our standard input that it cleans up itself."""
+        poll = select.poll()
+        poll.register(self.owner, select.POLLIN)
+        poll.register(0, select.POLLIN)
+        if any(fd == 0 for fd, _ in poll.poll()) and os.read(0, 1):
+            return False
+        poll.unregister(0)
+        return bool(poll.poll(int(OWNER_PATIENCE * 1000)))
+
+    def children(self) -> list[int]:
+        return read_children(self.own_children)
+
+    def reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.keeper:
+                self.status = status
+
+
+def signal_if_there(pid: int, number: int) -> None:
+    try:  # noqa: SIM105 - contextlib takes longer to import than all this
+        os.kill(pid, number)
+    except OSError:
+        pass
+
+
+def main() -> None:
+    owner, alive = int(sys.argv[-5]), int(sys.argv[-4])
+    cleanup_file, groups, keeper = sys.argv[-3], [name for name in sys.argv[-2].split("\n") if name], int(sys.argv[-1])
+    close_others({owner, alive})
+    go_on_without_parent()
+    guard = Guard(owner, keeper, groups)
+    guard.watch()
+    guard.end_all()
+    if os.path.exists(cleanup_file) and guard.owner_has_ended():
+        from toolyard.process.sandbox.cleanup import clean_up
+
+        clean_up(cleanup_file)
+    os._exit(os.waitstatus_to_exitcode(guard.status) & 0xFF if guard.status is not None else 1)
+
+
+def close_others(kept: set[int]) -> None:
+    """Hold nothing of the keeper's: the application knows of its end by the end of the channel."""
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        if fd > 2 and fd not in kept:
+            try:  # noqa: SIM105
+                os.close(fd)
+            except OSError:
+                pass
