@@ -29,7 +29,9 @@ TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 """Typing on a terminal in somebody's name."""
 MAKES_A_FILE = 0o100 | 0o20000000
 """`O_CREAT` and the bit of `O_TMPFILE`: without them, what stands in the place of a mode is left over from before."""
-SETUID = 0o4000
+LENT_RIGHTS = 0o4000 | 0o2000
+"""A program with one of these runs with the rights of its owner or of its group, whoever starts it. A folder has use
+for the second, but a filter cannot tell it from a file."""
 F_SETSIG = 10
 UNSTOPPABLE = (9, 19)
 """SIGKILL and SIGSTOP, which nobody can ignore."""
@@ -98,17 +100,17 @@ def filter_program(families: Collection[int], *, own_pids: bool = False, own_ipc
 
 
 def no_rights_of_owners(calls: dict[str, int]) -> Iterator[bytes]:
-    """No program that lends its owner's rights, which may be root's, to whoever runs it outside."""
+    """No program that lends the rights of its owner or group, which may be root's, to whoever runs it outside."""
     for name, where in OPENS.items():
         if name in calls:
-            made = [*returning_if_any(argument(where + 1), SETUID, REFUSE), give(ALLOW)]
+            made = [*returning_if_any(argument(where + 1), LENT_RIGHTS, REFUSE), give(ALLOW)]
             yield from when(
                 calls[name],
                 [step(LOAD, argument(where)), step(JUMP_IF_ANY, MAKES_A_FILE, 0, len(made)), *made, give(ALLOW)],
             )
     for name, where in MODES.items():
         if name in calls:
-            yield from when(calls[name], [*returning_if_any(argument(where), SETUID, REFUSE), give(ALLOW)])
+            yield from when(calls[name], [*returning_if_any(argument(where), LENT_RIGHTS, REFUSE), give(ALLOW)])
 
 
 def sockets(families: Collection[int]) -> list[bytes]:

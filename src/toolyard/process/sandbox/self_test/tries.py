@@ -187,16 +187,19 @@ def type_on_a_terminal(_: Scene) -> None:
         fcntl.ioctl(theirs, 0x5412, b"x")
 
 
-def leave_rights_of_the_owner(scene: Scene) -> None:
-    """A program that lends its owner's rights to whoever runs it."""
-    path = os.path.join(scene["workspace"], "lent")
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))
+def leave_lent_rights(scene: Scene, mode: int) -> bool:
+    """A program that lends its owner's or its group's rights to whoever runs it, made so from its beginning."""
+    path = os.path.join(scene["workspace"], f"left{mode:o}")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, mode))
+    return os.stat(path).st_mode & mode & 0o6000 != 0
 
 
-def give_rights_of_the_owner(scene: Scene) -> None:
-    path = os.path.join(scene["workspace"], "given")
+def give_lent_rights(scene: Scene, mode: int) -> bool:
+    """The same by a change of what is there."""
+    path = os.path.join(scene["workspace"], f"given{mode:o}")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755))
-    os.chmod(path, 0o4755)  # noqa: S103 - which must fail
+    os.chmod(path, mode)
+    return os.stat(path).st_mode & mode & 0o6000 != 0
 
 
 def in_child(attempt: Callable[[], bool]) -> bool:
@@ -283,8 +286,10 @@ TRIES: dict[str, dict[str, Try]] = {
         "unmount_something": unmount_something,
         "change_root": lambda scene: in_child(lambda: libc().chroot(os.fsencode(scene["workspace"])) == 0),
         "type_on_a_terminal": type_on_a_terminal,
-        "leave_rights_of_the_owner": leave_rights_of_the_owner,
-        "give_rights_of_the_owner": give_rights_of_the_owner,
+        "leave_rights_of_the_owner": lambda scene: leave_lent_rights(scene, 0o4755),
+        "give_rights_of_the_owner": lambda scene: give_lent_rights(scene, 0o4755),
+        "leave_rights_of_the_group": lambda scene: leave_lent_rights(scene, 0o2755),
+        "give_rights_of_the_group": lambda scene: give_lent_rights(scene, 0o2755),
     },
 }
 """Each property, and the ways out that it closes by their names."""
