@@ -58,8 +58,8 @@ class Gap(GapLine, frozen=True, kw_only=True):
     line: int
 
     def __str__(self) -> str:
-        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
-        missing = f"{self.lines} lines of {calls} could not be written" if self.lines else f"{calls} have no end"
+        calls, have = ("1 call", "has") if self.calls == 1 else (f"{self.calls} calls", "have")
+        missing = f"{self.lines} lines of {calls} could not be written" if self.lines else f"{calls} {have} no end"
         return f"{self.file}:{self.line}: {missing}: {self.reason}"
 
 
