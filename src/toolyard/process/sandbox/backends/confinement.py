@@ -75,7 +75,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         own_pids = backend == "bubblewrap-pids"
         options = self.bubblewrap.options(layout, folder=folder, network=policy.network, own_pids=own_pids)
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
-        program = filter_program(families, own_pids=own_pids, own_ipc=True)
+        program = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True)
         return Confinement(
             backend=backend,
             prefix=(self.bubblewrap.path, *options, "--"),

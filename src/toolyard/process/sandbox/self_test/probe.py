@@ -144,9 +144,11 @@ class Scene:
 def make_files(folder: Path) -> None:
     for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
-    files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "outside/file", "outside/other")
+    files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "home/other", "outside/file")
     for name in (*files, "repository/.git/config", "repository/toolyard.json"):
         (folder / name).write_text("secret")
+    with contextlib.suppress(OSError):  # a disk that knows no such thing keeps it too
+        os.setxattr(folder / "home" / "other", "user.there", b"x")
 
 
 @contextlib.contextmanager
