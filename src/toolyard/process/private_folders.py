@@ -87,6 +87,8 @@ class SharedFolder:
             os.path.join(self.path, name) for name in ("exchange", "handouts", "tmp")
         )
         """Written by both sides; by us alone; by the inside, for temporary files."""
+        self.view = os.path.join(self.path, "view")
+        """Where a sandbox can put a view of all files, in mounts of its own."""
         for folder in (self.exchange, self.handouts, self.tmp):
             os.mkdir(folder, 0o700)
         remove_abandoned(os.path.dirname(self.path))

@@ -191,21 +191,26 @@ def spawn_keeper(confinement: Confinement | None, stderr: int | None) -> tuple[C
         if hasattr(os, "pidfd_open"):
             # A handle on ourselves: the keeper sees our end even if a process that we forked holds the channel open.
             owner = os.pidfd_open(os.getpid())
-        process = subprocess.Popen(
-            [
-                *(sandbox_prefix(confinement) if confinement else ()),
-                *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
-                *(("confined",) if confinement else ()),
-                *(str(theirs.fileno()), str(owner)),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            pass_fds=[fd for fd in (theirs.fileno(), owner) if fd >= 0],
-            start_new_session=True,
-            env={},
-            cwd="/",
-        )
+        argv = [
+            *(sandbox_prefix(confinement) if confinement else ()),
+            *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
+            *(("confined",) if confinement else ()),
+            *(str(theirs.fileno()), str(owner)),
+        ]
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                pass_fds=[fd for fd in (theirs.fileno(), owner) if fd >= 0],
+                start_new_session=True,
+                env={},
+                cwd="/",
+            )
+
+        process = confinement.start(start) if confinement else start()
     except OSError as error:
         ours.close()
         raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap
+from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners
 from toolyard.process.sandbox.backends.kernel import landlock_version
+from toolyard.process.sandbox.backends.owner_map import with_mapped_owners
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
+from toolyard.process.sandbox.secrets import files_of_root
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
     from toolyard.process.sandbox.draft import Access
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
 
 
+T = TypeVar("T")
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
@@ -31,6 +36,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     backend: Backend
     prefix: tuple[str, ...] = ()
     """What comes before the keeper's own command line."""
+    view: str | None = None
+    """Where root's files must be seen with another owner when it starts."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the keeper gives up by itself."""
     own_pids: bool = False
@@ -41,6 +48,10 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Where temporary files go."""
     cleanup_file: str
     """The file whose absence says that there is nothing to clean up after it."""
+
+    def start(self, start: Callable[[], T]) -> T:
+        """Start a process with the prefix where all that it mounts can be found; OSError when that cannot be."""
+        return start() if self.view is None else with_mapped_owners(self.view, start)
 
     def encoded_options(self) -> dict[str, Any]:
         """The options as the keeper takes them: paths are bytes."""
@@ -79,6 +90,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         return Confinement(
             backend=backend,
             prefix=(self.bubblewrap.path, *options, "--"),
+            view=folder.view if maps_owners(layout) else None,
             options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
             own_pids=own_pids,
             proxy=bool(policy.hosts) and not policy.network,
@@ -88,7 +100,9 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
 
 def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
     """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
-    readable, writable = grants(layout.rules)
+    # There are no mounts that could give root's files another owner.
+    hidden: dict[str, Access] = dict.fromkeys(files_of_root(), "hidden") if os.geteuid() == 0 else {}
+    readable, writable = grants(hidden | layout.rules)
     families = [
         AF_NETLINK,
         *([AF_INET, AF_INET6] if policy.network else []),

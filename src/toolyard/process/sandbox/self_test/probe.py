@@ -78,8 +78,14 @@ class Scene:
             *(*prefix, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
             json.dumps(self._described(confinement)),
         ]
+
+        def start() -> subprocess.CompletedProcess[bytes]:
+            return subprocess.run(
+                argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE
+            )
+
         try:
-            ran = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE)
+            ran = confinement.start(start) if confinement else start()
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
         try:
