@@ -16,7 +16,7 @@ from boxes import PATIENCE, Box
 from support import need_backend
 from toolyard.process.sandbox import secrets as sandbox_secrets
 from toolyard.process.sandbox.backends import bubblewrap as bubblewrap_backend
-from toolyard.process.sandbox.backends.owner_map import can_map_owners, mounts
+from toolyard.process.sandbox.backends.owner_map import can_map_owners, in_mapped_mounts, mapped_mounts, mounts
 from toolyard.process.sandbox.secrets import ROOTS_ALONE, private_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of root's")]
@@ -132,10 +132,36 @@ def test_the_mounts_of_the_machine_are_those_that_the_kernel_tells_of():
 
 
 @pytest.mark.usefixtures("closed")
-async def test_nothing_of_the_view_is_seen_outside(box):
+async def test_nothing_of_the_view_is_seen_outside_while_it_is_used_or_after(box):
     before = dict(mounts())
-    await box.bash(box.mounts(), "true")
+    children = box.mounts()
+    await box.bash(children, "true")
     assert dict(mounts()) == before
+    view = Path(children.sandbox.folder().view)
+    assert not view.exists() or not list(view.iterdir())
+    await children.aclose()
+    assert not view.exists()
+    assert os.stat("/").st_mode & 0o005 == 0o005
+
+
+@pytest.mark.usefixtures("closed")
+async def test_no_handle_on_the_mounts_is_left_inside(box):
+    outcome = await box.bash(box.mounts(), "readlink /proc/$$/fd/* /proc/self/ns/mnt; true")
+    assert outcome.stdout.text.count("mnt:") == 1, "its own, and no other"
+
+
+def test_the_view_cannot_be_written_even_by_root(tmp_path):
+    if not can_map_owners():
+        pytest.skip("owners cannot be mapped here")
+    view = tmp_path / "view"
+    with mapped_mounts(str(view)) as handle:
+        inside = f"cd {view}{tmp_path} && touch made; chmod 700 {view}; rm -rf {view}{tmp_path}; true"
+        ran = subprocess.run(
+            [*in_mapped_mounts(), "/bin/sh", "-c", inside], stdin=handle, capture_output=True, timeout=60
+        )
+    assert ran.stderr.decode().count("Read-only file system") == 3
+    assert view.exists()
+    assert not (tmp_path / "made").exists()
 
 
 def test_looking_for_files_of_root_ends_whatever_there_is(tmp_path, monkeypatch):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,10 +98,10 @@ class KeeperProcess:
 
     def kill(self) -> None:
         """Kill the keeper and, in its place, all that it owned, which is found by its marks."""
-        with contextlib.suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         self._process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # one that the kernel itself holds
+        with suppress(subprocess.TimeoutExpired):  # one that the kernel itself holds
             self._process.wait(CLOSE_PATIENCE)
         kill_marked(first_mark(self._process.pid))
 
@@ -197,11 +197,10 @@ def spawn_keeper(confinement: Confinement | None, stderr: int | None) -> tuple[C
             *(("confined",) if confinement else ()),
             *(str(theirs.fileno()), str(owner)),
         ]
-
-        def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
+        with confinement.standard_input() if confinement else nullcontext(subprocess.DEVNULL) as stdin:
+            process = subprocess.Popen(
                 argv,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 pass_fds=[fd for fd in (theirs.fileno(), owner) if fd >= 0],
@@ -209,8 +208,6 @@ def spawn_keeper(confinement: Confinement | None, stderr: int | None) -> tuple[C
                 env={},
                 cwd="/",
             )
-
-        process = confinement.start(start) if confinement else start()
     except OSError as error:
         ours.close()
         raise CannotStart(f"the process keeper does not start: {error}", errno=error.errno or 0) from error

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+import subprocess
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners
 from toolyard.process.sandbox.backends.kernel import landlock_version
-from toolyard.process.sandbox.backends.owner_map import with_mapped_owners
+from toolyard.process.sandbox.backends.owner_map import in_mapped_mounts, mapped_mounts
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 from toolyard.process.sandbox.secrets import files_of_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
 
 
-T = TypeVar("T")
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
@@ -49,9 +50,14 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     cleanup_file: str
     """The file whose absence says that there is nothing to clean up after it."""
 
-    def start(self, start: Callable[[], T]) -> T:
-        """Start a process with the prefix where all that it mounts can be found; OSError when that cannot be."""
-        return start() if self.view is None else with_mapped_owners(self.view, start)
+    @contextlib.contextmanager
+    def standard_input(self) -> Iterator[int]:
+        """What a process with the prefix must have as its standard input; OSError when it cannot be had."""
+        if self.view is None:
+            yield subprocess.DEVNULL
+        else:
+            with mapped_mounts(self.view) as handle:
+                yield handle
 
     def encoded_options(self) -> dict[str, Any]:
         """The options as the keeper takes them: paths are bytes."""
@@ -84,13 +90,14 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         if self.bubblewrap is None:
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
+        view = folder.view if maps_owners(layout) else None
         options = self.bubblewrap.options(layout, folder=folder, network=policy.network, own_pids=own_pids)
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
         program = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True)
         return Confinement(
             backend=backend,
-            prefix=(self.bubblewrap.path, *options, "--"),
-            view=folder.view if maps_owners(layout) else None,
+            prefix=(*(in_mapped_mounts() if view else ()), self.bubblewrap.path, *options, "--"),
+            view=view,
             options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
             own_pids=own_pids,
             proxy=bool(policy.hosts) and not policy.network,

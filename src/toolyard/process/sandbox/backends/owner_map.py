@@ -7,28 +7,26 @@ to a user who is nobody. What the layout names is put over it as it is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import struct
 import subprocess
-import sys
 import threading
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from toolyard.process.sandbox.backends.kernel import Kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-T = TypeVar("T")
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_REC, MS_PRIVATE = 16384, 1 << 18
 AT_FDCWD, AT_EMPTY_PATH = -100, 0x1000
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, MOVE_MOUNT_F_EMPTY_PATH = 1, 0o2000000, 4
-MOUNT_ATTR_IDMAP = 0x100000
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_IDMAP = 1, 0x100000
 LAST = 4294967294
 NOBODY_AT_ALL = LAST - 1
 """A user that no system has; on disk it would be root."""
@@ -51,20 +49,22 @@ KERNELS_OWN = frozenset({
 """Kinds that hold no files of anybody's."""
 
 
-def with_mapped_owners(view: str, start: Callable[[], T]) -> T:
-    """Start a process where the view can be found at a path, in mounts that nobody else sees; OSError if it cannot be.
+@contextlib.contextmanager
+def mapped_mounts(view: str) -> Iterator[int]:
+    """A handle on mounts in which the view is at a path, for `in_mapped_mounts`; OSError if they cannot be made.
 
-    Mounts belong to a thread, so one of its own makes them and the process, which inherits them.
+    Mounts belong to a thread, so one that ends at once makes them. Nobody else may ever work in them: whoever removes
+    or changes what is at that path there does so to the machine.
     """
     os.makedirs(view, exist_ok=True)
-    outcome: list[T] = []
-    failures: list[Exception] = []
+    handles: list[int] = []
+    failures: list[OSError] = []
 
     def run() -> None:
         try:
             show_all_files(view)
-            outcome.append(start())
-        except Exception as error:
+            handles.append(os.open("/proc/thread-self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
             failures.append(error)
 
     thread = threading.Thread(target=run, name="toolyard-mounts")
@@ -72,7 +72,15 @@ def with_mapped_owners(view: str, start: Callable[[], T]) -> T:
     thread.join()
     if failures:
         raise failures[0]
-    return outcome[0]
+    try:
+        yield handles[0]
+    finally:
+        os.close(handles[0])
+
+
+def in_mapped_mounts() -> tuple[str, ...]:
+    """What to put before a program so that it runs in the mounts whose handle is its standard input."""
+    return (str(system_program("nsenter")), "--mount=/proc/self/fd/0", "/bin/sh", "-c", 'exec "$@" < /dev/null', "sh")
 
 
 def show_all_files(view: str) -> None:
@@ -88,7 +96,9 @@ def show_all_files(view: str) -> None:
 
 
 def can_map_owners(of: tuple[str, ...] = ()) -> bool:
-    """Whether we may build such a view, and the file systems of these folders allow it."""
+    """Whether we may build such a view and have the programs for it, and the file systems of these folders allow it."""
+    if not (system_program("unshare") and system_program("nsenter")):
+        return False
     if os.geteuid() != 0 or words_of("/proc/self/uid_map") != FULL_MAP or not has_capabilities():
         return False
     release = os.uname().release.split("-")[0].split(".")
@@ -98,6 +108,11 @@ def can_map_owners(of: tuple[str, ...] = ()) -> bool:
         if concerns and kind not in KERNELS_OWN and kernel < MAPPABLE_SINCE.get(kind, (1 << 30,)):
             return False
     return True
+
+
+def system_program(name: str) -> str | None:
+    """A program of the system's; not one of the same name that somebody put on our path."""
+    return shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
 
 
 def has_capabilities() -> bool:
@@ -127,31 +142,15 @@ def mounts() -> Iterator[tuple[str, str]]:
 
 def open_mapping() -> int:
     """A handle on a mapping of users in which root is nobody: that of a process that ends at once."""
-    argv = [*user_namespace_of_its_own(), "/bin/sh", "-c", "echo; read _"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    argv = [str(system_program("unshare")), "--user", "/bin/sh", "-c", "echo; read _"]
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=nothing, env={}, cwd="/") as process:
         if process.stdout is None or not process.stdout.read(1):
             raise OSError("no user namespace can be made")
         for name in ("uid_map", "gid_map"):
             with open(f"/proc/{process.pid}/{name}", "w") as file:
                 file.write(f"0 {NOBODY_AT_ALL} 1\n1 1 {NOBODY_AT_ALL - 1}\n")
         return os.open(f"/proc/{process.pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-
-
-def user_namespace_of_its_own() -> list[str]:
-    """What to put before a program so that it runs there; Python takes several times as long as the usual program."""
-    if program := shutil.which("unshare"):
-        return [program, "--user"]
-    return [sys.executable, "-I", "-S", "-c", RUN_IN_NAMESPACE, str(PACKAGE_FOLDER)]
-
-
-RUN_IN_NAMESPACE = """
-import os, sys
-sys.path.append(sys.argv[1])
-from toolyard.process.sandbox.backends.owner_map import CLONE_NEWUSER, UNSHARE, Kernel
-if Kernel().call(UNSHARE[os.uname().machine], CLONE_NEWUSER) == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
-PACKAGE_FOLDER = Path(__file__).parents[4]
 
 
 UNSHARE = {"x86_64": 272, "aarch64": 97}
@@ -175,15 +174,19 @@ class MountCalls:
         tree = self._kernel.call(OPEN_TREE, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
         if tree < 0:
             return  # hidden below another, or gone meanwhile
-        if mapping is not None:
-            attributes = struct.pack("4Q", MOUNT_ATTR_IDMAP, 0, 0, mapping)
-            mapped = self._kernel.call(MOUNT_SETATTR, tree, b"", AT_EMPTY_PATH, attributes, len(attributes))
-            if point == "/":
-                self._check(mapped, "another owner of root's files")
+        # Read-only, so that no mistake of ours can reach the machine through it.
+        changed = self._set(tree, MOUNT_ATTR_RDONLY | (MOUNT_ATTR_IDMAP if mapping is not None else 0), mapping or 0)
+        if changed < 0 and point != "/":
+            changed = self._set(tree, MOUNT_ATTR_RDONLY, 0)
+        self._check(changed, f"another owner of root's files at {point}")
         moved = self._kernel.call(MOVE_MOUNT, tree, b"", AT_FDCWD, os.fsencode(place) + b"\0", MOVE_MOUNT_F_EMPTY_PATH)
         if point == "/":
             self._check(moved, "a place for its files")
         os.close(tree)
+
+    def _set(self, tree: int, attributes: int, mapping: int) -> int:
+        given = struct.pack("4Q", attributes, 0, 0, mapping)
+        return self._kernel.call(MOUNT_SETATTR, tree, b"", AT_EMPTY_PATH, given, len(given))
 
     @staticmethod
     def _check(result: int, what: str) -> None:

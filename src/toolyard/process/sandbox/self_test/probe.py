@@ -78,14 +78,9 @@ class Scene:
             *(*prefix, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
             json.dumps(self._described(confinement)),
         ]
-
-        def start() -> subprocess.CompletedProcess[bytes]:
-            return subprocess.run(
-                argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE
-            )
-
         try:
-            ran = confinement.start(start) if confinement else start()
+            with confinement.standard_input() if confinement else contextlib.nullcontext(subprocess.DEVNULL) as stdin:
+                ran = subprocess.run(argv, capture_output=True, stdin=stdin, env={}, cwd="/", timeout=PATIENCE)
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
         try:
