@@ -12,6 +12,7 @@ from toolyard.core.globs import star_pattern
 from toolyard.permissions.decide import text_pattern
 from toolyard.permissions.paths import PathIndex
 from toolyard.permissions.patterns import as_word, fits
+from toolyard.permissions.programs.awk_sed_jq import AWK_TOKEN
 
 LETTERS = st.text("ab*", max_size=8)
 
@@ -43,3 +44,9 @@ def test_a_star_in_quotes_is_a_star():
     word = as_word([("a*", True), ("b*", False), ("c", True)])
     assert fits(word, "a*bXc")
     assert not fits(word, "aXbXc")
+
+
+def test_a_long_number_in_a_script_that_is_none_is_answered():
+    """With two ways to split each row of digits, it would take minutes."""
+    assert AWK_TOKEN.match("0" * 300_000 + "x") is None
+    assert AWK_TOKEN.match("1.5e3;")["number"] == "1.5e3"
