@@ -62,6 +62,21 @@ def table(found: dict[str, dict[str, dict]]) -> list[str]:
         ),
         "",
         *(f"- {backend}: {who}: {reason(found[who][backend])}" for backend, who in missing(found)),
+        *open_ways(found),
+    ]
+
+
+def open_ways(found: dict[str, dict[str, dict]]) -> list[str]:
+    """A line for each property that a backend does not keep, with all the ways out by their names."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for backends in found.values():
+        for backend, one in backends.items():
+            for name, ways_out in one["open"].items() if backend != "none" and has(one) else ():
+                ways.setdefault((backend, name), []).extend(ways_out)
+    rows = ((backend, name, dict.fromkeys(names)) for (backend, name), names in ways.items() if names)
+    return [
+        f"- {backend} leaves open, of `{name}`: {', '.join(way.replace('_', ' ') for way in names)}"
+        for backend, name, names in rows
     ]
 
 

@@ -85,6 +85,7 @@ def test_a_whole_log_is_said_to_be(used: CommandLine):
         "head": last["hash"],
         "starts_at_the_beginning": True,
         "broken": None,
+        "gaps": [],
     }
 
 

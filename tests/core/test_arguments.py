@@ -500,12 +500,12 @@ class TestSchemaFault:
             ({"required": "a"}, 'required: expected an array, got "a"'),
             ({"properties": {"a": {"minimum": "1"}}}, 'properties.a.minimum: expected a number, got "1"'),
             ({"properties": {"a": 5}}, "properties.a: expected an object or a boolean, got 5"),
-            ({"properties": {"a": {"pattern": "("}}}, 'properties.a.pattern: must be a valid regex, got "("'),
+            ({"properties": {"a": {"pattern": "("}}},
+             'properties.a.pattern: "(" is not a regular expression: missing ), unterminated subpattern at position 0'),
+            ({"properties": {"a": {"pattern": "(?>a)"}}},
+             'properties.a.pattern: "(?>a)" is not a regular expression that can be checked in bounded time'),
             ({"$schema": DRAFT_4, "patternProperties": {"(": {}}},
              'patternProperties: "(" is not a regular expression: missing ), unterminated subpattern at position 0'),
-            ({"patternProperties": {"a": {}, "(?i)b": {}}},
-             'patternProperties: "a|(?i)b" is not a regular expression: '
-             "global flags not at the start of the expression at position 2"),
             ({"properties": {"a": {"$ref": "#/x"}}, "x": {"type": "int"}},
              'x: type: expected "array", "boolean", "integer", "null", "number", "object", "string" or an array, '
              'got "int"'),

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
+import pytest
+
+from support import PATIENCE, need
 from toolyard.files.removal import remove_tree
 
 
@@ -34,3 +39,27 @@ def test_what_links_lead_to_stays(tmp_path):
     remove_tree(str(tmp_path / "top"))
     assert ([path.name for path in kept.iterdir()], kept.stat().st_mode & 0o777) == (["file"], 0o750)
     remove_tree(str(tmp_path / "nothing"))
+
+
+MOUNTED_WITHIN = """
+import os, subprocess, sys
+from toolyard.files.removal import remove_tree
+top, other = sys.argv[1:]
+subprocess.run(["mount", "--bind", other, os.path.join(top, "mounted")], check=True)
+remove_tree(top)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_what_is_mounted_in_a_tree_is_neither_emptied_nor_given_other_rights(tmp_path):
+    top, other = tmp_path / "top", tmp_path / "other"
+    (top / "mounted").mkdir(parents=True)
+    (top / "sub").mkdir()
+    (other / "kept").mkdir(parents=True)
+    (other / "file").write_text("x")
+    other.chmod(0o755)
+    argv = [need("unshare"), "--mount", sys.executable, "-c", MOUNTED_WITHIN, top, other]
+    subprocess.run(argv, check=True, timeout=PATIENCE)
+    assert sorted(path.name for path in other.iterdir()) == ["file", "kept"]
+    assert other.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in top.iterdir()] == ["mounted"]

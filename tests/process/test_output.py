@@ -191,3 +191,23 @@ def test_what_is_spilled_goes_through_no_link_in_the_place_of_its_folder(tmp_pat
     kept.add(b"x" * 100)
     assert kept.finish().truncated.kept_at is None
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+LINES = "line\n" * 4_000_000
+LINE_BYTES = LINES.encode()
+
+
+@pytest.mark.parametrize("add", [lambda kept: kept.add(LINE_BYTES), lambda kept: kept.add_text(LINES)])
+def test_one_piece_of_any_size_is_kept_in_bounded_memory(add, tmp_path):
+    kept = HeadTail(10_000, spill_to=tmp_path / "whole")
+    tracemalloc.start()
+    try:
+        add(kept)
+        captured = kept.finish()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+    assert (captured.total_bytes, (tmp_path / "whole").stat().st_size) == (20_000_000, 20_000_000)
+    head, tail, _, omitted_lines = ends_of(captured.text)
+    assert head.count("\n") + tail.count("\n") + omitted_lines == 4_000_000

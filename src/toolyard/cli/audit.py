@@ -66,6 +66,8 @@ def show(
 def verify(options: GlobalOptions, as_json: bool) -> int:
     """Check that no line of the log was changed, removed or added, and name the first that was.
 
+    What could not be written at its time, and calls without an end, are named too.
+
     Exit status: 0 the log is whole, 1 it is not.
     """
     from toolyard.runtime.audit.verify import check_log
@@ -74,12 +76,10 @@ def verify(options: GlobalOptions, as_json: bool) -> int:
     if as_json:
         import msgspec
 
-        show_json({"whole": checked.broken is None, **msgspec.to_builtins(checked, enc_hook=str)})
-    elif checked.broken:
-        show_note(str(checked.broken), "error")
+        show_json({"whole": checked.is_whole, **msgspec.to_builtins(checked, enc_hook=str)})
     else:
-        show_whole(checked)
-    return 1 if checked.broken else 0
+        show_check(checked)
+    return 0 if checked.is_whole else 1
 
 
 def show_log(folder: Path, wanted: Filter, last: int, as_json: bool) -> int:
@@ -118,6 +118,9 @@ def row(record: dict[str, Any]) -> list[str]:
     if record.get("event") == "network":
         place = f"{record.get('host')}:{record.get('port')} ({record.get('reason')})"
         return [shown_time(record), "network", "ok" if record.get("decision") == "allow" else "denied", "", place]
+    if record.get("event") == "gap":
+        calls = "1 call" if record.get("calls") == 1 else f"{record.get('calls')} calls"
+        return [shown_time(record), "-", "gap", "", f"{calls}: {record.get('reason')}"]
     what = record.get("command") or " ".join(record.get("argv") or ()) or record.get("found") or ""
     duration = f"{record['ms']:.0f} ms" if "ms" in record else ""
     return [shown_time(record), str(record.get("tool", "-")), outcome(record), duration, str(what)]
@@ -135,10 +138,19 @@ def outcome(record: dict[str, Any]) -> str:
     return f"exit {record['exit']}" if record.get("exit") else "ok"
 
 
-def show_whole(checked: LogCheck) -> None:
-    if not checked.lines:
+def show_check(checked: LogCheck) -> None:
+    for gap in checked.gaps:
+        show_note(str(gap), "error" if gap.lines else "warning")
+    if checked.broken:
+        show_note(str(checked.broken), "error")
+    elif not checked.lines:
         show_note("the log is empty")
-        return
-    show_text(f"{checked.lines} lines of {checked.days} days are whole; the last is {checked.head}\n")
+    else:
+        show_unchanged(checked)
+
+
+def show_unchanged(checked: LogCheck) -> None:
+    what = "whole" if checked.is_whole else "unchanged, but others were never written"
+    show_text(f"{checked.lines} lines of {checked.days} days are {what}; the last is {checked.head}\n")
     if not checked.starts_at_the_beginning:
         show_note("earlier days are not here", "warning")

@@ -43,10 +43,19 @@ def raise_folders(folder: int, top: int, names: Iterator[str]) -> list[str]:
             os.unlink(name, dir_fd=folder)
         except OSError:
             with contextlib.suppress(OSError):
-                let_in(name, folder)
-                os.rename(name, fresh := next(names), src_dir_fd=folder, dst_dir_fd=top)
+                move(name, folder, fresh := next(names), top)
+                let_in(fresh, top)
                 raised.append(fresh)
     return raised
+
+
+def move(name: str, folder: int, fresh: str, top: int) -> None:
+    """Move a folder. What is mounted in it cannot be moved, and so is neither entered nor given other rights."""
+    try:
+        os.rename(name, fresh, src_dir_fd=folder, dst_dir_fd=top)
+    except PermissionError:  # of one that is closed to us only we ourselves can tell
+        let_in(name, folder)
+        os.rename(name, fresh, src_dir_fd=folder, dst_dir_fd=top)
 
 
 @contextlib.contextmanager

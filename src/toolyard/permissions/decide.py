@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
 from toolyard.bash.syntax.cross_check import shfmt_agrees
+from toolyard.core.globs import star_pattern
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
 from toolyard.permissions.file_access import AGAINST, CallSite
@@ -19,6 +19,7 @@ from toolyard.permissions.programs.categories import names
 from toolyard.permissions.verdict import Judged, Offer, Verdict
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
     from toolyard.core.events import Decision
@@ -164,7 +165,7 @@ def fits_value(pattern: tuple[str, ...] | str, value: Json, use: ToolUse) -> boo
 
 @lru_cache(maxsize=1024)
 def text_pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
+    return star_pattern(pattern.split("*"))
 
 
 def judged_tool(tool: str, decision: Decision, reason: str, rule: Rule | None = None) -> Judged:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
+from toolyard.core.globs import star_pattern
 from toolyard.files.inside import is_inside
 from toolyard.permissions.patterns import bad_rule
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.problems import Problem
@@ -81,7 +82,7 @@ def child_of(node: PathNode[Value], segment: str) -> PathNode[Value]:
         node.deep = node.deep or PathNode()
         return node.deep
     if "*" in segment:
-        node.globs.append((re.compile(re.escape(segment).replace(r"\*", "[^/]*")), PathNode()))
+        node.globs.append((star_pattern(segment.split("*"), "[^/]"), PathNode()))
         return node.globs[-1][1]
     return node.names.setdefault(segment, PathNode())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.globs import star_pattern
 from toolyard.core.problems import Problem
 
 if TYPE_CHECKING:
@@ -96,8 +97,11 @@ def as_word(pieces: list[tuple[str, bool]]) -> str | Glob | Problem:
         return bad_rule("'**' stands for any further arguments and can only be the last word")
     if not any("*" in text and not quoted for text, quoted in pieces):
         return "".join(text for text, _ in pieces)
-    parts = (re.escape(text) if quoted else re.escape(text).replace(r"\*", ".*") for text, quoted in pieces)
-    return Glob(re.compile("".join(parts), re.DOTALL))
+    texts = [""]
+    for text, quoted in pieces:
+        first, *others = [text] if quoted else text.split("*")
+        texts = [*texts[:-1], texts[-1] + first, *others]
+    return Glob(star_pattern(texts))
 
 
 def quoted_token(value: str) -> str:

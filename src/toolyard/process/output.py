@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 UTF8_DECODER = codecs.getincrementaldecoder("utf-8")
 PIECE_SIZE = 4096
 """Smaller pieces are joined, so that a child that prints byte by byte does not cost an object for each."""
+LARGEST_PIECE = 1 << 16
+"""Larger ones are taken apart: a piece is kept or dropped as a whole."""
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +52,20 @@ class HeadTail:
         self._spill: FileIO | None = None
         self.total = 0
 
+    def add_text(self, text: str) -> None:
+        """The same for a text of any length, of which no second copy is made."""
+        for start in range(0, len(text), LARGEST_PIECE):
+            self._add_piece(text[start : start + LARGEST_PIECE].encode("utf-8", "replace"))
+
     def add(self, data: bytes) -> None:
+        if len(data) <= LARGEST_PIECE:
+            self._add_piece(data)
+            return
+        view = memoryview(data)
+        for start in range(0, len(data), LARGEST_PIECE):
+            self._add_piece(bytes(view[start : start + LARGEST_PIECE]))
+
+    def _add_piece(self, data: bytes) -> None:
         self.total += len(data)
         if self._spill is not None:
             self._write_spill(data)

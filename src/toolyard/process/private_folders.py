@@ -89,6 +89,8 @@ class SharedFolder:
         self.path, self._claim = claim_folder(base_folders())
         self.exchange = os.path.join(self.path, "exchange")
         """Written by both sides."""
+        self.view = os.path.join(self.path, "view")
+        """Where a sandbox can put a view of all files, in mounts of its own."""
         os.mkdir(self.exchange, 0o700)
         remove_abandoned(os.path.dirname(self.path))
 

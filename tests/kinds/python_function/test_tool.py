@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
@@ -437,3 +438,102 @@ async def test_a_marked_function_is_still_a_function():
         spec = plugin.specs["plus"]
         assert (spec.description, spec.timeout, spec.hints.read_only) == ("Add.", 5, True)
         assert json.loads((await plugin.call("plus", {"a": 1, "b": 2})).text) == 3
+
+
+PIECE = "x" * 99_999 + "\n"
+PIECES = 1_000
+
+
+def yields() -> Iterator[str]:
+    """Yields much."""
+    for _ in range(PIECES):
+        yield PIECE + ""
+
+
+async def yields_in_the_loop() -> AsyncIterator[str]:
+    """Yields much."""
+    for _ in range(PIECES):
+        yield PIECE + ""
+
+
+def prints() -> None:
+    """Prints much."""
+    for _ in range(PIECES):
+        print(PIECE, end="")
+
+
+def prints_bytes() -> None:
+    """Prints much, as bytes."""
+    for _ in range(PIECES):
+        sys.stdout.buffer.write(PIECE.encode())
+
+
+@pytest.mark.parametrize("function", [yields, yields_in_the_loop, prints, prints_bytes])
+async def test_output_of_any_length_is_kept_in_bounded_memory_and_whole_in_a_file(tmp_path, function):
+    async with AgentApplication({"output": {"spill": True}}, tmp_path / "sessions", tools=[tool(function)]) as app:
+        await app.call_tool(function.__name__, {})  # whatever is imported or made once
+        tracemalloc.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                result = await app.call_tool(function.__name__, {})
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 10_000_000, "of a hundred million characters"
+        assert (result.ok, result.bytes_out) == (True, len(PIECE) * PIECES)
+        assert result.truncated is not None
+        assert result.truncated.kept_at is not None
+        assert result.truncated.kept_at.stat().st_size == len(PIECE) * PIECES
+        assert f"the whole is in {result.truncated.kept_at}" in result.text
+
+
+async def test_an_answer_that_is_one_huge_text_is_not_copied(tmp_path):
+    huge = "y" * 50_000_000
+
+    def give() -> str:
+        """Gives much."""
+        return huge
+
+    async with AgentApplication({}, tmp_path / "sessions", tools=[tool(give)]) as app:
+        await app.call_tool("give", {})
+        tracemalloc.start()
+        try:
+            result = await app.call_tool("give", {})
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 10_000_000
+    assert result.bytes_out == 50_000_000
+
+
+async def test_data_that_is_longer_than_the_limit_is_no_way_around_it(tmp_path):
+    def give() -> dict[str, str]:
+        """Gives an object."""
+        return {"text": "z" * 5_000_000}
+
+    async with AgentApplication({}, tmp_path / "sessions", tools=[tool(give)]) as app:
+        result = await app.call_tool("give", {})
+    assert result.truncated is not None
+    assert result.data is None
+
+
+async def test_a_thread_that_yields_faster_than_somebody_listens_waits_for_them(tmp_path):
+    heard: list[int] = []
+
+    async with AgentApplication({}, tmp_path / "sessions", tools=[tool(yields)]) as app:
+
+        def listen(event: object) -> None:
+            if isinstance(event, OutputChunk):
+                heard.append(len(event.text))
+
+        await app.call_tool("yields", {}, on_event=listen)
+        heard.clear()
+        tracemalloc.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await app.call_tool("yields", {}, on_event=listen)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert sum(heard) == len(PIECE) * PIECES, "nothing is lost"
+    assert peak < 20_000_000

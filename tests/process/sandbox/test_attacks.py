@@ -116,11 +116,43 @@ async def test_processes_inside_still_signal_limit_and_wait_for_each_other(box, 
     assert (await box.bash(box.children(backend), script)).stdout.text == "137\n64\n"
 
 
-async def test_files_that_are_made_get_the_rights_they_ask_for_but_not_those_of_the_owner(box, backend):
-    script = "umask 0; touch a; chmod 755 a; mkdir -m 2775 b; chmod 4755 a; chmod u+s a; stat -c %a a b"
-    outcome = await box.bash(box.children(backend), script)
-    assert outcome.stdout.text.split() == ["755", "2775"]
-    assert outcome.stderr.text.count("not permitted") == 2
+LEND_RIGHTS = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+umask, mode = os.umask(0), int(sys.argv[1], 8)
+def made(name):
+    os.close(os.open(name, os.O_WRONLY | os.O_CREAT, 0o755))
+    return name.encode()
+fd = os.open("by_handle", os.O_WRONLY | os.O_CREAT, 0o755)
+ways = {
+    "chmod": lambda: libc.chmod(made("a"), mode),
+    "fchmod": lambda: libc.fchmod(fd, mode),
+    "fchmodat": lambda: libc.fchmodat(-100, made("b"), mode, 0),
+    "fchmodat2": lambda: libc.syscall(452, -100, made("c"), mode, 0),
+    "open": lambda: libc.open(b"d", os.O_WRONLY | os.O_CREAT, mode),
+    "openat": lambda: libc.openat(-100, b"e", os.O_RDWR | os.O_CREAT | os.O_EXCL, mode),
+    "temporary": lambda: libc.open(b".", os.O_RDWR | os.O_TMPFILE, mode),
+    "creat": lambda: libc.creat(b"f", mode),
+    "mknod": lambda: libc.mknod(b"g", 0o100000 | mode, 0),
+    "mknodat": lambda: libc.mknodat(-100, b"h", 0o100000 | mode, 0),
+    "folder": lambda: os.mkdir("i") or libc.chmod(b"i", mode),
+}
+print(*(name for name, way in ways.items() if way() != -1))
+print(*(entry.name for entry in os.scandir(".") if entry.stat().st_mode & 0o6000))
+"""
+
+
+@pytest.mark.parametrize("mode", ["4755", "2755", "6755"])
+async def test_no_file_is_made_that_lends_the_rights_of_its_owner_or_group(box, backend, mode):
+    outcome = await box.python(box.children(backend), LEND_RIGHTS, mode)
+    assert outcome.stdout.text == "\n\n", outcome.stderr.text
+    assert not [path for path in box.workspace.rglob("*") if path.stat().st_mode & 0o6000]
+
+
+async def test_files_that_are_made_get_the_rights_they_ask_for(box, backend):
+    outcome = await box.python(box.children(backend), LEND_RIGHTS, "1751")
+    assert len(outcome.stdout.text.split()) == 11, outcome.stderr.text
+    assert (box.workspace / "a").stat().st_mode & 0o7777 == 0o1751
 
 
 @pytest.mark.parametrize(

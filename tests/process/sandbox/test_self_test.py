@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -50,6 +52,18 @@ def test_bubblewrap_keeps_everything_in(who):
     assert held(found["bubblewrap"]) == held(found["bubblewrap-pids"]) == [*PROPERTIES]
     assert held(found["landlock"]) == KEPT_BY_LANDLOCK
     assert held(found["none"]) == [], "each try succeeds where nothing keeps it in, or it would prove nothing"
+
+
+OPEN_IN_LANDLOCK = {f"change_{what}_{how}" for what in ("rights", "times", "owner") for how in ("outside", "by_handle")}
+
+
+@pytest.mark.parametrize("who", ["root", "user"])
+def test_what_landlock_leaves_open_of_a_file_outside_is_what_the_documentation_says(who):
+    assert set(probe(who)["landlock"]["open"]["attributes"]) == OPEN_IN_LANDLOCK
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text()
+    named = re.search(r"^- landlock leaves open, of `attributes`: (.*)$", page, re.MULTILINE)
+    assert named
+    assert set(named[1].split(", ")) == {way.replace("_", " ") for way in OPEN_IN_LANDLOCK}
 
 
 @pytest.mark.parametrize("who", ["root in a container", "user in a container"])

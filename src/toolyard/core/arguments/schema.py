@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
 from toolyard.core.arguments.faults import faults_in, kind_of, path_text
+from toolyard.core.arguments.patterns import BadPattern, pattern
 from toolyard.core.arguments.plain_schema import is_plain
 from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, root_schema
 from toolyard.core.json_values import brief
@@ -58,9 +58,12 @@ def meta_fault(schema: Json, dialect: type[Validator]) -> str | None:
 
 @cache
 def meta_validator(dialect: type[Validator]) -> Validator:
+    from jsonschema import FormatChecker
     from referencing import Registry
 
-    return dialect(dialect.META_SCHEMA, registry=Registry(), format_checker=dialect.FORMAT_CHECKER)
+    # Patterns are looked at by `pattern_fault`, for which a regular expression is not what it is in Python.
+    formats = FormatChecker(name for name in dialect.FORMAT_CHECKER.checkers if name != "regex")
+    return dialect(dialect.META_SCHEMA, registry=Registry(), format_checker=formats)
 
 
 def kind_fault(schema: dict[str, Json]) -> str | None:
@@ -90,14 +93,15 @@ def part_fault(root: Subschema, dialect: type[Validator]) -> str | None:
 
 
 def pattern_fault(schema: Json) -> str | None:
-    several = list(schema.get("patternProperties", ()))
-    # The validator also joins them into one, which not all survive.
-    for pattern in filter(None, [schema.get("pattern"), *several, "|".join(several)]):
-        try:
-            re.compile(pattern)
-        except (re.error, OverflowError) as error:
-            keyword = "pattern" if pattern == schema.get("pattern") else "patternProperties"
-            return f"{keyword}: {brief(pattern)} is not a regular expression: {error}"
+    for keyword, texts in (
+        ("pattern", [schema["pattern"]] if "pattern" in schema else ()),
+        ("patternProperties", schema.get("patternProperties", ())),
+    ):
+        for text in texts:
+            try:
+                pattern(text)
+            except BadPattern as error:
+                return f"{keyword}: {error}"
     return None
 
 

@@ -111,9 +111,11 @@ def dialect_of(schema: Mapping[str, Json]) -> type[Validator]:
 
 @cache
 def exact_dialect(dialect: type[Validator]) -> type[Validator]:
-    """A dialect in which 3.0 is no integer, so that it is seen and handed on as 3."""
+    """A dialect in which 3.0 is no integer, so that it is seen and handed on as 3, and no pattern takes for ever."""
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend
+
+    from toolyard.core.arguments.named_properties import KEYWORDS
 
     standard = dialect.VALIDATORS["type"]
 
@@ -125,5 +127,6 @@ def exact_dialect(dialect: type[Validator]) -> type[Validator]:
             return ()
         return (ValidationError("of another type"),)
 
-    extended: type[Validator] = extend(dialect, {"type": exact_type})  # type: ignore[no-untyped-call]  # has no types
+    matching = {name: check for name, check in KEYWORDS.items() if name in dialect.VALIDATORS}
+    extended: type[Validator] = extend(dialect, {"type": exact_type, **matching})  # type: ignore[no-untyped-call]  # has no types
     return extended

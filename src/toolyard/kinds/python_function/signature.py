@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -69,6 +70,8 @@ def read_signature(function: Callable[..., Any]) -> Signature | Problem:
     try:
         struct = msgspec.defstruct(function.__name__, fields, forbid_unknown_fields=not open_ended, kw_only=True)
         schema = schema_of(struct, open_ended=open_ended)
+        plain = [(name, without_patterns(hint), *default) for name, hint, *default in fields]
+        converted = msgspec.defstruct(function.__name__, plain, forbid_unknown_fields=not open_ended, kw_only=True)
     except (TypeError, ValueError, NotImplementedError) as error:
         hint = "use str, int, float, bool, list, dict, Literal, a dataclass or a TypedDict"
         return Problem(
@@ -79,7 +82,7 @@ def read_signature(function: Callable[..., Any]) -> Signature | Problem:
         description=docstring.description,
         input=JsonInput(schema=schema),
         context=context,
-        arguments=struct,
+        arguments=converted,
         positional=tuple(p.name for p in shown if p.kind is Kind.POSITIONAL_ONLY),
     )
 
@@ -109,6 +112,33 @@ def describe(hint: Any, text: str | None) -> Any:
     if (own or text) and not any(meta.description for meta in metas):
         metas.append(msgspec.Meta(description=own or text))
     return Annotated[(inner, *metas)] if metas else inner
+
+
+def without_patterns(hint: Any) -> Any:
+    """A type without its patterns: arguments were checked by them already, and `re` could take for ever to do so again.
+
+    Those inside classes of the author's own stay.
+    """
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        metas = [unpatterned(part) if isinstance(part, msgspec.Meta) else part for part in parts[1:]]
+        return Annotated[(without_patterns(parts[0]), *metas)]
+    if origin in (Union, UnionType):
+        return Union[tuple(map(without_patterns, parts))]  # noqa: UP007 - of a number of types that is not known
+    if origin in (list, set, frozenset, tuple, dict):
+        return origin[tuple(map(without_patterns, parts))]
+    return hint
+
+
+def unpatterned(meta: msgspec.Meta) -> msgspec.Meta:
+    if meta.pattern is None:
+        return meta
+    kept = {name: value for name in META_FIELDS if (value := getattr(meta, name)) is not None}
+    return msgspec.Meta(**kept)
+
+
+META_FIELDS = ("min_length", "max_length", "title", "description", "examples", "extra_json_schema", "extra")
+"""What a type can have beside a pattern."""
 
 
 def documentation(extra: Any) -> str | None:

@@ -18,13 +18,12 @@ from toolyard.plugins.author_code.context import ToolContext
 from toolyard.plugins.author_code.crashes import crash_text
 from toolyard.plugins.author_code.output import Outlet
 from toolyard.plugins.author_code.running import OutOfTime, Raised, Returned, is_async, run_authored
-from toolyard.process.output import HeadTail
+from toolyard.process.output import Captured, HeadTail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.core.tool import CallContext, Failure, Json, JsonObject
-    from toolyard.process.output import Captured
 
 log = logging.getLogger("toolyard.plugins")
 
@@ -83,7 +82,8 @@ class PythonTool:
             if work is None:
                 return call_line(self.spec.name, plan.arguments)
             ended = await self._run(work, outlet, call)
-            return one_line(str(ended.value or "")) if isinstance(ended, Returned) else ""
+            value = ended.value if isinstance(ended, Returned) else None
+            return one_line(value.text if isinstance(value, Captured) else str(value or ""))
         finally:
             outlet.close()
 
@@ -191,8 +191,9 @@ def succeeded(value: Any, printed: Captured, context: CallContext) -> ToolResult
     """The answer of a tool that came to its end; one that returned nothing answers with what it printed."""
     if isinstance(value, ToolResult):
         return value
-    if value is None:
-        return ToolResult(text=printed.text, bytes_out=printed.total_bytes, truncated=printed.truncated)
+    kept = printed if value is None else value
+    if isinstance(kept, Captured):
+        return ToolResult(text=kept.text, bytes_out=kept.total_bytes, truncated=kept.truncated)
     text, data = as_text(value)
     return answer(text, context, data=data)
 
@@ -218,17 +219,17 @@ def answer(
     exit_code: int | None = None,
     data: Mapping[str, Json] | None = None,
 ) -> ToolResult:
-    """A result within the limit; the whole goes to the spill file where there is one."""
+    """A result within the limit, also as data; the whole goes to the spill file where there is one."""
     kept = HeadTail(context.output_limit, spill_to=context.spill_to)
-    kept.add(text.encode("utf-8", "replace"))
-    captured: Captured = kept.finish()
+    kept.add_text(text)
+    captured = kept.finish()
     return ToolResult(
         text=captured.text,
         failure=failure,
         exit_code=exit_code,
         bytes_out=captured.total_bytes,
         truncated=captured.truncated,
-        data=data,
+        data=None if captured.truncated else data,
     )
 
 

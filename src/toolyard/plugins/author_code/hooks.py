@@ -15,6 +15,7 @@ from toolyard.core.problems import Position, Problem
 from toolyard.plugins.author_code.crashes import crash_text, frames_of
 from toolyard.plugins.author_code.output import Outlet
 from toolyard.plugins.author_code.running import OutOfTime, Raised, Returned, is_async, run_authored
+from toolyard.process.output import Captured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,9 +39,12 @@ class AuthorCode(msgspec.Struct, frozen=True, kw_only=True):
         """Run his code; what it prints goes to the log."""
         outlet = Outlet(None, late=log.debug)
         try:
-            return await run_authored(
+            ended = await run_authored(
                 call, in_loop=in_loop, outlet=outlet, timeout=self.limit, cancelled=threading.Event()
             )
+            if isinstance(ended, Returned) and isinstance(ended.value, Captured):
+                return Returned(ended.value.text)
+            return ended
         finally:
             if printed := outlet.close().text.strip():
                 log.info("%s printed: %s", self.file, printed)

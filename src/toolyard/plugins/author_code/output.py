@@ -25,6 +25,10 @@ CURRENT: ContextVar[Outlet | None] = ContextVar("toolyard_outlet", default=None)
 """Where the running tool's output goes; tasks inherit it, and so does the thread of a call."""
 MOST_KEPT = 65_536
 """How much is kept of what is printed outside of calls."""
+MOST_WAITING = 1 << 20
+"""How many characters may wait for the loop before a thread that goes on printing has to wait for it too."""
+LOOP_PATIENCE = 5.0
+"""How long it waits at most: the loop may itself be waiting for the thread."""
 
 
 class Outlet:
@@ -45,7 +49,11 @@ class Outlet:
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._waiting: list[tuple[Stream, str]] = []
+        self._waiting_size = 0
+        self._taken = threading.Condition(self._lock)
+        """Told when nothing waits any more."""
         self._printed = HeadTail(limit, spill_to=spill_to)
+        self._yielded = HeadTail(limit, spill_to=spill_to)
         self._closed = False
 
     @cached_property
@@ -57,17 +65,34 @@ class Outlet:
         """Take printed text, which is kept: a tool that returns nothing answers with it."""
         with self._lock:
             if not self._closed and stream == "stdout":
-                self._printed.add(text.encode("utf-8", "replace"))
+                self._printed.add_text(text)
         self.emit(stream, text)
+
+    def add_part(self, part: Any) -> None:
+        """Take a part of an answer that comes in parts."""
+        text = part if isinstance(part, str) else str(part)
+        with self._lock:
+            if not self._closed:
+                self._yielded.add_text(text)
+        self.emit("stdout", text)
+
+    def answer(self) -> Captured:
+        """What came in parts, after the last."""
+        with self._lock:
+            return self._yielded.finish()
 
     def emit(self, stream: Stream, text: str) -> None:
         if self._closed:
             self._late(text)
         elif self._emit and text:
+            in_loop = threading.get_ident() == self._thread
             with self._lock:
+                if not in_loop:
+                    self._taken.wait_for(lambda: self._waiting_size < MOST_WAITING or self._closed, LOOP_PATIENCE)
                 is_first = not self._waiting
                 self._waiting.append((stream, text))
-            if threading.get_ident() == self._thread:
+                self._waiting_size += len(text)
+            if in_loop:
                 self._flush()
             elif is_first:
                 self._call_in_loop()
@@ -77,6 +102,8 @@ class Outlet:
         self._flush()
         with self._lock:
             self._closed = True
+            self._taken.notify_all()
+            self._yielded.finish()  # also where nobody asked for it: it closes the file
             return self._printed.finish()
 
     def _call_in_loop(self) -> None:
@@ -88,6 +115,8 @@ class Outlet:
     def _flush(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
+            self._waiting_size = 0
+            self._taken.notify_all()
         token = CURRENT.set(None)  # whoever listens may print, and that is not the tool's output
         try:
             for stream, text in waiting:

@@ -28,6 +28,7 @@ class Returned(msgspec.Struct, frozen=True):
     """The code came to its end."""
 
     value: Any
+    """What it returned; of a generator a `Captured` of what it yielded."""
 
 
 class Raised(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ async def run_authored(
 ) -> Outcome:
     """Run a call to its end, its time limit or our cancellation; never later than that, whatever the code does.
 
-    What generators yield is partial output and, joined, the answer.
+    What generators yield is partial output and, joined within the outlet's limit, the answer.
     """
     started = time.monotonic()
     try:
@@ -80,7 +81,9 @@ async def run_in_task(call: Callable[[], Any], outlet: Outlet, timeout: float | 
             try:
                 value = call()
                 if inspect.isasyncgen(value):
-                    return Returned("".join([shown(part, outlet) async for part in value]))
+                    async for part in value:
+                        outlet.add_part(part)
+                    return Returned(outlet.answer())
                 return Returned(await value)
             except (Exception, SystemExit, KeyboardInterrupt) as error:
                 # The latter two would end the loop, and with it the application.
@@ -179,13 +182,9 @@ class Worker:
         try:
             value = self._call()
             if inspect.isgenerator(value):
-                value = "".join([shown(part, self._outlet) for part in value])
+                for part in value:
+                    self._outlet.add_part(part)
+                value = self._outlet.answer()
             return Returned(value)
         except BaseException as error:
             return Raised(error)
-
-
-def shown(part: Any, outlet: Outlet) -> str:
-    text = part if isinstance(part, str) else str(part)
-    outlet.emit("stdout", text)
-    return text

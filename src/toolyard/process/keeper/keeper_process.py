@@ -59,13 +59,17 @@ class KeeperProcess:
         """The socket at which children ask for the hosts that they may reach."""
         self._stderr = os.memfd_create("stderr", os.MFD_CLOEXEC) if confinement else None
         """What is printed on the way into a sandbox: the reason when it fails."""
+        self._on_the_way = contextlib.ExitStack()
+        """What is needed until the keeper is inside."""
         try:
             groups = group.paths() if group else []
-            self._channel, self._process, self._guard_input = spawn_keeper(
-                confinement, self._stderr, groups, cleanup_file
-            )
+            prefix = self._on_the_way.enter_context(confinement.ready_prefix()) if confinement else None
+            self._channel, self._process, self._guard_input = spawn_keeper(prefix, self._stderr, groups, cleanup_file)
+        except OSError as error:
+            self._end_the_way()
+            raise CannotStart(f"the sandbox cannot be built: {error}", errno=error.errno or 0) from error
         except CannotStart:
-            self._close_stderr()
+            self._end_the_way()
             raise
         self._pid: int | None = None
         self._is_writing = False
@@ -156,7 +160,7 @@ class KeeperProcess:
                 self._dismiss_guard()
                 raise CannotStart(f"{confinement.backend}: {self._last_words() or message[1]}", errno=errno.EPERM)
         finally:
-            self._close_stderr()
+            self._end_the_way()
         self._pid = innermost(self._process.pid)
         for fd in self._channel.take_fds(1):
             self.proxy_listener = socket.socket(fileno=fd)
@@ -188,7 +192,8 @@ class KeeperProcess:
         )
         return printed.splitlines()[-1] if printed else ""
 
-    def _close_stderr(self) -> None:
+    def _end_the_way(self) -> None:
+        self._on_the_way.close()
         if self._stderr is not None:
             os.close(self._stderr)
             self._stderr = None
@@ -229,7 +234,7 @@ class KeeperProcess:
 
 
 def spawn_keeper(
-    confinement: Confinement | None, stderr: int | None, groups: Sequence[str], cleanup_file: str
+    prefix: Sequence[str] | None, stderr: int | None, groups: Sequence[str], cleanup_file: str
 ) -> tuple[Channel, subprocess.Popen[bytes], socket.socket]:
     """Start a keeper apart from our terminal and environment, holding nothing of ours but its end of the channel.
 
@@ -246,9 +251,9 @@ def spawn_keeper(
         theirs += [os.pidfd_open(os.getpid()), *os.pipe()] if LINUX else [-1, -1, -1]
         channel, stdin, owner, guard_gone, guard_alive = theirs
         keeper = [
-            *(confinement.prefix if confinement else ()),
+            *(prefix or ()),
             *(sys.executable, "-I", "-S", "-c", START_KEEPER, str(PACKAGE_FOLDER)),
-            *(("confined",) if confinement else ()),
+            *(() if prefix is None else ("confined",)),
             *map(str, (channel, owner, guard_gone, guard_alive)),
         ]
         process = subprocess.Popen(

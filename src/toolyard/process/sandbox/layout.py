@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,6 +58,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     unguarded: Sequence[str] = ()
     """Paths that should be protected and cannot be: the workspace itself, and links, which anybody who may write beside
     them can replace."""
+    plain: Sequence[str] = ()
+    """What its owner may read inside as outside, though it stands in a folder of the system."""
     secrets: Sequence[str] = ()
     """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
 
@@ -75,7 +78,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         """The same with nothing to write, and so nothing to guard."""
         rules: dict[str, Access] = dict(self.rules)
         rules.update(dict.fromkeys((path for path, access in rules.items() if access == "write"), "read"))
-        return Layout(rules=tidy(rules), secrets=self.secrets)
+        return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=())
 
     def without(self, paths: Collection[str]) -> Layout:
         rules = {path: access for path, access in self.rules.items() if path not in paths}
@@ -112,6 +115,7 @@ def lay_out(paths: SandboxPaths) -> Layout:
         mount_points=draft.mount_points,
         unwanted=draft.unwanted,
         unguarded=draft.unguarded,
+        plain=[home, *needed_as_they_are(paths)],
         secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
     )
 
@@ -146,6 +150,20 @@ def guard_home(draft: LayoutDraft, home: str) -> None:
         if os.path.lexists(path) or (content is not None and os.path.isdir(os.path.dirname(path))):
             draft.guard(path, content)
     draft.guard(os.path.join(home, ".ssh"))
+
+
+def needed_as_they_are(paths: SandboxPaths) -> list[str]:
+    """What the application names itself, and programs that only their owner may run."""
+    named = [*paths.workspace, *paths.readable, *paths.also_readable]
+    ours = [path for path in (*interpreter(), *program_folders()) if not is_public(path)]
+    real = [os.path.realpath(path) for path in (*named, *ours)]
+    return [path for path in dict.fromkeys(real) if path not in SYSTEM_FOLDERS and os.path.lexists(path)]
+
+
+def is_public(path: str) -> bool:
+    """Whether everybody may enter a folder, with all that is above it."""
+    real = os.path.realpath(path)
+    return all(os.stat(each).st_mode & 0o005 == 0o005 for each in (real, *map(str, PurePosixPath(real).parents)))
 
 
 def interpreter() -> list[str]:

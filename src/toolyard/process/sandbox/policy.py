@@ -16,7 +16,7 @@ Property = Literal[
 PROPERTIES: tuple[Property, ...] = get_args(Property)
 PROPERTY_DESCRIPTIONS: dict[Property, str] = {
     "writes": "nothing outside the workspace can be written",
-    "attributes": "of files outside the workspace, rights and times cannot be changed",
+    "attributes": "of files outside the workspace, neither rights, owner, times nor other attributes can be changed",
     "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
     "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
     "network": "nothing outside can be reached over a network",

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
+
+from toolyard.process.sandbox.backends.owner_map import can_map_owners
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HISTORIES = (
     *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
@@ -74,34 +80,66 @@ def is_watched(path: str, home: str) -> bool:
     return path.removeprefix(home.rstrip("/") + "/") not in OFTEN_REPLACED
 
 
-ROOTS_ALONE = {"/etc": 2, "/sys/kernel": 1, "/var/backups": 1, "/var/lib": 1, "/var/log": 2, "/var/spool": 2}
-"""Folders where root keeps what nobody else may read, and how deep to look."""
+ROOTS_ALONE = ("/etc", "/opt", "/srv", "/var")
+"""Folders where root keeps what nobody else may read."""
+OF_THE_KERNEL = ("/sys/kernel",)
+"""The same, but what is in them belongs to the kernel and cannot be given another owner; how deep to look is known."""
 MOST = 1000
 """Each takes a mount and three words for bubblewrap, which takes nine thousand words."""
+MOST_LOOKED_AT = 30_000
+"""Entries of folders; those nearest to the top are looked at first. It takes under a second."""
 
 
 def system_secrets() -> list[str]:
-    """What root alone may read: in a sandbox it is an ordinary user, but without its capabilities still the owner."""
+    """What root alone may read: in a sandbox it is an ordinary user, but without its capabilities still the owner.
+
+    Where the owner is another one inside (see `backends/owner_map`) nothing has to be looked for but the kernel's.
+    """
+    found = private_entries(OF_THE_KERNEL, levels=1)
+    return found if can_map_owners(ROOTS_ALONE) else [*found, *files_of_root()]
+
+
+def files_of_root() -> list[str]:
+    """What root alone may read, as far as it can be found by looking."""
+    return private_entries(ROOTS_ALONE)[:MOST]
+
+
+def private_entries(tops: Sequence[str], *, levels: int = MOST_LOOKED_AT) -> list[str]:
+    """The topmost entries of some folders that root alone may read; breadth first."""
     found: list[str] = []
-    for top, depth in ROOTS_ALONE.items():
-        collect_private(top, depth, found)
-    return found[:MOST]
+    left = MOST_LOOKED_AT
+    folders = list(tops)
+    for _ in range(levels):
+        below: list[str] = []
+        for folder in folders:
+            entries = list_folder(folder)
+            left -= len(entries)
+            for entry in entries:
+                facts = facts_of(entry)
+                if facts and is_roots_alone(facts):
+                    found.append(entry.path)
+                elif facts and stat.S_ISDIR(facts.st_mode):
+                    below.append(entry.path)
+            if left < 0:
+                return found
+        if not below:
+            break
+        folders = below
+    return found
 
 
-def collect_private(folder: str, depth: int, found: list[str]) -> None:
+def list_folder(folder: str) -> list[os.DirEntry[str]]:
     try:
-        entries = list(os.scandir(folder))
+        return list(os.scandir(folder))
     except OSError:
-        return
-    for entry in entries:
-        try:
-            facts = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        if is_roots_alone(facts):
-            found.append(entry.path)
-        elif depth > 1 and stat.S_ISDIR(facts.st_mode):
-            collect_private(entry.path, depth - 1, found)
+        return []
+
+
+def facts_of(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def is_roots_alone(facts: os.stat_result) -> bool:

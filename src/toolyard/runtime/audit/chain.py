@@ -7,16 +7,15 @@ the last lines were cut off.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
-import time
 from contextlib import suppress
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,14 +26,17 @@ BEGINNING = "0" * 64
 DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.ndjson")
 SEAL = b',"hash":"'
 SEALED = re.compile(rb'\{.*,"seq":(\d+),"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}\n', re.DOTALL)
-LOCK_PATIENCE = 5.0
-"""A writer holds the lock for microseconds; one that holds it for longer is stopped or means ill."""
-LOCK_AGAIN_AFTER = 0.002
+USUAL_TAIL = 1 << 16
+"""What is read first to find the last line of a file; few lines are longer."""
 ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The last line that was written: where it ends, its number in its day, and its hash."""
+    """The last line that was written: its hash, and where the next one goes: the file, after which bytes and number.
+
+    Mostly both are about the same file. When another day comes, the head says where the next line will be before it is
+    written, so that whoever finds the log after a crash knows where to look.
+    """
 
     day: str
     size: int
@@ -109,6 +111,36 @@ def read_link(line: bytes) -> Link | None:
     return Link(int(seq), prev.decode(), hash.decode(), sha256(body).hexdigest() == hash.decode())
 
 
+def last_link(file: Path, head: Head) -> Head:
+    """Move the head over the lines of its file that follow it."""
+    offset = head.size
+    for line in read_from(file, offset).splitlines(keepends=True):
+        offset += len(line)
+        link = read_link(line)
+        if link and link.holds and link.prev == head.hash:
+            head = replace(head, size=offset, seq=link.seq, hash=link.hash)
+    return head
+
+
+def last_line(file: Path) -> tuple[Link | None, int]:
+    """How the last whole line of a file is linked, and where it ends; nothing of a file without one."""
+    size = file.stat().st_size
+    for start in dict.fromkeys((max(0, size - USUAL_TAIL), 0)):
+        end = size
+        for line in reversed(read_from(file, start).splitlines(keepends=True)):
+            link = read_link(line)
+            if link and link.holds:
+                return link, end
+            end -= len(line)
+    return None, 0
+
+
+def read_from(file: Path, offset: int) -> bytes:
+    with file.open("rb") as log:
+        log.seek(offset)
+        return log.read()
+
+
 def day_files(folder: Path) -> list[Path]:
     """The files of a log, oldest first."""
     files = (file for file in folder.glob("*.ndjson") if DAY_FILE.fullmatch(file.name))
@@ -118,17 +150,3 @@ def day_files(folder: Path) -> list[Path]:
 def head_path(folder: Path) -> Path:
     """Where the head of a log is kept: beside its folder, which holds nothing but days."""
     return folder.with_name(folder.name + ".head")
-
-
-def take_lock(fd: int, kind: int = fcntl.LOCK_EX) -> None:
-    """Lock the head for writing, or for reading between two lines; fails when another process never lets go."""
-    give_up_at = 0.0
-    while True:
-        try:
-            fcntl.flock(fd, kind | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            give_up_at = give_up_at or time.monotonic() + LOCK_PATIENCE
-            if time.monotonic() >= give_up_at:
-                raise OSError("another process holds its lock") from None
-            time.sleep(LOCK_AGAIN_AFTER)

@@ -1,13 +1,14 @@
 """The audit log: append-only NDJSON, a file for each UTC day, a line before each run and one after it.
 
-Lines are chained (see `chain`). Several processes may append to one log: whoever holds the lock on the head file
-reads there what the last line was, adds its own and says so. Nothing that was written is ever changed: what a crash
-left unfinished is closed by a line end and a `repair` line that tells of it.
+Lines are chained (see `chain`). Several processes may append to one log: whoever holds the lock (see `writers`) reads
+in the head what the last line was, adds its own and says so. Nothing that was written is ever changed: what a crash
+left unfinished is closed by a line end and a `repair` line that tells of it. What could not be written, and calls whose
+application was killed, are told of by a `gap` line as soon as lines can be written again.
 """
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import os
 import time
 from hashlib import sha256
@@ -16,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from toolyard.config.settings import AuditPolicy
-from toolyard.runtime.audit.chain import NO_HEAD, Head, day_files, head_path, read_link, seal, take_lock
+from toolyard.runtime.audit.chain import NO_HEAD, Head, day_files, head_path, last_line, last_link, read_from, seal
+from toolyard.runtime.audit.gaps import (
+    Loss,
+    interrupted_calls,
+    interrupted_record,
+    is_from_before_boot,
+)
+from toolyard.runtime.audit.writers import LogLock, LogWriter, forget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,28 +89,80 @@ class NdjsonAudit:
         """The head as we left it, which it still is unless somebody else wrote a line."""
         self._second = (0, "")
         """The second of the last line, in numbers and in words."""
+        self._lock: LogLock | None = None
+        self._writer: LogWriter | None = None
+        self._loss = Loss()
+        """What could not be written so far, and no line tells of."""
         self._failed = False
+        self._told_of_disturbance = False
 
     def write(self, record: dict[str, Any]) -> None:
         """Append a record with its time; a failure is said once and by policy stops calls."""
         now = self._now()
         try:
-            if self._head_fd == CLOSED:
-                self._open_head()
-            take_lock(self._head_fd)
-            try:
-                self._add(now, record, self._last(now))
-            finally:
-                fcntl.flock(self._head_fd, fcntl.LOCK_UN)
+            self._write(now, record)
             self._failed = False
         except OSError as error:
+            self._loss.add(record, error.strerror or str(error), now)
             self._report(error)
 
     def close(self) -> None:
-        for fd in (self._fd, self._head_fd):
-            if fd != CLOSED:
-                os.close(fd)
-        self._fd = self._head_fd = CLOSED
+        """Tell of what is missing, if that can be done now; else leave word for whoever writes next."""
+        if self._loss:
+            with contextlib.suppress(OSError):
+                self._write(self._now(), None)
+        self._close_files()
+        if self._writer:
+            self._writer.close(leaving=bool(self._loss))
+            self._writer = None
+
+    def _write(self, now: str, record: dict[str, Any] | None) -> None:
+        """Take our turn and write: first of what is missing, then the record."""
+        if self._head_fd == CLOSED:
+            self._open_head()
+            is_new = True
+        else:
+            is_new = False
+        lock = self._lock = self._lock or LogLock(self._folder)
+        lock.take(self._head_fd, patience=0.0 if self._failed else None)
+        try:
+            if is_new:
+                self._tell_of_the_gone(now)
+            if self._loss:
+                self._add(now, self._loss.record(), self._last(now))
+                self._loss = Loss()
+                self._note_loss()
+            if lock.disturbed != self._told_of_disturbance:
+                self._tell_of_disturbance(now, lock.disturbed)
+            if record is not None:
+                self._add(now, self._signed(record), self._last(now))
+        finally:
+            lock.give_back(self._head_fd)
+
+    def _signed(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A start says who will write the end, so that others know when that cannot come any more."""
+        if record.get("event") != "start" or self._writer is None:
+            return record
+        return {**record, "writer": self._writer.id}
+
+    def _tell_of_the_gone(self, now: str) -> None:
+        """Write what applications that were killed, or could not write, have left unsaid."""
+        self._writer = self._writer or LogWriter(self._folder)
+        gone, living = self._writer.others()
+        for one in gone:
+            if one.loss:
+                self._add(now, one.loss.record(), self._last(now))
+        if gone or is_from_before_boot(self._head_fd):
+            calls = interrupted_calls(day_files(self._folder), {*living, self._writer.id})
+            if calls:
+                self._add(now, interrupted_record(calls), self._last(now))
+        forget(gone)
+
+    def _tell_of_disturbance(self, now: str, disturbed: bool) -> None:
+        self._told_of_disturbance = disturbed
+        if disturbed:
+            record = {"event": "repair", "found": "a lock on the head that is not given back; recording goes on"}
+            self._add(now, record, self._last(now))
 
     def _now(self) -> str:
         """The time as text; for lines of the same second only the fraction is formatted anew."""
@@ -124,12 +184,23 @@ class NdjsonAudit:
         """The last line of the log, after a repair line if the log is not as the head says."""
         head = Head.read(os.pread(self._head_fd, HEAD_SIZE, 0))
         head = self._without_head(now) if head is None else self._settled(head, now)
-        if now[:10] <= head.day:
-            return head  # a clock that was set back over midnight must not write into a day that is over
-        return self._settled(Head(now[:10], 0, 0, head.hash), now)
+        # Always the day that the clock shows: one that was wrong once must not decide where all later lines go.
+        return head if now[:10] == head.day else self._turn_to(now[:10], head, now)
+
+    def _turn_to(self, day: str, head: Head, now: str) -> Head:
+        """Go on in the file of another day, which may have lines already when the clock was set back."""
+        size = self._size_of(day)
+        last, end = last_line(self._day_file(day))
+        # It may follow the head already, if somebody was killed before the head could say so.
+        hash = last.hash if last and last.prev == head.hash else head.hash
+        turned = Head(day, end, last.seq if last else 0, hash)
+        self._save(turned)
+        return turned if size == turned.size else self._repair(turned, now, "torn or foreign lines")
 
     def _settled(self, head: Head, now: str) -> Head:
         """The head, after a repair line if the file of its day is not as it says."""
+        if not head.day:
+            return head
         size = self._size_of(head.day)
         if size > head.size:
             head = last_link(self._day_file(head.day), head)  # somebody was killed between a line and its head
@@ -139,11 +210,10 @@ class NdjsonAudit:
 
     def _without_head(self, now: str) -> Head:
         """The last line of a log without a head: it is empty, or somebody removed the head, which is recorded."""
-        days = day_files(self._folder)
-        if not days:
-            return NO_HEAD
-        head = last_link(days[-1], Head(days[-1].stem, 0, 0, NO_HEAD.hash), trusting=True)
-        return self._repair(head, now, "no head")
+        from toolyard.runtime.audit.verify import end_of_chain
+
+        end = end_of_chain(self._folder)
+        return NO_HEAD if end is None else self._repair(end, now, "no head")
 
     def _repair(self, head: Head, now: str, found: str) -> Head:
         """End a line that a crash cut off, and add one that says what was found."""
@@ -158,11 +228,20 @@ class NdjsonAudit:
         line, after = seal(now, record, head)
         if before:
             line, after = before + line, replace(after, size=after.size + len(before))
-        if os.write(self._fd, line) != len(line):
-            raise OSError("the disk is full")
-        self._head, self._head_bytes = after, after.as_bytes()
-        os.pwrite(self._head_fd, self._head_bytes, 0)
+        self._append(line)
+        self._save(after)
         return after
+
+    def _append(self, line: bytes) -> None:
+        """Write a line, or nothing of it."""
+        written = os.write(self._fd, line)
+        if written != len(line):
+            os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            raise OSError("the disk is full")
+
+    def _save(self, head: Head) -> None:
+        self._head, self._head_bytes = head, head.as_bytes()
+        os.pwrite(self._head_fd, self._head_bytes, 0)
 
     def _open_head(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -194,28 +273,25 @@ class NdjsonAudit:
     def _day_file(self, day: str) -> Path:
         return self._folder / f"{day}.ndjson"
 
+    def _close_files(self) -> None:
+        for fd in (self._fd, self._head_fd):
+            if fd != CLOSED:
+                os.close(fd)
+        self._fd = self._head_fd = CLOSED
+        if self._lock:
+            self._lock.close()
+            self._lock = None
+
+    def _note_loss(self) -> None:
+        if self._writer:
+            self._writer.note(self._loss)
+
     def _report(self, error: OSError) -> None:
-        self.close()
+        self._note_loss()
+        self._close_files()
         message = f"the audit log cannot be written: {error.strerror or error}"
         if not self._failed:
             self._failed = True
             self._on_failure(message)
         if self.policy.on_failure == "stop":
             raise AuditUnavailable(message)
-
-
-def last_link(file: Path, head: Head, *, trusting: bool = False) -> Head:
-    """Move the head to the last whole line after it; with `trusting`, the first line may follow any other."""
-    offset = head.size
-    for line in read_from(file, offset).splitlines(keepends=True):
-        offset += len(line)
-        link = read_link(line)
-        if link and link.holds and (trusting or link.prev == head.hash):
-            head = replace(head, size=offset, seq=link.seq, hash=link.hash)
-    return head
-
-
-def read_from(file: Path, offset: int) -> bytes:
-    with file.open("rb") as log:
-        log.seek(offset)
-        return log.read()

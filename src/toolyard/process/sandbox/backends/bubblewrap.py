@@ -9,6 +9,9 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.files.inside import is_inside
+from toolyard.process.sandbox.backends.owner_map import can_map_owners
+from toolyard.process.sandbox.draft import nearest
+from toolyard.process.sandbox.secrets import ROOTS_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,13 +44,16 @@ class Bubblewrap(NamedTuple):
             *(() if network else ("--unshare-net",)),
             *(("--unshare-pid", "--as-pid-1") if own_pids else ()),
             *(("--uid", NOBODY, "--gid", NOBODY) if os.geteuid() == 0 else ()),
-            *self._mounts(layout, common, own_pids),
+            *self._mounts(layout, common, own_pids, folder.view if maps_owners(layout) else "/"),
             *("--bind", folder.exchange, folder.exchange, "--ro-bind", common.handouts, common.handouts),
             *("--chdir", "/"),
         ]
 
-    def _mounts(self, layout: Layout, common: CommonFolder, own_pids: bool) -> Iterator[str]:
-        yield from ("--ro-bind", "/", "/", "--dev", "/dev")
+    def _mounts(self, layout: Layout, common: CommonFolder, own_pids: bool, base: str) -> Iterator[str]:
+        yield from ("--ro-bind", base, "/", "--dev", "/dev")
+        for path in layout.plain if base != "/" else ():
+            if nearest(layout.rules, path)[0] == "/":
+                yield from ("--ro-bind", path, path)
         if own_pids:
             yield from ("--proc", "/proc")
         hollow = [path for path, access in layout.rules.items() if access == "hidden" and has_below(layout, path)]
@@ -77,6 +83,11 @@ class Bubblewrap(NamedTuple):
         if self.version >= SIZES_TMPFS:
             yield from ("--size", str(memory() // 4))
         yield from ("--perms", "1777", "--tmpfs", path)
+
+
+def maps_owners(layout: Layout) -> bool:
+    """Whether root's files are another's inside; where all of the disk may be written, they are not."""
+    return layout.rules.get("/") == "read" and can_map_owners(ROOTS_ALONE)
 
 
 def has_below(layout: Layout, path: str) -> bool:

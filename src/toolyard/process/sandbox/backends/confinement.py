@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap
+from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners
 from toolyard.process.sandbox.backends.kernel import landlock_version
+from toolyard.process.sandbox.backends.owner_map import in_mapped_mounts, mapped_mounts
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
+from toolyard.process.sandbox.secrets import files_of_root
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolyard.process.common_folder import CommonFolder
     from toolyard.process.private_folders import SharedFolder
     from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
@@ -31,7 +36,9 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
 
     backend: Backend
     prefix: tuple[str, ...] = ()
-    """What comes before the keeper's own command line."""
+    """The way into the sandbox."""
+    view: str | None = None
+    """Where root's files must be seen with another owner when it starts."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the keeper gives up by itself."""
     own_pids: bool = False
@@ -40,6 +47,15 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the keeper opens a port inside at which hosts can be reached."""
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
+
+    @contextlib.contextmanager
+    def ready_prefix(self) -> Iterator[tuple[str, ...]]:
+        """What comes before the keeper's own command line, while what that needs is there; OSError if it cannot be."""
+        if self.view is None:
+            yield self.prefix
+        else:
+            with mapped_mounts(self.view) as handle:
+                yield (*in_mapped_mounts(handle), *self.prefix)
 
     def encoded_options(self) -> dict[str, Any]:
         """The options as the keeper takes them: paths are bytes."""
@@ -74,14 +90,16 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         if self.bubblewrap is None:
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
+        view = folder.view if maps_owners(layout) else None
         options = self.bubblewrap.options(
             layout, folder=folder, common=common, network=policy.network, own_pids=own_pids
         )
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
-        program = filter_program(families, own_pids=own_pids, own_ipc=True)
+        program = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True)
         return Confinement(
             backend=backend,
             prefix=(self.bubblewrap.path, *options, "--"),
+            view=view,
             options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
             own_pids=own_pids,
             proxy=bool(policy.hosts) and not policy.network,
@@ -92,7 +110,9 @@ def landlock_confinement(
     layout: Layout, policy: SandboxPolicy, folder: SharedFolder, common: CommonFolder
 ) -> Confinement:
     """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
-    readable, writable = grants(layout.rules)
+    # There are no mounts that could give root's files another owner.
+    hidden: dict[str, Access] = dict.fromkeys(files_of_root(), "hidden") if os.geteuid() == 0 else {}
+    readable, writable = grants(hidden | layout.rules)
     families = [
         AF_NETLINK,
         *([AF_INET, AF_INET6] if policy.network else []),

@@ -29,7 +29,9 @@ TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 """Typing on a terminal in somebody's name."""
 MAKES_A_FILE = 0o100 | 0o20000000
 """`O_CREAT` and the bit of `O_TMPFILE`: without them, what stands in the place of a mode is left over from before."""
-SETUID = 0o4000
+LENT_RIGHTS = 0o4000 | 0o2000
+"""A program with one of these runs with the rights of its owner or of its group, whoever starts it. A folder has use
+for the second, but a filter cannot tell it from a file."""
 RLIMIT_RTTIME = 15
 """The limit that is a mark."""
 F_SETSIG = 10
@@ -40,6 +42,7 @@ EVERYBODY = 0xFFFFFFFF
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 REFUSE, UNKNOWN = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+UNSUPPORTED = 0x00050000 | errno.EOPNOTSUPP
 NO_ACCESS = 0x00050000 | errno.EACCES
 NUMBER, ARCHITECTURE = 0, 4
 """Where the kernel puts them; an argument is at 16 and eight times its number."""
@@ -59,6 +62,12 @@ SHARED_BY_ALL = (
     *("mq_open", "mq_unlink"),
 )
 """Shared memory and messages, which have numbers instead of paths; without a namespace they reach other programs."""
+EXTENDED_ATTRIBUTES = (
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr"),
+    *("removexattrat", "file_setattr"),
+)
+FLAG_CHANGES = (0x40086602, 0x40046602, 0x40087602, 0x401C5820, 0x40806685, 0x800C6613)
+"""Flags, version, project, verity and encryption of a file, for which it need not be open for writing."""
 MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 """Which argument is the mode that a file gets."""
 OPENS = {"open": 1, "openat": 2}
@@ -69,10 +78,13 @@ OF_SOME = {"setpriority": 0, "ioprio_set": 1}
 """The same for calls that can also mean a group or all of a user; the number that means a single process."""
 
 
-def filter_program(families: Collection[int], *, own_pids: bool = False, own_ipc: bool = False) -> bytes | None:
+def filter_program(
+    families: Collection[int], *, own_pids: bool = False, own_ipc: bool = False, own_mounts: bool = False
+) -> bytes | None:
     """The filter that lets sockets of these families pass; None for a processor whose calls we do not know.
 
-    Where other processes have numbers and other programs' shared memory is there, it stands before them.
+    Where other processes have numbers, other programs' shared memory is there and no mount is read-only, it stands
+    before them.
     """
     machine = platform.machine()
     if machine not in ARCHITECTURES:
@@ -83,6 +95,7 @@ def filter_program(families: Collection[int], *, own_pids: bool = False, own_ipc
         *returning_unless(ARCHITECTURE, ARCHITECTURES[machine], KILL),
         *returning_if_any(NUMBER, X32, UNKNOWN),
         *no_rights_of_owners(calls),
+        *(() if own_mounts else no_extended_attributes(calls)),
         *when(calls["ioctl"], [*one_of(argument(1), (TIOCSTI, TIOCLINUX), REFUSE), give(ALLOW)]),
         *when(calls["clone"], [*returning_if_any(argument(0), NEW_NAMESPACES, REFUSE), give(ALLOW)]),
         *when(calls["socket"], sockets(families)),
@@ -101,17 +114,25 @@ def filter_program(families: Collection[int], *, own_pids: bool = False, own_ipc
 
 
 def no_rights_of_owners(calls: dict[str, int]) -> Iterator[bytes]:
-    """No program that lends its owner's rights, which may be root's, to whoever runs it outside."""
+    """No program that lends the rights of its owner or group, which may be root's, to whoever runs it outside."""
     for name, where in OPENS.items():
         if name in calls:
-            made = [*returning_if_any(argument(where + 1), SETUID, REFUSE), give(ALLOW)]
+            made = [*returning_if_any(argument(where + 1), LENT_RIGHTS, REFUSE), give(ALLOW)]
             yield from when(
                 calls[name],
                 [step(LOAD, argument(where)), step(JUMP_IF_ANY, MAKES_A_FILE, 0, len(made)), *made, give(ALLOW)],
             )
     for name, where in MODES.items():
         if name in calls:
-            yield from when(calls[name], [*returning_if_any(argument(where), SETUID, REFUSE), give(ALLOW)])
+            yield from when(calls[name], [*returning_if_any(argument(where), LENT_RIGHTS, REFUSE), give(ALLOW)])
+
+
+def no_extended_attributes(calls: dict[str, int]) -> Iterator[bytes]:
+    """As on a disk that has none, which programs can work on; without mounts they could be set on every file."""
+    for name in EXTENDED_ATTRIBUTES:
+        yield from when(calls[name], [give(UNSUPPORTED)])
+    changes = one_of(argument(1), FLAG_CHANGES, UNSUPPORTED)
+    yield from [step(LOAD, NUMBER), step(JUMP_IF, calls["ioctl"], 0, len(changes)), *changes]
 
 
 def sockets(families: Collection[int]) -> list[bytes]:

@@ -20,7 +20,9 @@ CALLS = """
     umount2 166 39; unshare 272 97; userfaultfd 323 282; vhangup 153 58; pidfd_send_signal 424 424;
     io_uring_setup 425 425; io_uring_enter 426 426; io_uring_register 427 427; open_tree 428 428; move_mount 429 429;
     fsopen 430 430; fsconfig 431 431; fsmount 432 432; fspick 433 433; clone3 435 435; openat2 437 437;
-    mount_setattr 442 442; quotactl_fd 443 443; fchmodat2 452 452; open_tree_attr 467 467
+    mount_setattr 442 442; quotactl_fd 443 443; fchmodat2 452 452; setxattrat 463 463; removexattrat 466 466;
+    open_tree_attr 467 467; file_setattr 469 469; setxattr 188 5; lsetxattr 189 6; fsetxattr 190 7; removexattr 197 14;
+    lremovexattr 198 15; fremovexattr 199 16
 """
 """The number of each call on both; calls since Linux 5.1 have the same number everywhere."""
 

@@ -74,13 +74,25 @@ class Scene:
     def run(self, backend: Backend | None, support: SandboxSupport) -> SelfTestResult:
         """Try everything inside; what only shows outside is looked for afterwards."""
         confinement = self._confine(backend, support) if backend else None
-        prefix = confinement.prefix if confinement else ()
-        argv = [
-            *(*prefix, sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)),
+        program = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            START,
+            str(PACKAGE_FOLDER),
             json.dumps(self._described(confinement)),
         ]
         try:
-            ran = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE)
+            with confinement.ready_prefix() if confinement else contextlib.nullcontext(()) as prefix:
+                ran = subprocess.run(
+                    [*prefix, *program],
+                    capture_output=True,
+                    stdin=subprocess.DEVNULL,
+                    env={},
+                    cwd="/",
+                    timeout=PATIENCE,
+                )
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
         try:
@@ -146,9 +158,11 @@ class Scene:
 def make_files(folder: Path) -> None:
     for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
-    files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "outside/file", "outside/other")
+    files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "home/other", "outside/file")
     for name in (*files, "repository/.git/config", "repository/toolyard.json"):
         (folder / name).write_text("secret")
+    with contextlib.suppress(OSError):  # a disk that knows no such thing keeps it too
+        os.setxattr(folder / "home" / "other", "user.there", b"x")
 
 
 @contextlib.contextmanager

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
 CLONE_NEWUSER, CLONE_NEWNS = 0x10000000, 0x00020000
 NETLINK_CONNECTOR = 11
+GET_FLAGS, SET_FLAGS, NO_DUMP = 0x80086601, 0x40086602, 0x40
+ACCESS_LIST_NAME = "system.posix_acl_access"
+ACCESS_LIST = bytes.fromhex("02000000 01000600ffffffff 04000400ffffffff 20000000ffffffff")
+"""The owner may read and write, the group read, others nothing."""
 PATIENCE = 2.0
 
 
@@ -70,12 +74,27 @@ def link_out_of_the_workspace(scene: Scene) -> None:
     write(way, "linked")
 
 
-def change_rights_by_handle(scene: Scene) -> None:
-    fd = os.open(os.path.join(scene["outside"], "other"), os.O_RDONLY)
+def other(scene: Scene) -> str:
+    """A file outside that belongs to whoever runs the test, and that may be read."""
+    return os.path.join(scene["home"], "other")
+
+
+def by_handle(change: Callable[[int], object], scene: Scene) -> None:
+    """Change a file that is open for reading."""
+    fd = os.open(other(scene), os.O_RDONLY)
     try:
-        os.fchmod(fd, 0o640)
+        change(fd)
     finally:
         os.close(fd)
+
+
+def change_flags(fd: int) -> None:
+    """Set that a file is not to be backed up, if it is not set already."""
+    import fcntl
+
+    before = fcntl.ioctl(fd, GET_FLAGS, bytes(8))
+    changed = int.from_bytes(before, sys.byteorder) | NO_DUMP
+    fcntl.ioctl(fd, SET_FLAGS, changed.to_bytes(8, sys.byteorder))
 
 
 def write_hook(scene: Scene) -> None:
@@ -187,16 +206,19 @@ def type_on_a_terminal(_: Scene) -> None:
         fcntl.ioctl(theirs, 0x5412, b"x")
 
 
-def leave_rights_of_the_owner(scene: Scene) -> None:
-    """A program that lends its owner's rights to whoever runs it."""
-    path = os.path.join(scene["workspace"], "lent")
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))
+def leave_lent_rights(scene: Scene, mode: int) -> bool:
+    """A program that lends its owner's or its group's rights to whoever runs it, made so from its beginning."""
+    path = os.path.join(scene["workspace"], f"left{mode:o}")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, mode))
+    return os.stat(path).st_mode & mode & 0o6000 != 0
 
 
-def give_rights_of_the_owner(scene: Scene) -> None:
-    path = os.path.join(scene["workspace"], "given")
+def give_lent_rights(scene: Scene, mode: int) -> bool:
+    """The same by a change of what is there."""
+    path = os.path.join(scene["workspace"], f"given{mode:o}")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755))
-    os.chmod(path, 0o4755)  # noqa: S103 - which must fail
+    os.chmod(path, mode)
+    return os.stat(path).st_mode & mode & 0o6000 != 0
 
 
 def in_child(attempt: Callable[[], bool]) -> bool:
@@ -217,9 +239,21 @@ TRIES: dict[str, dict[str, Try]] = {
         "write_into_home": lambda scene: write(scene["home"], ".bashrc"),
     },
     "attributes": {
-        "change_rights_outside": lambda scene: os.chmod(os.path.join(scene["outside"], "other"), 0o640),
-        "change_rights_by_handle": change_rights_by_handle,
-        "change_times_outside": lambda scene: os.utime(os.path.join(scene["outside"], "other"), (1, 1)),
+        "change_rights_outside": lambda scene: os.chmod(other(scene), 0o640),
+        "change_rights_by_handle": lambda scene: by_handle(lambda fd: os.fchmod(fd, 0o640), scene),
+        "change_times_outside": lambda scene: os.utime(other(scene), (1, 1)),
+        "change_times_by_handle": lambda scene: by_handle(lambda fd: os.utime(fd, (1, 1)), scene),
+        # To ourselves, but to a group of ours it could be another.
+        "change_owner_outside": lambda scene: os.chown(other(scene), os.getuid(), os.getgid()),
+        "change_owner_by_handle": lambda scene: by_handle(lambda fd: os.fchown(fd, -1, os.getgid()), scene),
+        "change_access_list_outside": lambda scene: os.setxattr(other(scene), ACCESS_LIST_NAME, ACCESS_LIST),
+        "change_access_list_by_handle": lambda scene: by_handle(
+            lambda fd: os.setxattr(fd, ACCESS_LIST_NAME, ACCESS_LIST), scene
+        ),
+        "set_attribute_outside": lambda scene: os.setxattr(other(scene), "user.made", b"x"),
+        "set_attribute_by_handle": lambda scene: by_handle(lambda fd: os.setxattr(fd, "user.made", b"x"), scene),
+        "remove_attribute_outside": lambda scene: os.removexattr(other(scene), "user.there"),
+        "change_flags_outside": lambda scene: by_handle(change_flags, scene),
     },
     "secrets": {
         "read_secret": lambda scene: "secret" in read(scene["home"], ".ssh", "key"),
@@ -283,8 +317,10 @@ TRIES: dict[str, dict[str, Try]] = {
         "unmount_something": unmount_something,
         "change_root": lambda scene: in_child(lambda: libc().chroot(os.fsencode(scene["workspace"])) == 0),
         "type_on_a_terminal": type_on_a_terminal,
-        "leave_rights_of_the_owner": leave_rights_of_the_owner,
-        "give_rights_of_the_owner": give_rights_of_the_owner,
+        "leave_rights_of_the_owner": lambda scene: leave_lent_rights(scene, 0o4755),
+        "give_rights_of_the_owner": lambda scene: give_lent_rights(scene, 0o4755),
+        "leave_rights_of_the_group": lambda scene: leave_lent_rights(scene, 0o2755),
+        "give_rights_of_the_group": lambda scene: give_lent_rights(scene, 0o2755),
     },
 }
 """Each property, and the ways out that it closes by their names."""
