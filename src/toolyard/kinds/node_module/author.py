@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.config.document import Document, json_of, read_document
 from toolyard.config.layers import mapping
+from toolyard.files.door import LARGEST_CODE, Door
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.problems import Problem
@@ -111,7 +112,7 @@ def places_of(tool: NodeModuleTool, source: NodeSource) -> ModulePlaces:
     """The module as its author wrote it; of one that was built, the package."""
     file = source.own_file(tool)
     try:
-        return ModulePlaces(file, file.read_text(encoding="utf-8", errors="replace"))
+        return ModulePlaces(file, Door.here().read(file, largest=LARGEST_CODE).data.decode("utf-8", "replace"))
     except OSError:
         return ModulePlaces(source.file, "")
 

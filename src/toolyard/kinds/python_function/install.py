@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
+from toolyard.files.door import LARGEST_CONFIGURATION, Door, FileRefused
 from toolyard.files.removal import remove_tree
 from toolyard.files.walk import copy, digest, scan, tree_problem
 from toolyard.kinds.python_function.reference import pip_cache
@@ -76,6 +77,8 @@ class Installation:
         if isinstance(made, Problem):
             return made
         record = read_record(made)
+        if isinstance(record, Problem):
+            return record
         notes = [Problem(**note) for note in record.get("notes", ())]
         return Installed(roots=list(import_roots(made, record["roots"])), notes=notes)
 
@@ -86,7 +89,7 @@ class Installation:
                 return wrong
         try:
             self._digests = [digest(str(top), tree) for top, tree in zip(self._projects, self._trees, strict=True)]
-        except FileNotFoundError:
+        except (FileNotFoundError, FileRefused):
             return changing(self._projects[0])
         except OSError as error:
             message = f"{error.filename} cannot be read: {error.strerror}"
@@ -157,7 +160,7 @@ def copy_exactly(root: str, tree: Tree, to: Path, number: str) -> bool:
     """Copy a tree that somebody may be writing to; False when the copy is not what was looked at."""
     try:
         copy(root, tree, to)
-    except FileNotFoundError:
+    except (FileNotFoundError, FileRefused):
         return False
     return digest(str(to), scan(str(to))) == number
 
@@ -294,10 +297,10 @@ def is_installed(name: str) -> bool:
 
 def read_pyproject(folder: str | Path) -> dict[str, Any]:
     try:
-        with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
-            import tomllib
+        content = Door.here().read(os.path.join(folder, "pyproject.toml"), largest=LARGEST_CONFIGURATION)
+        import tomllib
 
-            return tomllib.load(file)
+        return tomllib.loads(content.text())
     except (OSError, ValueError):
         return {}
 

@@ -95,6 +95,8 @@ class Fetcher:
         if isinstance(folder, Problem):
             return folder
         record = read_record(folder)
+        if isinstance(record, Problem):
+            return record
         return Fetched(
             folder=folder / "tree", commit=record["commit"], notes=[Problem(**note) for note in record["notes"]]
         )
