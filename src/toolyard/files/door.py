@@ -18,7 +18,7 @@ from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Stamp: TypeAlias = "tuple[int, int, int]"
 """What changes when a file is written or replaced."""
@@ -89,6 +89,8 @@ class Door(msgspec.Struct, frozen=True):
 
     writable: tuple[str, ...] = ()
     """Such folders, all links followed, none inside another."""
+    objection: Callable[[str, FileContent], str | None] | None = None
+    """Asked about every file that lies there: why these bytes are not to be obeyed; None when they are."""
 
     @classmethod
     def to(cls, folders: Iterable[str]) -> Door:
@@ -112,30 +114,31 @@ class Door(msgspec.Struct, frozen=True):
         OSError when there is none, or it may not be read; FileRefused when it is not to be obeyed.
         """
         path = os.fspath(path)
-        fd = self._open(path)
+        found = way_in(os.path.abspath(path), self.writable)
+        fd = open_anywhere(path) if found is None else open_below(*found, path)
         try:
-            stat = os.fstat(fd)
-            if not S_ISREG(stat.st_mode):
-                raise no_regular_file(path, stat.st_mode)
-            data = b"" if stat.st_size > largest else read_at_most(fd, stat.st_size, largest)
-            if stat.st_size > largest or len(data) > largest:
-                raise FileRefused(errno.EFBIG, f"it is larger than {in_units(largest)}", path)
+            content = read_opened(fd, path, largest)
         finally:
             os.close(fd)
-        return FileContent(data, stat)
+        if found and self.objection and (reason := self.objection(os.path.join(found[0], *found[1]), content)):
+            raise FileRefused(errno.EACCES, reason, path)
+        return content
+
+    def folder_problem(self, path: str) -> Problem | None:
+        """Why nothing below a folder is to be obeyed: a link leads there that a tool may have made."""
+        found = way_in(os.path.abspath(path), self.writable)
+        try:
+            if found is not None:
+                os.close(open_below(*found, path))
+        except FileRefused as refused:
+            return refused.problem()
+        except OSError:  # which whoever reads it will tell
+            return None
+        return None
 
     def is_writable(self, path: str) -> bool:
         """Whether tools can write a path, or something on the way to it."""
         return way_in(os.path.abspath(path), self.writable) is not None
-
-    def _open(self, path: str) -> int:
-        try:
-            found = way_in(os.path.abspath(path), self.writable)
-            return os.open(path, READING) if found is None else open_below(*found, path)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # a socket
-                raise no_regular_file(path) from None
-            raise
 
 
 def way_in(path: str, tops: Sequence[str], links: int = MOST_LINKS) -> tuple[str, list[str]] | None:
@@ -162,6 +165,13 @@ def way_in(path: str, tops: Sequence[str], links: int = MOST_LINKS) -> tuple[str
     return None
 
 
+def open_anywhere(path: str) -> int:
+    try:
+        return os.open(path, READING)
+    except OSError as error:
+        raise (no_regular_file(path) if error.errno == errno.ENXIO else error) from None  # which a socket gives
+
+
 def open_below(top: str, names: Sequence[str], path: str) -> int:
     """Open a file step by step, so that nobody can put a link in the way meanwhile."""
     fd, name = os.open(top, PASSING), ""
@@ -175,6 +185,8 @@ def open_below(top: str, names: Sequence[str], path: str) -> int:
         if is_link(name, fd):
             which = "it" if name == os.path.basename(path) else f"'{name}' on the way to it"
             raise FileRefused(errno.ELOOP, f"{which} is a link in a folder that tools can write", path) from None
+        if error.errno == errno.ENXIO:
+            raise no_regular_file(path) from None
         raise type(error)(error.errno, error.strerror, path) from None
     finally:
         os.close(fd)
@@ -186,6 +198,16 @@ def is_link(name: str, folder: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def read_opened(fd: int, path: str, largest: int) -> FileContent:
+    facts = os.fstat(fd)
+    if not S_ISREG(facts.st_mode):
+        raise no_regular_file(path, facts.st_mode)
+    data = read_at_most(fd, facts.st_size, largest) if facts.st_size <= largest else None
+    if data is None or len(data) > largest:
+        raise FileRefused(errno.EFBIG, f"it is larger than {in_units(largest)}", path)
+    return FileContent(data, facts)
 
 
 def read_at_most(fd: int, expected: int, largest: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Where the user's own configuration, state, data and caches of Toolyard are (XDG), and which folders are the system's."""
+"""Where the user's own configuration, state, data and caches of Toolyard are (XDG), and what is the system's."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from io import FileIO
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.core.problems import Problem
-from toolyard.files.door import Stamp, no_regular_file, open_below, stamp, stamp_of
+from toolyard.files.door import Door, Stamp, no_regular_file, open_below, stamp, stamp_of, way_in
 from toolyard.files.inside import is_inside, leads_inside
 
 if TYPE_CHECKING:
@@ -159,10 +159,12 @@ def is_executable(file: FileIO) -> bool:
 def opened(root: str, name: str) -> FileIO:
     """A file of a tree, or the one that is the tree; never what a link leads to that was put on the way meanwhile."""
     top, name = (root, name) if name else os.path.split(os.path.realpath(root))
-    fd = open_below(top, name.split(os.sep), os.path.join(top, name))
+    path = os.path.join(top, name)
+    found = way_in(os.path.abspath(path), Door.here().writable)
+    fd = open_below(*(found or (top, name.split(os.sep))), path)
     if not stat.S_ISREG(os.fstat(fd).st_mode):  # nor was it a pipe when it was seen
         os.close(fd)
-        raise no_regular_file(os.path.join(top, name))
+        raise no_regular_file(path)
     return FileIO(fd)
 
 

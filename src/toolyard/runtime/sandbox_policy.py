@@ -51,7 +51,7 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
         return workspace_of(self.configuration.value, str(self.folder), self.cwd)
 
     def guarded(self) -> list[str]:
-        """What the configuration and its references say will be obeyed outside; not what the configuration lets tools write by name."""
+        """What will be obeyed outside, references and files; not what the configuration lets tools write by name."""
         writable = absolute(self.configuration.sandbox.writable, self.folder)
         opened = [os.path.realpath(path) for path in writable]
         files = [os.path.realpath(file) for file in self.configuration.files]

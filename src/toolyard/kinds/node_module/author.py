@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from toolyard.config.document import Document, json_of, read_document
 from toolyard.config.layers import mapping
-from toolyard.files.door import LARGEST_CODE, Door
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.problems import Problem
 from toolyard.core.tool import CallContext, ToolResult
+from toolyard.files.door import LARGEST_CODE, Door
 from toolyard.kinds.node_module.package import PACKAGE
 from toolyard.kinds.node_module.reference import SUFFIXES
 from toolyard.plugins.checks.findings import warning, with_line

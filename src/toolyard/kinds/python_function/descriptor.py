@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Place, read_document
+from toolyard.config.document import Document, Place, read_document
 from toolyard.core.problems import Position, Problem
 from toolyard.plugins.kind import DESCRIPTOR
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import Json
+    from toolyard.files.door import Door
 
 
 KINDS = frozenset({"tool", "provider", "feature", "application"})
@@ -32,9 +33,28 @@ class PythonDescriptor(msgspec.Struct, frozen=True, kw_only=True):
     """The folders of projects that it needs, relative to the descriptor."""
 
 
-def read_python_descriptor(folder: str | Path) -> PythonDescriptor | list[Problem]:
+class Descriptors:
+    """The descriptors of folders, each read once: the sandbox is laid out by the same bytes that are loaded."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._known: dict[str, Document | Problem] = {}
+
+    def of(self, folder: str) -> Document | Problem:
+        """The descriptor of a folder as it was when it was first asked for."""
+        if folder not in self._known:
+            self._known[folder] = read_document(Path(folder, DESCRIPTOR), self._door)
+        return self._known[folder]
+
+    def value_of(self, folder: str) -> dict[str, Json]:
+        """What it says; nothing when that is not to be had."""
+        document = self.of(folder)
+        return document.value if isinstance(document, Document) and isinstance(document.value, dict) else {}
+
+
+def read_python_descriptor(folder: str, descriptors: Descriptors) -> PythonDescriptor | list[Problem]:
     """Read the descriptor of a folder; all that is wrong with it otherwise."""
-    document = read_document(Path(folder, DESCRIPTOR))
+    document = descriptors.of(folder)
     if isinstance(document, Problem):
         return [missing(Path(folder)) if document.code == "config_unreadable" else document]
     value, top = document.value, Place(document, ())
