@@ -18,6 +18,7 @@ from toolyard.kinds.node_module.reference import (
 from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.plugins.acquire.git_reference import split_reference
 from toolyard.plugins.kind import Kind, Named
+from toolyard.process.interpreter import why_missing
 
 if TYPE_CHECKING:
     from toolyard.config.document import Place
@@ -53,7 +54,7 @@ class NodeModules(Kind):
         if host.interpreter("node") is not None:
             return None
         hint = "install Node 20 or newer and put it on PATH"
-        return reference.at.problem("node_missing", "there is no Node on PATH", hint)
+        return reference.at.problem("node_missing", why_missing("node"), hint)
 
     def source(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> NodeSource:
         from toolyard.kinds.node_module.source import NodeSource
