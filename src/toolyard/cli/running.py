@@ -51,7 +51,7 @@ def on_signals(
     *,
     patience: float | None = None,
 ) -> None:
-    """Call a function in the event loop at each signal; with `patience`, end the process if the loop does not get to it.
+    """Call a function in the event loop at each signal; with `patience`, end the process if the loop does not listen.
 
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.
@@ -59,8 +59,13 @@ def on_signals(
 
     def handle(*_: object) -> None:
         heard = threading.Event()
+
+        def listen() -> None:
+            heard.set()
+            act()
+
         with contextlib.suppress(RuntimeError):  # a closed loop has ended everything
-            loop.call_soon_threadsafe(lambda: (heard.set(), act()))
+            loop.call_soon_threadsafe(listen)
             if patience is not None:
                 threading.Thread(target=end_unless, args=(heard, patience), daemon=True).start()
 

@@ -38,14 +38,15 @@ def find_program(name: str, door: Door | None = None, *, or_ours: bool = False) 
     return next((path for path in programs(name) if not is_doubtful(path, door, or_ours=or_ours)), None)
 
 
-def why_missing(name: str) -> str:
+def why_missing(name: str, called: str = "") -> str:
     """Why a program was not found, for whoever has one."""
+    called = called or name
     left_out = next(programs(name), None)
     if left_out is None:
-        return f"there is no {name} on PATH"
+        return f"there is no {called} on PATH"
     if not os.path.isabs(left_out):
-        return f"the only {name} on PATH is in '{os.path.dirname(left_out) or os.curdir}', which is no absolute path"
-    return f"the only {name} on PATH is {left_out}, which tools can write"
+        return f"the only {called} on PATH is in '{os.path.dirname(left_out) or os.curdir}', which is no absolute path"
+    return f"the only {called} on PATH is {left_out}, which tools can write"
 
 
 def safe_path(door: Door | None = None) -> str:

@@ -18,7 +18,6 @@ from toolyard.kinds.node_module.reference import (
 from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.plugins.acquire.git_reference import split_reference
 from toolyard.plugins.kind import Kind, Named
-from toolyard.process.interpreter import why_missing
 
 if TYPE_CHECKING:
     from toolyard.config.document import Place
@@ -53,8 +52,10 @@ class NodeModules(Kind):
     def refusal(self, reference: Reference, host: Host) -> Problem | None:
         if host.interpreter("node") is not None:
             return None
+        from toolyard.process.interpreter import why_missing
+
         hint = "install Node 20 or newer and put it on PATH"
-        return reference.at.problem("node_missing", why_missing("node"), hint)
+        return reference.at.problem("node_missing", why_missing("node", "Node"), hint)
 
     def source(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> NodeSource:
         from toolyard.kinds.node_module.source import NodeSource

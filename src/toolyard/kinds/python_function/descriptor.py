@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Document, Place, read_document
+from toolyard.config.document import Place
 from toolyard.core.problems import Position, Problem
 from toolyard.plugins.kind import DESCRIPTOR
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import Json
-    from toolyard.files.door import Door
+    from toolyard.kinds.python_function.reference import Descriptors
 
 
 KINDS = frozenset({"tool", "provider", "feature", "application"})
@@ -31,25 +31,6 @@ class PythonDescriptor(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Sequence[str] = ()
     beside: Sequence[str] = ()
     """The folders of projects that it needs, relative to the descriptor."""
-
-
-class Descriptors:
-    """The descriptors of folders, each read once: the sandbox is laid out by the same bytes that are loaded."""
-
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._known: dict[str, Document | Problem] = {}
-
-    def of(self, folder: str) -> Document | Problem:
-        """The descriptor of a folder as it was when it was first asked for."""
-        if folder not in self._known:
-            self._known[folder] = read_document(Path(folder, DESCRIPTOR), self._door)
-        return self._known[folder]
-
-    def value_of(self, folder: str) -> dict[str, Json]:
-        """What it says; nothing when that is not to be had."""
-        document = self.of(folder)
-        return document.value if isinstance(document, Document) and isinstance(document.value, dict) else {}
 
 
 def read_python_descriptor(folder: str, descriptors: Descriptors) -> PythonDescriptor | list[Problem]:

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from toolyard.config.document import Document, read_document
 from toolyard.core.problems import Problem
-from toolyard.kinds.python_function.descriptor import Descriptors
 from toolyard.plugins.acquire.git_reference import GitReference, git_entry, wrong_keys
 from toolyard.plugins.kind import DESCRIPTOR, Named, Reference
 
@@ -18,11 +18,31 @@ if TYPE_CHECKING:
 
     from toolyard.config.document import Place
     from toolyard.core.tool import Json
+    from toolyard.files.door import Door
     from toolyard.plugins.kind import Scope
 
 DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 KEYS = ("path", "git", "ref", "subdirectory", "entry")
 SCRIPTS = (".bash", ".sh")
+
+
+class Descriptors:
+    """The descriptors of folders, each read once: the sandbox is laid out by the same bytes that are loaded."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._known: dict[str, Document | Problem] = {}
+
+    def of(self, folder: str) -> Document | Problem:
+        """The descriptor of a folder as it was when it was first asked for."""
+        if folder not in self._known:
+            self._known[folder] = read_document(Path(folder, DESCRIPTOR), self._door)
+        return self._known[folder]
+
+    def value_of(self, folder: str) -> dict[str, Json]:
+        """What it says; nothing when that is not to be had."""
+        document = self.of(folder)
+        return document.value if isinstance(document, Document) and isinstance(document.value, dict) else {}
 
 
 class PythonReference(Reference, frozen=True, kw_only=True):
