@@ -10,7 +10,7 @@ import pytest
 
 from support import CommandLine
 
-START = {"toolyard", "toolyard.cli", "toolyard.cli.main"}
+START = {"toolyard", "toolyard.cli", "toolyard.cli.main", "toolyard.cli.start"}
 OPENING = START | {f"toolyard.cli.{name}" for name in ("application", "render", "running")}
 REPORTING = """
 import atexit, runpy, sys

@@ -47,9 +47,6 @@ def enter_workspace(options: GlobalOptions) -> GlobalOptions:
             os.chdir(options.workspace)
         except OSError as error:
             raise click.UsageError(f"--workspace {options.workspace}: {error.strerror}") from error
-        from toolyard.cli.main import import_nothing_from
-
-        import_nothing_from(os.curdir)
     return options._replace(config=str(config), sessions=str(sessions), workspace=None)
 
 

@@ -114,17 +114,10 @@ def main(ctx: click.Context, config: str | None, sessions: str | None, workspace
 
 
 def run(argv: list[str] | None = None) -> None:
-    """The console script."""
+    """Run a command line to its end, and end with its exit code."""
     if os.name == "nt":
         sys.exit("toolyard runs on Linux and macOS; on Windows use it inside WSL 2")
-    import_nothing_from(os.curdir)
     sys.exit(exit_code_of(argv))
-
-
-def import_nothing_from(folder: str) -> None:
-    """Look for no module in a folder that tools work in, whatever PYTHONPATH says: they may have left one there."""
-    here = os.path.realpath(folder)
-    sys.path[:] = [place for place in sys.path if place and os.path.realpath(place) != here]
 
 
 def exit_code_of(argv: list[str] | None) -> int:
