@@ -74,8 +74,9 @@ def locate_dotted(name: str, where: Place) -> Located | list[Problem]:
     """What Python finds by itself, or else beside the configuration."""
     top, config_folder, door = name.partition(".")[0], where.document.folder, where.document.door
     if (found := find_module(top)) is not None:
-        place = next(iter(places_of(found)), None)
-        if top in sys.modules or place is None or not is_exposed(place, door):
+        place = next(reversed(places_of(found)), "")  # the folder of a package, else the file
+        own_name = os.path.basename(place).partition(".")[0] == top
+        if top in sys.modules or not own_name or not is_exposed(place, door):
             return Located(entries=[(name, where)])
         return shadowing(top, place, where) or exposed(name, place, where)
     here = os.path.join(config_folder, top)
@@ -113,13 +114,9 @@ def shadowing(top: str, place: str, where: Place) -> list[Problem]:
 
 def exposed(name: str, place: str, where: Place) -> Located:
     """A module that Python finds where tools can write: its bytes come through the door, into a space of its own."""
-    top, door = name.partition(".")[0], where.document.door
-    root = place
-    while os.path.basename(root).partition(".")[0] != top:
-        root = os.path.dirname(root)
-    folder = os.path.dirname(root)
+    folder, door = os.path.dirname(place), where.document.door
     return Located(
-        entries=[(name, where)], roots=(folder,), originals=(folder,), followed=(root,), in_place=True, door=door
+        entries=[(name, where)], roots=(folder,), originals=(folder,), followed=(place,), in_place=True, door=door
     )
 
 
