@@ -191,6 +191,20 @@ def test_the_current_folder_is_minded_unless_it_is_the_systems_or_gone(work, mon
     assert Door.here().writable == ()
 
 
+def test_on_a_read_only_file_system_links_are_their_owners(work, monkeypatch):
+    (work / "link").symlink_to("../key")
+    usual = os.statvfs
+
+    class ReadOnly:
+        f_flag = os.ST_RDONLY
+
+    monkeypatch.setattr(os, "statvfs", lambda path: ReadOnly if path == str(work) else usual(path))
+    assert read(work / "link", work) == b"secret"
+    monkeypatch.setattr(os, "statvfs", usual)
+    work.chmod(0o555)
+    assert "is a link" in refusal(work / "link", work), "a tool may have closed the folder behind it"
+
+
 @given(st.lists(st.sampled_from(["/a", "/a/b", "/a/b/c", "/ab", "/b", "/", "/usr"])))
 def test_folders_inside_others_and_the_systems_own_need_no_mention(folders):
     writable = Door.to(folders).writable

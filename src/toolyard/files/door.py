@@ -94,8 +94,8 @@ class Door(msgspec.Struct, frozen=True):
 
     @classmethod
     def to(cls, folders: Iterable[str]) -> Door:
-        """A door that minds these folders; those of the system are never written by tools, even if we start there."""
-        real = {os.path.realpath(folder) for folder in folders} - SYSTEM_FOLDERS
+        """A door that minds these folders, as far as tools can write them: neither the system's nor read-only ones."""
+        real = {one for folder in folders if can_be_written(one := os.path.realpath(folder))}
         inner = {one for one in real for other in real if one != other and is_inside(one, other)}
         return cls(tuple(sorted(real - inner)))
 
@@ -139,6 +139,14 @@ class Door(msgspec.Struct, frozen=True):
     def is_writable(self, path: str) -> bool:
         """Whether tools can write a path, or something on the way to it."""
         return way_in(os.path.abspath(path), self.writable) is not None
+
+
+def can_be_written(folder: str) -> bool:
+    """Whether tools that work in a folder can write it; rights do not matter, for they may be theirs to give."""
+    try:
+        return folder not in SYSTEM_FOLDERS and not os.statvfs(folder).f_flag & os.ST_RDONLY
+    except (OSError, ValueError):  # it may still be made
+        return True
 
 
 def way_in(path: str, tops: Sequence[str], links: int = MOST_LINKS) -> tuple[str, list[str]] | None:
