@@ -122,6 +122,16 @@ def test_links_in_a_circle_end(work):
     (work.parent / "a").symlink_to("b")
     (work.parent / "b").symlink_to("a")
     assert "too many links" in refusal(work.parent / "a", work)
+    assert Door.to([str(work)]).is_writable(str(work.parent / "a")), "as long as nobody knows better"
+    assert Door.to([str(work)]).folder_problem(str(work.parent / "a" / "b")).code == "file_refused"
+
+
+def test_dots_after_a_link_do_not_lead_into_the_workspace_unseen(work):
+    (work / "sub").mkdir()
+    (work / "file").symlink_to("../key")
+    (work.parent / "way").symlink_to("work/sub")
+    with pytest.raises(FileNotFoundError):
+        read(work.parent / "way" / ".." / "file", work)
 
 
 def test_names_with_dots_and_a_workspace_behind_a_link_mean_the_same_file(work):

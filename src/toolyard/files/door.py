@@ -106,16 +106,16 @@ class Door(msgspec.Struct, frozen=True):
             folder = os.getcwd()  # the kernel's word, without links
         except FileNotFoundError:  # it was removed, and nobody can write there
             return cls()
-        return cls(() if folder in SYSTEM_FOLDERS else (folder,))
+        return cls((folder,) if can_be_written(folder) else ())
 
     def read(self, path: str | Path, *, largest: int) -> FileContent:
         """A file's bytes and its stamp, by bare system calls, since a hundred tools are read at every start.
 
         OSError when there is none, or it may not be read; FileRefused when it is not to be obeyed.
         """
-        path = os.fspath(path)
-        found = way_in(os.path.abspath(path), self.writable)
-        fd = open_anywhere(path) if found is None else open_below(*found, path)
+        path, whole = os.fspath(path), os.path.abspath(path)  # without `..`, which links would give another meaning
+        found = way_in(whole, self.writable)
+        fd = open_anywhere(whole) if found is None else open_below(*found, path)
         try:
             content = read_opened(fd, path, largest)
         finally:
@@ -126,9 +126,8 @@ class Door(msgspec.Struct, frozen=True):
 
     def folder_problem(self, path: str) -> Problem | None:
         """Why nothing below a folder is to be obeyed: a link leads there that a tool may have made."""
-        found = way_in(os.path.abspath(path), self.writable)
         try:
-            if found is not None:
+            if found := way_in(os.path.abspath(path), self.writable):
                 os.close(open_below(*found, path))
         except FileRefused as refused:
             return refused.problem()
@@ -137,8 +136,11 @@ class Door(msgspec.Struct, frozen=True):
         return None
 
     def is_writable(self, path: str) -> bool:
-        """Whether tools can write a path, or something on the way to it."""
-        return way_in(os.path.abspath(path), self.writable) is not None
+        """Whether tools can write a path, or something on the way to it; also when that cannot be told."""
+        try:
+            return way_in(os.path.abspath(path), self.writable) is not None
+        except FileRefused:
+            return True
 
 
 def can_be_written(folder: str) -> bool:
