@@ -453,7 +453,7 @@ async def test_a_folder_without_a_descriptor_is_checked_with_all_the_scripts_in_
         ('{\n"bash_tools":\n"probe.bash"}', 3, "plugin_descriptor"),
         ('{"bash_tools": [{"file": "missing.bash"}]}', 1, "bash_file_missing"),
         ('{"bash_tools": [{"file": "folder"}]}', 1, "bash_file_is_directory"),
-        ('{"bash_tools": [{"file": "loop.bash"}]}', 1, "file_refused"),
+        ('{"bash_tools": [{"file": "loop.bash"}]}', 1, "bash_file_unreadable"),
     ],
 )
 async def test_a_descriptor_at_fault_is_found_out(tmp_path: Path, descriptor, line, code):

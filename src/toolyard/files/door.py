@@ -48,9 +48,9 @@ class FileRefused(OSError):
         """What to do about it."""
         return HINTS.get(self.errno or 0, "")
 
-    def problem(self) -> Problem:
+    def problem(self, code: str = "file_refused") -> Problem:
         message, where = f"this file is not read: {self.strerror}", Position(file=Path(self.filename))
-        return Problem(code="file_refused", message=message, hint=self.hint, where=where)
+        return Problem(code=code, message=message, hint=self.hint, where=where)
 
 
 class FileContent(msgspec.Struct, frozen=True):

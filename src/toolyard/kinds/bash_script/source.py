@@ -100,7 +100,7 @@ class BashFileSource:
         try:
             return self.host.configuration.door.read(self.path, largest=LARGEST_SCRIPT)
         except FileRefused as refused:
-            problem = refused.problem()
+            problem = refused.problem("bash_file_unreadable")
         except FileNotFoundError:
             problem = self._problem("bash_file_missing", "no such file", "check the path")
         except IsADirectoryError:

@@ -65,7 +65,7 @@ class ManifestSource:
         try:
             read = self._host.configuration.door.read(self.file, largest=LARGEST_CONFIGURATION)
         except FileRefused as refused:
-            self._lose(refused.problem())
+            self._lose(refused.problem("manifest_unreadable"))
             return
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
