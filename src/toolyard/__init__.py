@@ -1,8 +1,8 @@
 """Toolyard gives AI agents their tools."""
 
-from __future__ import annotations
-
-TYPE_CHECKING = False  # `typing` takes time to import, and the process keeper starts with this file too
+# Nothing is imported here: Python may still look for modules where tools can write, and even `__future__` is one.
+# Besides, `typing` takes time, and the process keeper starts with this file too.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import a public name when it is first used: importing the package does no work."""
     for module, names in PLACES.items():
         if name in names:

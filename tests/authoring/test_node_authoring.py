@@ -97,11 +97,11 @@ def test_a_single_module_can_be_checked_and_tested(toolyard: CommandLine):
     assert toolyard("tool", "test", "probe.mjs").code == 1
 
 
-def test_without_node_it_says_so(toolyard: CommandLine):
+def test_without_node_it_says_so(toolyard: CommandLine, tmp_path):
     toolyard.file("probe.mjs", "export default { run() {} };")
-    (toolyard.folder / "bin").mkdir()
-    (toolyard.folder / "bin" / "bash").symlink_to(need("bash"))
-    ran = toolyard("tool", "check", "probe.mjs", env={"PATH": str(toolyard.folder / "bin")})
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bash").symlink_to(need("bash"))
+    ran = toolyard("tool", "check", "probe.mjs", env={"PATH": str(tmp_path / "bin")})
     assert (ran.code, "there is no Node on PATH" in ran.out) == (1, True)
 
 

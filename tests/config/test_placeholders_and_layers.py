@@ -21,7 +21,8 @@ def names(**process: str) -> Names:
 
 
 def expand(tmp_path, text, **process):
-    return expand_placeholders(parse_document(tmp_path / "c.json", text), names(**process))
+    expanded = expand_placeholders(parse_document(tmp_path / "c.json", text), names(**process))
+    return expanded.value, expanded.problems
 
 
 def test_a_name_is_replaced_anywhere_in_a_string_and_only_once(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from toolyard.files import walk
 from toolyard.files.walk import copy, digest, scan
 
@@ -36,3 +38,22 @@ def test_a_link_to_a_file_has_the_content_of_the_file(tmp_path):
     (tmp_path / "link").symlink_to("file")
     file, link = str(tmp_path / "file"), str(tmp_path / "link")
     assert digest(link, scan(link)) == digest(file, scan(file))
+
+
+@pytest.mark.parametrize("take", [digest, lambda root, tree: copy(root, tree, f"{root}-copy")])
+def test_a_link_or_a_pipe_that_is_put_in_the_way_after_a_tree_was_seen_is_not_followed(tmp_path, take):
+    (tmp_path / "key").write_text("secret")
+    for name, make in (("link", lambda path: path.symlink_to(tmp_path)), ("pipe", None)):
+        root = tmp_path / name
+        (root / "sub").mkdir(parents=True)
+        (root / "sub" / "key").write_text("own")
+        tree = scan(str(root))
+        (root / "sub" / "key").unlink()
+        if make:
+            (root / "sub").rmdir()
+            make(root / "sub")
+        else:
+            os.mkfifo(root / "sub" / "key")
+        with pytest.raises(OSError):
+            take(str(root), tree)
+    assert "secret" not in [path.read_text() for path in tmp_path.glob("*-copy/**/*") if path.is_file()]

@@ -263,3 +263,39 @@ async def test_where_no_control_group_can_be_had_processes_have_numbers_of_their
     async with yard.app("shell:command") as app:
         sandbox = app._lifecycle.loaded.host.children("work").sandbox
         assert sandbox.policy.backends[0] == "bubblewrap-pids"
+
+
+OBEYED = ("note.md", "prompt.md", "snippet.py", "runtime.py", "condition.py")
+
+
+async def test_files_whose_text_or_code_is_obeyed_cannot_be_written(yard):
+    for name in OBEYED:
+        yard.file(name, "'own'")
+    system = {
+        "runtime_code": "runtime.py",
+        "template": "{{A}}{{B}}",
+        "variables": {
+            "A": {"files": ["prompt.md"]},
+            "B": {"code": "snippet.py", "condition": {"code": "condition.py"}},
+            "C": {"code": "not-there-yet.py"},
+        },
+    }
+    yard.config("shell:command", note="${file:note.md}", agents={"default": {"system_message": system}})
+    names = " ".join((*OBEYED, "not-there-yet.py"))
+    script = (
+        f"cd {yard.folder}; for f in {names}; do echo planted > $f; rm -f $f; mv $f gone; ln -sf /etc/passwd $f; done"
+    )
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        await app.call_tool("shell", {"command": f"{script}; echo x > free"})
+    assert (yard.folder / "free").exists()
+    assert {name: (yard.folder / name).read_text() for name in OBEYED} == dict.fromkeys(OBEYED, "'own'")
+    assert not (yard.folder / "not-there-yet.py").is_file()
+
+
+async def test_what_the_configuration_opens_by_name_can_be_written_though_it_is_obeyed(yard):
+    yard.file("notes/memory.md", "old")
+    system = {"template": "{{A}}", "variables": {"A": {"files": ["notes/memory.md"]}}}
+    yard.config("shell:command", agents={"default": {"system_message": system}}, sandbox={"writable": ["notes"]})
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        await app.call_tool("shell", {"command": f"echo new > {yard.folder}/notes/memory.md"})
+    assert (yard.folder / "notes" / "memory.md").read_text() == "new\n"

@@ -235,19 +235,20 @@ def test_C14_without_node_there_is_a_problem_and_no_traceback(tmp_path: Path):
     toolyard = CommandLine(tmp_path)
     toolyard.file("probe.mjs", "export default { run() {} };")
     toolyard.config("node:probe.mjs", "shell:command")
-    (toolyard.folder / "bin").mkdir()
-    (toolyard.folder / "bin" / "bash").symlink_to(need("bash"))
-    ran = toolyard("tools", env={"PATH": str(toolyard.folder / "bin")})
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bash").symlink_to(need("bash"))
+    ran = toolyard("tools", env={"PATH": str(tmp_path / "bin")})
     assert "toolyard.json:1:14: there is no Node on PATH" in ran.err
     assert "install Node 20" in ran.err
     assert "Traceback" not in ran.err
     assert ran.out.startswith("shell ")
 
 
-async def test_C14_a_node_that_is_too_old_is_a_problem(yard, monkeypatch):
+async def test_C14_a_node_that_is_too_old_is_a_problem(yard, monkeypatch, tmp_path_factory):
     """A real Node that says it is another, since no old one is at hand."""
     yard.file("old.cjs", "Object.defineProperty(process.versions, 'node', { value: '18.0.0' });")
-    program = yard.file("bin/node", f'#!/bin/sh\nexec {need("node")} -r {yard.folder}/old.cjs "$@"\n')
+    program = tmp_path_factory.mktemp("bin") / "node"
+    program.write_text(f'#!/bin/sh\nexec {need("node")} -r {yard.folder}/old.cjs "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     yard.module("return 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -264,3 +265,30 @@ class Later:
         result = await app.system_message()
         assert result.text == "from later\n\nfrom the first"
         assert sorted(problem.code for problem in result.problems) == ["plugin_failed", "plugin_failed_timeout"]
+
+
+ODD = {
+    "pipe": (os.mkfifo, "not a regular file"),
+    "link": (lambda path: path.symlink_to("../key"), "is a link in a folder that tools can write"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "is a link in a folder that tools can write"),
+    "huge": (lambda path: huge(path), "larger than 4 MiB"),
+}
+
+
+def huge(path):
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("variable", [
+    {"files": ["odd"]}, {"code": "odd"}, {"text": "x", "condition": {"code": "odd"}}, {"inline_code": "1"},
+])  # fmt: skip
+async def test_C16_a_file_that_is_not_to_be_obeyed_is_a_problem_and_holds_up_nothing(yard, odd, variable):
+    make, words = ODD[odd]
+    (yard.folder.parent / "key").write_text("'very secret'")
+    make(yard.folder / "odd")
+    more = {"runtime_code": "odd"} if "inline_code" in variable else {}
+    text, problem = await complaint(yard, "<{{IT}}>", {"IT": variable}, **more)
+    assert words in problem.message
+    assert text == ("<1>" if more else "<>")

@@ -8,7 +8,7 @@ from typing import Any
 from toolyard.core.problems import Position, Problem
 from toolyard.core.text import call_line
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
-from toolyard.files.door import read_file, stamp_of
+from toolyard.files.door import LARGEST_TEXT, stamp_of
 from toolyard.plugins.plugin import Plugin
 from toolyard.process.child import ChildRequest
 
@@ -85,13 +85,14 @@ class ToySource:
 
     def _read(self) -> None:
         try:
-            text, self._stamp = read_file(self.file)
+            read = self._host.configuration.door.read(self.file, largest=LARGEST_TEXT)
         except OSError as error:
             message = f"cannot be read: {error.strerror}"
             problem = Problem(code="toy_missing", message=message, where=Position(file=self.file))
             self.problems, self._tools = [problem], []
             return
-        description = text.decode().splitlines()[0].removeprefix("# ")
+        self._stamp = read.stamp
+        description = read.text().splitlines()[0].removeprefix("# ")
         self.problems, self._tools = [], [ToyTool(self.file, description, self._host, self._timeout)]
 
     def adopt(self, newer: ToySource) -> None:

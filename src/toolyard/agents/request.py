@@ -95,6 +95,7 @@ def features_of(loaded: Loaded, agent: str | None, *, tags: Sequence[str], model
         config_dir=Path(configuration.document.folder),
         tags=tuple(tags),
         models=tuple(models),
+        door=configuration.door,
     )
     catalog = loaded.agent(agent).catalog
     plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]

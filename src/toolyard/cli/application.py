@@ -69,7 +69,8 @@ def config_path(options: GlobalOptions) -> Path:
     if options.config is not None:
         return Path(options.config)
     candidates = (Path("toolyard.json"), user_folder("config") / "toolyard.json")
-    return next((path for path in candidates if path.is_file()), DEFAULT_CONFIG)
+    # Whatever is there: one that cannot be obeyed is a problem, and must not give way to one that forbids less.
+    return next((path for path in candidates if os.path.lexists(path)), DEFAULT_CONFIG)
 
 
 def sessions_dir(options: GlobalOptions) -> Path:

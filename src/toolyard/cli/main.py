@@ -114,7 +114,7 @@ def main(ctx: click.Context, config: str | None, sessions: str | None, workspace
 
 
 def run(argv: list[str] | None = None) -> None:
-    """The console script."""
+    """Run a command line to its end, and end with its exit code."""
     if os.name == "nt":
         sys.exit("toolyard runs on Linux and macOS; on Windows use it inside WSL 2")
     sys.exit(exit_code_of(argv))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
 
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE = 3.0
+"""How long whatever holds up the event loop, such as a file on a dead disk, may hold up the end of the program."""
+INTERRUPTED = 130
 
 
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
@@ -22,7 +27,7 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
 
     async def watched() -> int:
         if task := asyncio.current_task():
-            on_signals(handled, task.cancel, asyncio.get_running_loop())
+            on_signals(handled, task.cancel, asyncio.get_running_loop(), patience=PATIENCE)
         return await work
 
     before = after = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
@@ -39,16 +44,37 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
             signal.signal(number, after[number])
 
 
-def on_signals(signals: Iterable[signal.Signals], act: Callable[[], object], loop: AbstractEventLoop) -> None:
-    """Call a function in the event loop at each signal.
+def on_signals(
+    signals: Iterable[signal.Signals],
+    act: Callable[[], object],
+    loop: AbstractEventLoop,
+    *,
+    patience: float | None = None,
+) -> None:
+    """Call a function in the event loop at each signal; with `patience`, end the process if the loop does not listen.
 
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.
     """
 
     def handle(*_: object) -> None:
+        heard = threading.Event()
+
+        def listen() -> None:
+            heard.set()
+            act()
+
         with contextlib.suppress(RuntimeError):  # a closed loop has ended everything
-            loop.call_soon_threadsafe(act)
+            loop.call_soon_threadsafe(listen)
+            if patience is not None:
+                threading.Thread(target=end_unless, args=(heard, patience), daemon=True).start()
 
     for number in signals:
         signal.signal(number, handle)
+
+
+def end_unless(heard: threading.Event, patience: float) -> None:
+    """End the process at once if nobody listens; the keeper sees that, and ends all that we started."""
+    if not heard.wait(patience):
+        os.write(2, b"toolyard: interrupted while it was busy\n")
+        os._exit(INTERRUPTED)

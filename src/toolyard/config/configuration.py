@@ -13,7 +13,8 @@ from toolyard.config.document import Document, parse_document, read_document
 from toolyard.config.known_keys import UnknownKey, unknown_keys
 from toolyard.config.layers import Layer, effective_config, layers_of, mapping, provider_of
 from toolyard.config.mixins import expand_mixins
-from toolyard.config.placeholders import Names, expand_placeholders
+from toolyard.config.named_files import prompt_files
+from toolyard.config.placeholders import Names, expand_placeholders, expand_variables
 from toolyard.config.settings import (
     MISFITS,
     AuditPolicy,
@@ -25,7 +26,9 @@ from toolyard.config.settings import (
     SandboxSettings,
     Settings,
 )
+from toolyard.config.workspace import writable_of
 from toolyard.core.problems import Problem, did_you_mean
+from toolyard.files.door import Door
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,10 +58,17 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     """Keys that nobody knows, unless a tool that is loaded later asks for them."""
+    files: tuple[str, ...] = ()
+    """Those that it names besides plugins, and whose text or code is obeyed."""
     readable: bool = True
     """Whether there is a configuration at all, or only the reason why not."""
     in_memory: bool = False
     """Whether it was never a file."""
+
+    @property
+    def door(self) -> Door:
+        """By which all that it names is read."""
+        return self.document.door
 
     def agents(self) -> list[str]:
         """The names of the configured agents; `default` when there are none."""
@@ -91,7 +101,7 @@ def read_configuration(
     path: Path, names: Names, settings: Settings, stands_for: StandsFor | None = None
 ) -> Configuration:
     """Read a file; it never raises for what is in it."""
-    document = read_document(path)
+    document = read_document(path, door_for({}, os.path.dirname(os.path.abspath(path))))
     if isinstance(document, Problem):
         unread = Document(path, "{}", {})
         return Configuration(document=unread, value={}, policy=settings.policy(), problems=(document,), readable=False)
@@ -118,7 +128,9 @@ def resolve(document: Document, names: Names, settings: Settings, stands_for: St
     if stands_for and (meant := stands_for(document.value, document.path)) is not None:
         return Configuration(document=document, value=dict(meant), policy=settings.policy())
     merged, mixin_problems = expand_mixins(document, read_section(MixinPolicy, document.value.get("mixin_policy")))
-    value, problems = expand_placeholders(merged, names)
+    merged.door = door_for(expand_variables(merged, names), merged.folder)
+    expanded = expand_placeholders(merged, names)
+    value = expanded.value
     read, shape = read_settings(document, value, settings)
     told = {problem.where for problem in mixin_problems}
     return Configuration(
@@ -132,13 +144,23 @@ def resolve(document: Document, names: Names, settings: Settings, stands_for: St
         sandbox=read.sandbox or SandboxSettings(),
         problems=(
             *mixin_problems,
-            *problems,
+            *expanded.problems,
             *(problem for problem in shape if problem.where not in told),
             *repeated_keys(document),
             *unknown_providers(value, merged),
         ),
         unknown=tuple(unknown_keys(document, settings)),
+        files=tuple(dict.fromkeys([*expanded.files, *prompt_files(value, merged.folder)])),
     )
+
+
+def door_for(value: Json, folder: str) -> Door:
+    """The door of a configuration: where its tools can write, it follows no link."""
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:  # it was removed
+        cwd = folder
+    return Door.to(writable_of(value, folder, cwd))
 
 
 def read_settings(document: Document, value: JsonObject, settings: Settings) -> tuple[FileSettings, list[Problem]]:

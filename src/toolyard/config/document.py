@@ -11,6 +11,7 @@ import msgspec
 
 from toolyard.core.json_values import ABSENT, refuse_constant, value_at
 from toolyard.core.problems import Position, Problem
+from toolyard.files.door import LARGEST_CONFIGURATION, Door, FileRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,8 @@ class Document(msgspec.Struct):
     """Whether an object has a key twice, of which only the last counts."""
     folder: str = ""
     """The folder that relative paths start at."""
+    door: Door = msgspec.field(default_factory=Door.here)
+    """By which it was read, and by which files are read that it names."""
     _tree: Node | None = None
     _lines: list[str] = msgspec.field(default_factory=list)
 
@@ -113,27 +116,29 @@ class Place(msgspec.Struct, frozen=True):
         return os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(name)))
 
 
-def read_document(path: Path) -> Document | Problem:
+def read_document(path: Path, door: Door | None = None) -> Document | Problem:
     """Read a JSON file, strictly; anything wrong with it is one problem that says where and what."""
-    where = Position(file=path)
+    where, door = Position(file=path), door or Door.here()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = door.read(path, largest=LARGEST_CONFIGURATION).data.decode("utf-8-sig")
+    except FileRefused as refused:
+        return refused.problem()
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text (byte {error.start})"
         return Problem(code="config_not_text", message=message, hint="save the file as UTF-8", where=where)
     except OSError as error:
         message, hint = f"cannot be read: {error.strerror}", "check the path and its permissions"
         return Problem(code="config_unreadable", message=message, hint=hint, where=where)
-    return parse_document(path, text)
+    return parse_document(path, text, door)
 
 
 def json_of(path: Path) -> Json:
     """What a JSON file holds; nothing when it cannot be read."""
-    document = read_document(path) if path.is_file() else None
+    document = read_document(path)
     return document.value if isinstance(document, Document) else None
 
 
-def parse_document(path: Path, text: str) -> Document | Problem:
+def parse_document(path: Path, text: str, door: Door | None = None) -> Document | Problem:
     repeats = False
 
     def to_object(pairs: list[tuple[str, Json]]) -> Json:
@@ -155,7 +160,7 @@ def parse_document(path: Path, text: str) -> Document | Problem:
         return problem_at(path, text, found.start() if found else 0, f"not strict JSON: {error}")
     if is_nested_too_deeply(text, value):
         return nested_problem(path, text)
-    return Document(path, text, value, repeats=repeats)
+    return Document(path, text, value, repeats=repeats, door=door or Door.here())
 
 
 def is_nested_too_deeply(text: str, value: Json) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
+from toolyard.files.door import LARGEST_TEXT, FileRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,20 +37,38 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def expand_placeholders(document: Document, names: Names) -> tuple[Json, list[Problem]]:
+class Expanded(msgspec.Struct, frozen=True, kw_only=True):
+    """A value without placeholders, what was wrong with them, and the files that were read for it."""
+
+    value: Json
+    problems: list[Problem] = msgspec.field(default_factory=list)
+    files: list[str] = msgspec.field(default_factory=list)
+
+
+def expand_placeholders(document: Document, names: Names) -> Expanded:
     """Replace every placeholder in the document's value."""
     # A text without either has none: `\\u` may spell one.
     if "${" not in document.text and "\\u" not in document.text:
-        return document.value, []
+        return Expanded(value=document.value)
     replacer = Replacer(document, names)
-    return replacer.expand(document.value), replacer.problems
+    value = replacer.expand(document.value)
+    return Expanded(value=value, problems=replacer.problems, files=replacer.files)
+
+
+def expand_variables(document: Document, names: Names) -> Json:
+    """The same without any file being read, for those who must know before which may be."""
+    if "${" not in document.text and "\\u" not in document.text:
+        return document.value
+    return Replacer(document, names, reads_files=False).expand(document.value)
 
 
 class Replacer:
     """Goes through a document once; a part that many share through a mixin is replaced once and stays shared."""
 
-    def __init__(self, document: Document, names: Names) -> None:
+    def __init__(self, document: Document, names: Names, *, reads_files: bool = True) -> None:
+        self._reads_files = reads_files
         self.problems: list[Problem] = []
+        self.files: list[str] = []
         self._document = document
         self._names = names
         self._pointer: list[str | int] = []
@@ -78,7 +97,7 @@ class Replacer:
     def _expand_string(self, text: str) -> str:
         # What is written decides: a variable's value is never itself taken for a placeholder.
         if whole := FILE.fullmatch(text):
-            return self._read_file(self._with_variables(whole[1]))
+            return self._read_file(self._with_variables(whole[1])) if self._reads_files else ""
         if "${file:" in text:
             hint = "make it the whole string, or put the rest of the string into the file"
             self._report("file_not_whole", "'${file:…}' is not replaced inside a longer string", hint, "warning")
@@ -98,7 +117,12 @@ class Replacer:
     def _read_file(self, name: str) -> str:
         path = Path(self._document.folder) / name
         try:
-            return path.read_text(encoding="utf-8")
+            text = self._document.door.read(path, largest=LARGEST_TEXT).text()
+            self.files.append(str(path))
+            return text
+        except FileRefused as refused:
+            self._report("file_refused", f"file '{path}' is not read: {refused.strerror}", refused.hint, "error")
+            return ""
         except (OSError, UnicodeDecodeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             hint = "relative paths start at the folder of the configuration file"

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from toolyard.files.atomic import replace_file
+from toolyard.files.door import Door
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 MOST_ENTRIES = 1000
+LARGEST_CACHE = 256 << 20
 DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 Known = TypeVar("Known", bound=msgspec.Struct)
 
@@ -59,6 +61,6 @@ class ContentCache(Generic[Known]):
 
 def read_entries(path: Path) -> dict[str, msgspec.Raw]:
     try:
-        return DECODER.decode(path.read_bytes())
+        return DECODER.decode(Door.here().read(path, largest=LARGEST_CACHE).data)
     except (OSError, msgspec.MsgspecError):
         return {}

@@ -1,38 +1,241 @@
-"""How a file that the application obeys is opened: a regular file, bounded, its bytes and its stamp at once."""
+"""The one way in for a file that the application obeys: a regular file, bounded, never by a link that a tool made.
+
+Whoever obeys a file obeys the bytes that were read here, and does not open it a second time: by then it may be another.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
+from toolyard.core.problems import Position, Problem
+from toolyard.files.inside import is_inside
+from toolyard.files.user_folders import SYSTEM_FOLDERS
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
 Stamp: TypeAlias = "tuple[int, int, int]"
 """What changes when a file is written or replaced."""
-LARGEST = 16 << 20
+
+LARGEST_CONFIGURATION = 16 << 20
+LARGEST_TEXT = 4 << 20
+"""Of a file whose text becomes part of a configuration or a prompt."""
+LARGEST_CODE = 4 << 20
+LARGEST_SCRIPT = 16 << 20
+
+MOST_LINKS = 40
+READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+"""What is no regular file must not hold us up before we can see that it is none."""
+PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+HINTS = {
+    errno.ELOOP: "name the file itself: a link there may have been made by a tool",
+    errno.EINVAL: "only a regular file is read: no pipe, device or socket",
+    errno.EFBIG: "keep large data elsewhere",
+}
 
 
-def read_file(path: str | Path, *, largest: int = LARGEST) -> tuple[bytes, Stamp]:
-    """A file's content and its stamp; by bare system calls, since a hundred tools are read at every start.
+class FileRefused(OSError):
+    """A file that is there, and that we do not obey."""
 
-    A pipe would never open and a device never end, so only a regular file is read.
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return HINTS.get(self.errno or 0, "")
+
+    def problem(self, code: str = "file_refused") -> Problem:
+        message, where = f"this file is not read: {self.strerror}", Position(file=Path(self.filename))
+        return Problem(code=code, message=message, hint=self.hint, where=where)
+
+
+class FileContent(msgspec.Struct, frozen=True):
+    """A file as it was read, once."""
+
+    data: bytes
+    facts: os.stat_result
+
+    @property
+    def stamp(self) -> Stamp:
+        return stamp(self.facts)
+
+    def is_still_at(self, path: str) -> bool:
+        """Whether the file is there untouched, so that whatever read it meanwhile has read the same."""
+        try:
+            facts = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return False
+        # The time of a change, unlike that of its content, cannot be set back.
+        return (stamp(facts), facts.st_ctime_ns) == (self.stamp, self.facts.st_ctime_ns)
+
+    def text(self) -> str:
+        """As Python reads text: in UTF-8, with lines that end alike; UnicodeDecodeError when it is none."""
+        return self.data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+    @property
+    def digest(self) -> str:
+        """By which the same bytes are known again."""
+        import hashlib
+
+        return hashlib.sha256(self.data).hexdigest()
+
+
+class Door(msgspec.Struct, frozen=True):
+    """Reads files, and knows where tools can write: from there on no link is followed, not even to a folder."""
+
+    writable: tuple[str, ...] = ()
+    """Such folders, all links followed, none inside another."""
+    objection: Callable[[str, FileContent], str | None] | None = None
+    """Asked about every file that lies there: why these bytes are not to be obeyed; None when they are."""
+
+    @classmethod
+    def to(cls, folders: Iterable[str]) -> Door:
+        """A door that minds these folders, as far as tools can write them: neither the system's nor read-only ones."""
+        real = {one for folder in folders if can_be_written(one := os.path.realpath(folder))}
+        inner = {one for one in real for other in real if one != other and is_inside(one, other)}
+        return cls(tuple(sorted(real - inner)))
+
+    @classmethod
+    def here(cls) -> Door:
+        """The door of somebody who knows only that tools work in the current folder."""
+        try:
+            folder = os.getcwd()  # the kernel's word, without links
+        except FileNotFoundError:  # it was removed, and nobody can write there
+            return cls()
+        return cls((folder,) if can_be_written(folder) else ())
+
+    def read(self, path: str | Path, *, largest: int) -> FileContent:
+        """A file's bytes and its stamp, by bare system calls, since a hundred tools are read at every start.
+
+        OSError when there is none, or it may not be read; FileRefused when it is not to be obeyed.
+        """
+        path, whole = os.fspath(path), os.path.abspath(path)  # without `..`, which links would give another meaning
+        found = way_in(whole, self.writable)
+        fd = open_anywhere(whole) if found is None else open_below(*found, path)
+        try:
+            content = read_opened(fd, path, largest)
+        finally:
+            os.close(fd)
+        if found and self.objection and (reason := self.objection(os.path.join(found[0], *found[1]), content)):
+            raise FileRefused(errno.EACCES, reason, path)
+        return content
+
+    def folder_problem(self, path: str) -> Problem | None:
+        """Why nothing below a folder is to be obeyed: a link leads there that a tool may have made."""
+        try:
+            if found := way_in(os.path.abspath(path), self.writable):
+                os.close(open_below(*found, path))
+        except FileRefused as refused:
+            return refused.problem()
+        except OSError:  # which whoever reads it will tell
+            return None
+        return None
+
+    def is_writable(self, path: str) -> bool:
+        """Whether tools can write a path, or something on the way to it; also when that cannot be told."""
+        try:
+            return way_in(os.path.abspath(path), self.writable) is not None
+        except FileRefused:
+            return True
+
+
+def can_be_written(folder: str) -> bool:
+    """Whether tools that work in a folder can write it; rights do not matter, for they may be theirs to give."""
     try:
-        stat = os.fstat(fd)
-        if not S_ISREG(stat.st_mode):
-            raise IsADirectoryError if S_ISDIR(stat.st_mode) else OSError(errno.EINVAL, "not a regular file")
-        if stat.st_size > largest:
-            raise OSError(errno.EFBIG, f"larger than {largest} bytes")
-        source = os.read(fd, stat.st_size + 1)
-        while more := os.read(fd, 65536):
-            source += more
+        return folder not in SYSTEM_FOLDERS and not os.statvfs(folder).f_flag & os.ST_RDONLY
+    except (OSError, ValueError):  # it may still be made
+        return True
+
+
+def way_in(path: str, tops: Sequence[str], links: int = MOST_LINKS) -> tuple[str, list[str]] | None:
+    """The folder among some into which a path leads, and the names from there on; None for a path that leads elsewhere.
+
+    Links outside of these folders are their owner's, and are followed.
+    """
+    for top in tops:
+        if is_inside(path, top):
+            return top, [name for name in path[len(top) :].split(os.sep) if name]
+    end = path.find(os.sep, 1)
+    while tops:
+        place, rest = (path, "") if end < 0 else (path[:end], path[end + 1 :])
+        try:
+            target = os.readlink(place)
+        except OSError:  # no link, or nothing at all, which opening it will tell
+            if end < 0:
+                break
+            end = path.find(os.sep, end + 1)
+            continue
+        if not links:
+            raise FileRefused(errno.ELOOP, "it is behind too many links", path)
+        return way_in(os.path.normpath(os.path.join(os.path.dirname(place), target, rest)), tops, links - 1)
+    return None
+
+
+def open_anywhere(path: str) -> int:
+    try:
+        return os.open(path, READING)
+    except OSError as error:
+        raise (no_regular_file(path) if error.errno == errno.ENXIO else error) from None  # which a socket gives
+
+
+def open_below(top: str, names: Sequence[str], path: str) -> int:
+    """Open a file step by step, so that nobody can put a link in the way meanwhile."""
+    fd, name = os.open(top, PASSING), ""
+    try:
+        for name in names[:-1]:
+            above, fd = fd, os.open(name, PASSING | os.O_NOFOLLOW, dir_fd=fd)
+            os.close(above)
+        name = names[-1] if names else os.curdir
+        return os.open(name, READING | os.O_NOFOLLOW, dir_fd=fd)
+    except OSError as error:
+        if is_link(name, fd):
+            which = "it" if name == os.path.basename(path) else f"'{name}' on the way to it"
+            raise FileRefused(errno.ELOOP, f"{which} is a link in a folder that tools can write", path) from None
+        if error.errno == errno.ENXIO:
+            raise no_regular_file(path) from None
+        raise type(error)(error.errno, error.strerror, path) from None
     finally:
         os.close(fd)
-    return source, stamp(stat)
+
+
+def is_link(name: str, folder: int) -> bool:
+    try:
+        os.readlink(name, dir_fd=folder)
+    except OSError:
+        return False
+    return True
+
+
+def read_opened(fd: int, path: str, largest: int) -> FileContent:
+    facts = os.fstat(fd)
+    if not S_ISREG(facts.st_mode):
+        raise no_regular_file(path, facts.st_mode)
+    data = read_at_most(fd, facts.st_size, largest) if facts.st_size <= largest else None
+    if data is None or len(data) > largest:
+        raise FileRefused(errno.EFBIG, f"it is larger than {in_units(largest)}", path)
+    return FileContent(data, facts)
+
+
+def read_at_most(fd: int, expected: int, largest: int) -> bytes:
+    """All that there is, or a little more than is allowed of what is growing."""
+    data = os.read(fd, expected + 1)
+    while len(data) <= largest and (more := os.read(fd, 1 << 16)):
+        data += more
+    return data
+
+
+def no_regular_file(path: str, mode: int = 0) -> OSError:
+    if S_ISDIR(mode):
+        return IsADirectoryError(errno.EISDIR, "it is a folder", path)
+    return FileRefused(errno.EINVAL, "it is not a regular file", path)
+
+
+def in_units(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} bytes"
 
 
 def stamp_of(path: str | Path) -> Stamp | None:

@@ -1,4 +1,4 @@
-"""Where the user's own configuration, state, data and caches of Toolyard are (XDG)."""
+"""Where the user's own configuration, state, data and caches of Toolyard are (XDG), and what is the system's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Literal, TypeAlias
 
 Folder: TypeAlias = Literal["config", "state", "data", "cache"]
 USUAL = {"config": ".config", "state": ".local/state", "data": ".local/share", "cache": ".cache"}
+SYSTEM_FOLDERS = frozenset({
+    *("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt"),
+    *("/proc", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/usr/local", "/usr/bin"),  # noqa: S108
+})  # fmt: skip
+"""Never a workspace, even if we are started there."""
 
 
 def user_folder(which: Folder) -> Path:

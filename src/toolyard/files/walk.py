@@ -6,14 +6,15 @@ import contextlib
 import hashlib
 import os
 import stat
+from io import FileIO
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.core.problems import Problem
-from toolyard.files.door import Stamp, stamp, stamp_of
+from toolyard.files.door import Door, Stamp, no_regular_file, open_below, stamp, stamp_of, way_in
 from toolyard.files.inside import is_inside, leads_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 Tree: TypeAlias = "Mapping[str, Stamp | str | None]"
@@ -124,11 +125,11 @@ def digest(root: str, tree: Tree) -> str:
         whole.update(b"%b\0" % os.fsencode(name))
         if isinstance(target, str):
             whole.update(b"link %b" % os.fsencode(target))
-        elif target is not None:  # a pipe has no content, and would never open
-            path = os.path.join(root, name) if name else os.path.realpath(root)
-            content = hashlib.sha256(b"x" if is_executable(path) else b"-")
-            for piece in pieces(path):
-                content.update(piece)
+        else:
+            with opened(root, name) as file:
+                content = hashlib.sha256(b"x" if is_executable(file) else b"-")
+                while piece := file.read(PIECE):
+                    content.update(piece)
             whole.update(content.digest())
     return whole.hexdigest()
 
@@ -143,23 +144,28 @@ def copy(root: str, tree: Tree, to: str | Path) -> None:
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if isinstance(target, str):
             os.symlink(target, place)
-        elif target is not None:
-            source = os.path.join(root, name)
-            with open(place, "xb") as file:
-                file.writelines(pieces(source))
-            os.chmod(place, 0o755 if is_executable(source) else 0o644)
+        else:
+            with opened(root, name) as file, open(place, "xb") as copied:
+                while piece := file.read(PIECE):
+                    copied.write(piece)
+                executable = is_executable(file)
+            os.chmod(place, 0o755 if executable else 0o644)
 
 
-def is_executable(path: str) -> bool:
-    return bool(os.lstat(path).st_mode & stat.S_IXUSR)
+def is_executable(file: FileIO) -> bool:
+    return bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
 
 
-def pieces(path: str) -> Iterator[bytes]:
-    """A file's content; never that of what a link, put in its place meanwhile, leads to."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb", buffering=0) as file:
-        while piece := file.read(PIECE):
-            yield piece
+def opened(root: str, name: str) -> FileIO:
+    """A file of a tree, or the one that is the tree; never what a link leads to that was put on the way meanwhile."""
+    top, name = (root, name) if name else os.path.split(os.path.realpath(root))
+    path = os.path.join(top, name)
+    found = way_in(os.path.abspath(path), Door.here().writable)
+    fd = open_below(*(found or (top, name.split(os.sep))), path)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # nor was it a pipe when it was seen
+        os.close(fd)
+        raise no_regular_file(path)
+    return FileIO(fd)
 
 
 def inner_folder(root: str | Path, subdirectory: str | None) -> str | Problem:

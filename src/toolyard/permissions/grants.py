@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from toolyard.core.problems import Position, Problem
+from toolyard.files.door import LARGEST_CONFIGURATION, Door
 from toolyard.files.user_folders import user_folder
 
 if TYPE_CHECKING:
@@ -166,10 +167,10 @@ class GrantStore:
 
 def decode(file: Path) -> list[Grant]:
     """The grants of a file; raises ValueError or OSError when it is not what we write, or others may write it."""
-    state = file.stat()
-    if state.st_uid != os.getuid() or state.st_mode & 0o022:
+    read = Door.here().read(file, largest=LARGEST_CONFIGURATION)
+    if read.facts.st_uid != os.getuid() or read.facts.st_mode & 0o022:
         raise ValueError("others may write the file")
-    content = msgspec.json.decode(file.read_bytes(), type=GrantFile)
+    content = msgspec.json.decode(read.data, type=GrantFile)
     for grant in content.grants:
         if not text_of(grant):
             raise ValueError(f"grant {grant.id} is no rule")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from toolyard.files.door import LARGEST_CONFIGURATION, Door
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, parse_rule
@@ -67,7 +68,12 @@ class PolicyCaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_cases(file: Path) -> Iterator[PolicyCase | BadCase]:
-    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+    try:
+        content = Door.here().read(file, largest=LARGEST_CONFIGURATION).data
+    except OSError as error:
+        yield BadCase(line=1, message=f"the file cannot be read: {error.strerror}")
+        return
+    for number, line in enumerate(content.splitlines(), 1):
         if not line.strip():
             continue
         try:

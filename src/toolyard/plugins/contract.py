@@ -24,6 +24,7 @@ import msgspec
 
 from toolyard.core.tool import Hints, JsonObject, TextInput, ToolResult, ToolSpec
 from toolyard.errors import ToolError, ToolStopped
+from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.plugins.author_code.context import ToolContext
 
 __all__ = [
@@ -202,6 +203,15 @@ class FeatureContext(msgspec.Struct, frozen=True, kw_only=True):
     tags: Sequence[str] = ()
     models: Sequence[str] = ()
     notices: list[Notice] = msgspec.field(default_factory=list)
+
+    door: Door = msgspec.field(default_factory=Door.here)
+
+    def read_text(self, name: str) -> str:
+        """The text of a file that the configuration names, read as carefully as the configuration itself.
+
+        OSError when there is none, or it is not to be obeyed; UnicodeDecodeError when it is no text.
+        """
+        return self.door.read(self.config_dir / name, largest=LARGEST_TEXT).text()
 
     def report(self, message: str, *, hint: str = "", file: str | None = None, line: int | None = None) -> None:
         """Say that something is wrong, and go on."""

@@ -105,7 +105,7 @@ class Host:
         """Who gets repositories; most configurations need nobody for that."""
         from toolyard.plugins.acquire.fetch import Fetcher
 
-        return Fetcher(self.plugin_cache, self.policy, self.children("outside"))
+        return Fetcher(self.plugin_cache, self.policy, self.children("outside"), self.configuration.door)
 
     def children(self, reach: Reach) -> Children:
         """Who runs processes of that reach."""
@@ -120,7 +120,7 @@ class Host:
     def interpreter(self, name: str) -> Interpreter | None:
         """A program on PATH that runs others' text."""
         if name not in self._interpreters:
-            self._interpreters[name] = find_interpreter(name)
+            self._interpreters[name] = find_interpreter(name, self.configuration.door)
         return self._interpreters[name]
 
     def required(self, name: str) -> Interpreter:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from toolyard.config.settings import SandboxSettings
+from toolyard.config.workspace import absolute, user_folders, workspace_of
 from toolyard.core.problems import Problem
 from toolyard.files.inside import is_inside
-from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.cgroups import can_end_groups
 from toolyard.process.sandbox.layout import SandboxPaths
@@ -22,15 +21,14 @@ from toolyard.process.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from toolyard.config.configuration import Configuration
-    from toolyard.core.tool import Json
     from toolyard.plugins.kind import Reference
     from toolyard.process.common_folder import CommonFolder
     from toolyard.process.sandbox.policy import Backend
 
 
-PACKAGE = Path(__file__).parent.parent
 OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
 
 
@@ -52,18 +50,18 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     def workspace(self) -> list[str]:
         """The folders that tools work in."""
-        named = working_directories(self.configuration.value, self.cwd)
-        return [self.cwd, *named, *project_of(self.folder)]
+        return workspace_of(self.configuration.value, str(self.folder), self.cwd)
 
     def guarded(self) -> list[str]:
-        """What references say will be obeyed outside; not what the configuration lets tools write by name."""
+        """What will be obeyed outside, references and files; not what the configuration lets tools write by name."""
         writable = absolute(self.configuration.sandbox.writable, self.folder)
         opened = [os.path.realpath(path) for path in writable]
+        files = [os.path.realpath(file) for file in self.configuration.files]
         roots = [os.path.realpath(root) for reference in self.references for root in reference.roots]
         return [
             root
-            for root in dict.fromkeys(roots)
-            if os.path.exists(root) and not any(is_inside(root, one) for one in opened)
+            for root in dict.fromkeys([*files, *roots])
+            if (os.path.exists(root) or root in files) and not any(is_inside(root, one) for one in opened)
         ]
 
 
@@ -170,17 +168,6 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     )
 
 
-def project_of(folder: Path) -> list[str]:
-    """The folder of a project's configuration is part of the workspace; that of the user's own is not."""
-    ours = [Path(name) for name in user_folders()] + [PACKAGE]
-    return [] if any(folder == one or one in folder.parents for one in ours) else [str(folder)]
-
-
-def user_folders() -> list[str]:
-    """Where the user's own configuration, grants, state and data are."""
-    return [str(user_folder(which)) for which in ("config", "state", "data")]
-
-
 def store_parts(sessions: Path, workspace: list[str]) -> list[str]:
     """The store, or what of it must be protected when somebody works in it."""
     real = os.path.realpath(sessions)
@@ -193,17 +180,6 @@ def store_parts(sessions: Path, workspace: list[str]) -> list[str]:
     return [str(sessions)]
 
 
-def working_directories(value: Json, cwd: str) -> Iterator[str]:
-    """The directories that tools start in, of every agent."""
-    match value:
-        case dict():
-            for key, item in value.items():
-                if key == "working_directory" and isinstance(item, str) and item:
-                    yield os.path.join(cwd, item)
-                elif key in ("agents", "providers") or isinstance(item, dict):
-                    yield from working_directories(item, cwd)
-
-
 def plugin_paths(references: Sequence[Reference], folder: Path) -> Iterator[str]:
     """Whatever is referred to and lies elsewhere: tools must be seen where they run."""
     for path in dict.fromkeys(os.path.normpath(path) for reference in references for path in reference.paths):
@@ -213,7 +189,3 @@ def plugin_paths(references: Sequence[Reference], folder: Path) -> Iterator[str]
             yield path
         elif os.path.isfile(path):
             yield from (os.path.dirname(path), path)
-
-
-def absolute(paths: list[str], folder: Path) -> list[str]:
-    return [os.path.abspath(os.path.join(folder, os.path.expanduser(path))) for path in paths]

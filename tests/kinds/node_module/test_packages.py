@@ -59,12 +59,17 @@ def built_app(yard: NodeYard, *, sandbox: str = "auto", **policy):
     return yard.app("node:pkg", plugin_cache_dir="cache", policy=policy, sandbox={"mode": sandbox})
 
 
-async def test_a_package_without_dependencies_and_build_is_used_where_it_is_and_needs_no_npm(yard, monkeypatch):
-    yard.package({"index.js": "export default { run: () => import.meta.url };"}, TOOL, **MODULE)
-    (yard.folder / "bin").mkdir()
+@pytest.fixture
+def only_node_and_bash(tmp_path_factory, monkeypatch):
+    """One folder on PATH, where tools cannot write, with nothing else in it."""
+    folder = tmp_path_factory.mktemp("bin")
     for program in ("node", "bash"):
-        (yard.folder / "bin" / program).symlink_to(need(program))
-    monkeypatch.setenv("PATH", str(yard.folder / "bin"))
+        (folder / program).symlink_to(need(program))
+    monkeypatch.setenv("PATH", str(folder))
+
+
+async def test_a_package_without_dependencies_and_build_is_used_where_it_is_and_needs_no_npm(yard, only_node_and_bash):
+    yard.package({"index.js": "export default { run: () => import.meta.url };"}, TOOL, **MODULE)
     async with built_app(yard) as app:
         assert await call(app) == (yard.folder / "pkg" / "index.js").as_uri()
     assert cached(yard) == []
@@ -192,11 +197,8 @@ async def test_a_link_that_leads_out_of_a_package_is_not_copied(yard):
     {"packageManager": "bun@1.0.0"},
     {"packageManager": "npm@10.0.0"},
 ])  # fmt: skip
-async def test_a_manager_that_is_not_there_is_a_problem(yard, monkeypatch, package):
+async def test_a_manager_that_is_not_there_is_a_problem(yard, only_node_and_bash, package):
     typed(yard, **package)
-    (yard.folder / "bin").mkdir()
-    (yard.folder / "bin" / "node").symlink_to(need("node"))
-    monkeypatch.setenv("PATH", str(yard.folder / "bin"))
     async with built_app(yard) as app:
         (problem,) = app.get_config_errors()
         assert (problem["type"], "node_package_manager" in problem["hint"]) == ("node_package_manager", True)

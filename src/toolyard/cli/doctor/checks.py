@@ -20,6 +20,7 @@ from toolyard.core.reach import REACH_DESCRIPTIONS, REACHES
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
+from toolyard.process.interpreter import find_program, safe_path, why_missing
 from toolyard.process.sandbox.policy import PROPERTY_DESCRIPTIONS
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ async def check_programs() -> list[Row]:
 async def check_program(wanted: RequiredProgram, children: Children) -> Row:
     path = which(wanted.program)
     if path is None:
-        detail = f"not installed; needed for {wanted.purpose}"
+        detail = f"{why_missing(wanted.program)}; needed for {wanted.purpose}"
         return Row(check=wanted.check, status=wanted.without, detail=detail, hint=install_hint(wanted.package))
     version = await version_of(path, children)
     if version is None:
@@ -102,7 +103,7 @@ async def check_program(wanted: RequiredProgram, children: Children) -> Row:
 
 
 async def version_of(path: str, children: Children) -> str | None:
-    environment = ParentEnvironment().current()
+    environment = ParentEnvironment().with_extra({"PATH": safe_path()})
     request = ChildRequest(argv=[path, "--version"], cwd="/", env=environment, timeout=VERSION_TIMEOUT)
     try:
         outcome = await children.run(request)
@@ -113,9 +114,8 @@ async def version_of(path: str, children: Children) -> str | None:
 
 
 def which(program: str) -> str | None:
-    """The absolute path of a program, even if PATH has relative folders."""
-    path = shutil.which(program)
-    return path and os.path.abspath(path)
+    """The absolute path of a program, as the application would find it."""
+    return find_program(program, or_ours=program not in ("git", "bwrap"))
 
 
 def install_hint(package: str) -> str:

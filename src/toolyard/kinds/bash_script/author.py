@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.config.document import json_of
 from toolyard.config.layers import mapping
+from toolyard.files.door import LARGEST_SCRIPT, Door
 from toolyard.kinds.bash_script.reference import SUFFIXES
 from toolyard.kinds.bash_script.scaffold import new_files
 from toolyard.plugins.kind import DESCRIPTOR, Found
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from toolyard.kinds.bash_script.source import BashFileSource
     from toolyard.plugins.kind import NewFile
 
-LARGEST_SCRIPT = 1 << 20
+LARGEST_GUESSED = 1 << 20
+"""A script that is larger is no tool, whatever it says."""
 
 
 class BashAuthoring:
@@ -67,8 +69,11 @@ def looks_like_script(file: Path) -> bool:
     """Whether a file means to be run by bash: reading a tool runs it, which no other file should suffer by mistake."""
     if file.suffix in SUFFIXES or not file.is_file():
         return file.suffix in SUFFIXES or not file.suffix
-    with file.open("rb") as content:
-        return re.match(rb"#!.*\b(ba)?sh\b", content.readline(200)) is not None
+    try:
+        content = Door.here().read(file, largest=LARGEST_SCRIPT).data
+    except OSError:  # which loading it will tell
+        return True
+    return re.match(rb"#!.*\b(ba)?sh\b", content[:200]) is not None
 
 
 def is_bash_tool(file: Path) -> bool:
@@ -79,9 +84,7 @@ def is_bash_tool(file: Path) -> bool:
     if file.suffix not in SUFFIXES:
         return False
     try:
-        if file.stat().st_size > LARGEST_SCRIPT:
-            return False
-        text = file.read_bytes().decode("utf-8", "replace")
+        text = Door.here().read(file, largest=LARGEST_GUESSED).data.decode("utf-8", "replace")
     except OSError:
         return False
     return has_comment_tags(text) or ("args_mode" in text and SCHEMA_SUBCOMMAND.search(text) is not None)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import Json
+    from toolyard.files.door import Door
 
 SUFFIXES = (".bash", ".sh")
 MODES = ("flags", "positional", "json", "comments")
@@ -52,7 +53,7 @@ def read_path(name: str, at: Place) -> Named:
 
 def read_folder(folder: str, top: str, at: Place) -> Named:
     """The files that a folder's descriptor lists, of a tree of which all may be needed; links stay as written."""
-    files, problems = bash_files(Path(folder))
+    files, problems = bash_files(Path(folder), at.document.door)
     return Named(
         references=[BashFile(file=os.path.abspath(file), folder=top, at=at) for file in files],
         problems=problems,
@@ -93,12 +94,12 @@ def read_options(options: Json, at: Place) -> Named:
     return Named(problems=[at.problem("plugin_spec", message, hint)])
 
 
-def bash_files(folder: Path) -> tuple[list[Path], list[Problem]]:
+def bash_files(folder: Path, door: Door) -> tuple[list[Path], list[Problem]]:
     """The tool files that a folder lists, each inside the folder."""
     if not folder.is_dir():
         where = Position(file=folder)
         return [], [Problem(code="plugin_missing", message="no such folder", hint="check the path", where=where)]
-    descriptor = read_document(folder / DESCRIPTOR)
+    descriptor = read_document(folder / DESCRIPTOR, door)
     if isinstance(descriptor, Problem):
         return [], [explain_missing(descriptor, folder)]
     listed = descriptor.value.get("bash_tools") if isinstance(descriptor.value, dict) else None

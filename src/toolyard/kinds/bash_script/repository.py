@@ -73,7 +73,7 @@ class BashRepositorySource:
         fetched = await self._host.fetcher.fetch_folder(self.reference.git, self.reference.subdirectory)
         if isinstance(fetched, Problem):
             return None, [fetched.at(where)]
-        files, problems = bash_files(fetched.folder)
+        files, problems = bash_files(fetched.folder, self._host.configuration.door)
         return files, [*problems, *(note.at(where) for note in fetched.notes)]
 
     async def _follow(self, files: Sequence[Path]) -> None:

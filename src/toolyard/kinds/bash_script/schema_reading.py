@@ -18,6 +18,7 @@ from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
     from toolyard.files.content_cache import ContentCache
+    from toolyard.files.door import FileContent
     from toolyard.plugins.host import Host
 
 
@@ -40,17 +41,22 @@ def content_key(file: str, source: bytes, host: Host) -> str:
     return hashlib.sha256(b"\0".join((host.required("bash").identity.encode(), name, source))).hexdigest()
 
 
-async def read_schema(file: str, source: bytes, host: Host) -> BashSchema | tuple[SchemaFault, ...]:
-    """The schema of a file's content; a good one is remembered by its content."""
+async def read_schema(file: str, content: FileContent, host: Host) -> BashSchema | tuple[SchemaFault, ...]:
+    """The schema of a file's content; a good one is remembered by its content.
+
+    Unless the file was another meanwhile: then what ran may not be what was read.
+    """
     from toolyard.kinds.bash_script.comments.tags import has_comment_tags
 
+    source = content.data
     text = source.decode("utf-8", "replace")
     if has_comment_tags(text) and not SCHEMA_SUBCOMMAND.search(text):
         read = schema_from_comments(file, text)
     else:
         read = await schema_from_run(file, host)
     if isinstance(read, BashSchema):
-        schema_cache(host).put(content_key(file, source, host), read)
+        if content.is_still_at(file):
+            schema_cache(host).put(content_key(file, source, host), read)
         return read
     return tuple(explain_line_ends(fault, source) for fault in read)
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from toolyard.config.document import Document, parse_document
 from toolyard.core.problems import Position, Problem
+from toolyard.files.door import LARGEST_SCRIPT, Door
 from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
 from toolyard.kinds.bash_script.schema import FUNCTION
 
@@ -102,7 +103,7 @@ class ScriptText:
 def read_script(file: Path) -> ScriptText:
     """The text of a file; empty when it cannot be read, which is said elsewhere."""
     try:
-        return ScriptText(file, file.read_bytes().decode("utf-8", "replace"))
+        return ScriptText(file, Door.here().read(file, largest=LARGEST_SCRIPT).data.decode("utf-8", "replace"))
     except OSError:
         return ScriptText(file, "")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Position, Problem
-from toolyard.files.door import Stamp, read_file, stamp_of
+from toolyard.files.door import LARGEST_SCRIPT, FileContent, FileRefused, Stamp, stamp_of
 from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault
 from toolyard.kinds.bash_script.schema_reading import content_key, read_schema, schema_cache
 from toolyard.kinds.bash_script.settings import BashSettings
@@ -36,7 +36,7 @@ class BashFileSource:
         self._stamp: Stamp | None = None
         self._snapshot: Path | None = None
         self._reading: asyncio.Lock | None = None
-        self._unread: tuple[bytes, Stamp] | None = None
+        self._unread: FileContent | None = None
         """A content whose schema is not known yet."""
 
     @property
@@ -69,12 +69,11 @@ class BashFileSource:
             unread, self._unread = self._unread, None
             read = None if self.is_current() else unread or self._read_source()
             if read is not None:
-                source, stamp = read
-                schema = await read_schema(self.path, source, self.host)
+                schema = await read_schema(self.path, read, self.host)
                 if isinstance(schema, BashSchema):
-                    self._accept(source, stamp, schema)
+                    self._accept(read, schema)
                 else:
-                    self._refuse(source, stamp, schema)
+                    self._refuse(read, schema)
         return True
 
     def adopt(self, newer: BashFileSource) -> None:
@@ -89,18 +88,19 @@ class BashFileSource:
         read = self._read_source()
         if read is None:
             return True
-        source, stamp = read
-        schema = schema_cache(self.host).get(content_key(self.path, source, self.host))
+        schema = schema_cache(self.host).get(content_key(self.path, read.data, self.host))
         if schema is None:
             self._unread = read
             return False
-        self._accept(source, stamp, schema)
+        self._accept(read, schema)
         return True
 
-    def _read_source(self) -> tuple[bytes, Stamp] | None:
+    def _read_source(self) -> FileContent | None:
         """The file's content; when it cannot be read there is no tool, and a problem says why."""
         try:
-            return read_file(self.path)
+            return self.host.configuration.door.read(self.path, largest=LARGEST_SCRIPT)
+        except FileRefused as refused:
+            problem = refused.problem("bash_file_unreadable")
         except FileNotFoundError:
             problem = self._problem("bash_file_missing", "no such file", "check the path")
         except IsADirectoryError:
@@ -112,20 +112,20 @@ class BashFileSource:
         self._tool, self._stamp, self.problems = None, None, [problem]
         return None
 
-    def _accept(self, source: bytes, stamp: Stamp, schema: BashSchema) -> None:
+    def _accept(self, read: FileContent, schema: BashSchema) -> None:
         """This is the tool now; unless it is the one there was."""
-        self._stamp, self.problems = stamp, []
-        if self._tool and not self._snapshot and source == self._tool.source:
+        self._stamp, self.problems = read.stamp, []
+        if self._tool and not self._snapshot and read.data == self._tool.source:
             return
         self._drop_snapshot()
-        self._tool = self._made(self.path, source, schema)
+        self._tool = self._made(self.path, read.data, schema)
 
-    def _refuse(self, source: bytes, stamp: Stamp, faults: Sequence[SchemaFault]) -> None:
+    def _refuse(self, read: FileContent, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
         from toolyard.kinds.bash_script.script_text import ScriptText, problem_of
 
-        script = ScriptText(self.file, source.decode("utf-8", "replace"))
-        self._stamp, self.problems = stamp, [problem_of(fault, script) for fault in faults]
+        script = ScriptText(self.file, read.data.decode("utf-8", "replace"))
+        self._stamp, self.problems = read.stamp, [problem_of(fault, script) for fault in faults]
         if self._tool and not self._snapshot:
             self._keep_last_good(self._tool)
 

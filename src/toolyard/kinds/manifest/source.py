@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from toolyard.config.document import parse_document
 from toolyard.core.problems import Position, Problem
-from toolyard.files.door import Stamp, read_file, stamp_of
+from toolyard.files.door import LARGEST_CONFIGURATION, FileRefused, Stamp, stamp_of
 from toolyard.kinds.manifest.entries import read_manifest
 from toolyard.kinds.manifest.settings import ManifestSettings
 from toolyard.kinds.manifest.tool import ManifestCommandTool
@@ -63,12 +63,17 @@ class ManifestSource:
 
     def _read(self) -> None:
         try:
-            source, self._stamp = read_file(self.file)
-        except (OSError, ValueError) as error:
-            self._lose(error)
+            read = self._host.configuration.door.read(self.file, largest=LARGEST_CONFIGURATION)
+        except FileRefused as refused:
+            self._lose(refused.problem("manifest_unreadable"))
             return
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+            self._lose(self._problem("manifest_unreadable", f"cannot be read: {reason}", "check the path"))
+            return
+        self._stamp = read.stamp
         try:
-            document = parse_document(self.file, source.decode("utf-8-sig"))
+            document = parse_document(self.file, read.data.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             document = self._problem("manifest_not_text", f"not UTF-8 text (byte {error.start})", "save it as UTF-8")
         if isinstance(document, Problem):
@@ -86,10 +91,9 @@ class ManifestSource:
             usual = self._host.settings(ManifestSettings).manifest_timeout_seconds
             self._tools = [ManifestCommandTool(entry, self._host.runner, usual) for entry in entries]
 
-    def _lose(self, error: OSError | ValueError) -> None:
+    def _lose(self, problem: Problem) -> None:
         """Without a manifest there are no tools."""
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        self.problems = [self._problem("manifest_unreadable", f"cannot be read: {reason}", "check the path")]
+        self.problems = [problem]
         self.document, self._stamp = None, None
         if self._tools:
             self._tools = []

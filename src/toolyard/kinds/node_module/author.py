@@ -14,6 +14,7 @@ from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.problems import Problem
 from toolyard.core.tool import CallContext, ToolResult
+from toolyard.files.door import LARGEST_CODE, Door
 from toolyard.kinds.node_module.package import PACKAGE
 from toolyard.kinds.node_module.reference import SUFFIXES
 from toolyard.plugins.checks.findings import warning, with_line
@@ -111,7 +112,7 @@ def places_of(tool: NodeModuleTool, source: NodeSource) -> ModulePlaces:
     """The module as its author wrote it; of one that was built, the package."""
     file = source.own_file(tool)
     try:
-        return ModulePlaces(file, file.read_text(encoding="utf-8", errors="replace"))
+        return ModulePlaces(file, Door.here().read(file, largest=LARGEST_CODE).data.decode("utf-8", "replace"))
     except OSError:
         return ModulePlaces(source.file, "")
 

@@ -22,6 +22,7 @@ from toolyard.kinds.node_module.package_manager import (
 from toolyard.kinds.node_module.settings import NodeModuleSettings
 from toolyard.plugins.acquire.cache import LAYOUT, fingerprint
 from toolyard.process.child import ChildRequest
+from toolyard.process.interpreter import safe_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +119,7 @@ class Build:
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: BuildStep, folder: Path) -> Problem | None:
-        programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), os.environ.get("PATH", os.defpath)))
+        programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), safe_path(self._host.configuration.door)))
         try:
             request = self._request(step.argv, folder, PATH=programs)
             outcome = await self._host.processes.build.run(request, folder, downloads=self._downloads)

@@ -52,8 +52,10 @@ class NodeModules(Kind):
     def refusal(self, reference: Reference, host: Host) -> Problem | None:
         if host.interpreter("node") is not None:
             return None
+        from toolyard.process.interpreter import why_missing
+
         hint = "install Node 20 or newer and put it on PATH"
-        return reference.at.problem("node_missing", "there is no Node on PATH", hint)
+        return reference.at.problem("node_missing", why_missing("node", "Node"), hint)
 
     def source(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> NodeSource:
         from toolyard.kinds.node_module.source import NodeSource

@@ -149,7 +149,7 @@ class PackageFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_package(reference: NodeFolder, folder: Path) -> tuple[PackageFacts | None, list[Problem]]:
     """What there is to load, and what is wrong with the rest; nothing when it cannot be told."""
-    document = read_document(folder / PACKAGE)
+    document = read_document(folder / PACKAGE, reference.at.document.door)
     if isinstance(document, Problem):
         if document.code == "config_unreadable" and reference.entry is not None:
             document = Document(folder / PACKAGE, "{}", {})  # a folder whose module the configuration itself names

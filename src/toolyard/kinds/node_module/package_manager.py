@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from toolyard.config.document import Place
 from toolyard.core.problems import Problem
+from toolyard.process.interpreter import find_program, why_missing
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -73,13 +73,14 @@ def find_manager(facts: PackageFacts, settings: NodeModuleSettings, files: Colle
     name = choose_manager(facts, settings, files)
     if isinstance(name, Problem):
         return name
-    if path := shutil.which(name):
-        return Manager(name=name, program=(os.path.abspath(path),))
-    corepack = shutil.which("corepack")
+    door = facts.document.door
+    if path := find_program(name, door, or_ours=True):
+        return Manager(name=name, program=(path,))
+    corepack = find_program("corepack", door, or_ours=True)
     if corepack and name != "npm":
-        return Manager(name=name, program=(os.path.abspath(corepack), name))
+        return Manager(name=name, program=(corepack, name))
     hint = f'install {name}, or set another: "plugin_policy": {{"node_package_manager": "npm"}}'
-    return manager_problem(facts, f"the package is made ready with {name}, which is not on PATH", hint)
+    return manager_problem(facts, f"the package is made ready with {name}: {why_missing(name)}", hint)
 
 
 def manager_problem(facts: PackageFacts, message: str, hint: str) -> Problem:
@@ -100,9 +101,7 @@ def build_steps(
         words = install_words(manager, files, dev=build, scripts=settings.node_allow_install_scripts)
         steps.append(BuildStep(code="node_install", argv=[*manager.program, *words]))
     if build and settings.node_build_command is not None:
-        steps.append(
-            BuildStep(code="node_build", argv=[shutil.which("sh") or "/bin/sh", "-c", settings.node_build_command])
-        )
+        steps.append(BuildStep(code="node_build", argv=["/bin/sh", "-c", settings.node_build_command]))
     elif build and manager:
         steps.append(BuildStep(code="node_build", argv=[*manager.program, "run", "build"]))
     return steps

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Place, read_document
+from toolyard.config.document import Place
 from toolyard.core.problems import Position, Problem
 from toolyard.plugins.kind import DESCRIPTOR
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import Json
+    from toolyard.kinds.python_function.reference import Descriptors
 
 
 KINDS = frozenset({"tool", "provider", "feature", "application"})
@@ -32,9 +33,9 @@ class PythonDescriptor(msgspec.Struct, frozen=True, kw_only=True):
     """The folders of projects that it needs, relative to the descriptor."""
 
 
-def read_python_descriptor(folder: str | Path) -> PythonDescriptor | list[Problem]:
+def read_python_descriptor(folder: str, descriptors: Descriptors) -> PythonDescriptor | list[Problem]:
     """Read the descriptor of a folder; all that is wrong with it otherwise."""
-    document = read_document(Path(folder, DESCRIPTOR))
+    document = descriptors.of(folder)
     if isinstance(document, Problem):
         return [missing(Path(folder)) if document.code == "config_unreadable" else document]
     value, top = document.value, Place(document, ())

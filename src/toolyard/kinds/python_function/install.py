@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
+from toolyard.files.door import LARGEST_CONFIGURATION, Door, FileRefused
 from toolyard.files.removal import remove_tree
 from toolyard.files.walk import copy, digest, scan, tree_problem
 from toolyard.kinds.python_function.reference import pip_cache
 from toolyard.kinds.python_function.settings import PythonSettings
 from toolyard.plugins.acquire.cache import LAYOUT, fingerprint, read_record
 from toolyard.process.child import ChildRequest
+from toolyard.process.interpreter import find_program, safe_path
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class Installer(msgspec.Struct, frozen=True, kw_only=True):
 
     def unpacked(self, folder: Path) -> Installer:
         """The same, from the folder that its wheel was unpacked into."""
-        return Installer(name=self.name, argv=(sys.executable, "-c", RUN_FROM, str(folder), "install"))
+        return Installer(name=self.name, argv=(sys.executable, "-P", "-c", RUN_FROM, str(folder), "install"))
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +78,8 @@ class Installation:
         if isinstance(made, Problem):
             return made
         record = read_record(made)
+        if isinstance(record, Problem):
+            return record
         notes = [Problem(**note) for note in record.get("notes", ())]
         return Installed(roots=list(import_roots(made, record["roots"])), notes=notes)
 
@@ -86,7 +90,7 @@ class Installation:
                 return wrong
         try:
             self._digests = [digest(str(top), tree) for top, tree in zip(self._projects, self._trees, strict=True)]
-        except FileNotFoundError:
+        except (FileNotFoundError, FileRefused):
             return changing(self._projects[0])
         except OSError as error:
             message = f"{error.filename} cannot be read: {error.strerror}"
@@ -157,7 +161,7 @@ def copy_exactly(root: str, tree: Tree, to: Path, number: str) -> bool:
     """Copy a tree that somebody may be writing to; False when the copy is not what was looked at."""
     try:
         copy(root, tree, to)
-    except FileNotFoundError:
+    except (FileNotFoundError, FileRefused):
         return False
     return digest(str(to), scan(str(to))) == number
 
@@ -174,7 +178,8 @@ def import_roots(folder: Path, names: Sequence[str]) -> Sequence[Path]:
 
 async def find_unpacked(host: Host) -> Installer | Problem:
     """What installs; the pip that comes with Python is unpacked once, since from its archive it is slow."""
-    installer = find_installer(for_pip_args=bool(host.settings(PythonSettings).pip_args))
+    for_pip_args = bool(host.settings(PythonSettings).pip_args)
+    installer = find_installer(host.configuration.door, for_pip_args=for_pip_args)
     if isinstance(installer, Problem) or installer.wheel is None:
         return installer
     wheel = installer.wheel
@@ -196,9 +201,9 @@ def has_packaging(folder: str | Path) -> bool:
     return "project" in pyproject or "build-system" in pyproject or "poetry" in pyproject.get("tool", {})
 
 
-def find_installer(*, for_pip_args: bool) -> Installer | Problem:
+def find_installer(door: Door, *, for_pip_args: bool) -> Installer | Problem:
     """uv, or else pip; the other way round where there are arguments, which are meant for pip."""
-    uv, pip = uv_installer(), pip_installer()
+    uv, pip = uv_installer(door), pip_installer()
     hint = "install uv, or pip: python -m ensurepip"
     none = Problem(code="plugin_installer_missing", message="there is neither uv nor pip", hint=hint)
     return (pip or uv or none) if for_pip_args else (uv or pip or none)
@@ -206,14 +211,14 @@ def find_installer(*, for_pip_args: bool) -> Installer | Problem:
 
 def pip_installer() -> Installer | None:
     if importlib.util.find_spec("pip"):
-        return Installer(name="pip", argv=(sys.executable, "-m", "pip", "install"))
+        return Installer(name="pip", argv=(sys.executable, "-P", "-m", "pip", "install"))
     wheel = bundled_pip()
     return Installer(name="pip", argv=(), wheel=wheel) if wheel else None
 
 
-def uv_installer() -> Installer | None:
+def uv_installer(door: Door) -> Installer | None:
     beside = os.path.join(os.path.dirname(sys.executable), "uv")
-    program = beside if os.access(beside, os.X_OK) else shutil.which("uv")
+    program = beside if os.access(beside, os.X_OK) else find_program("uv", door)
     argv = (program, "pip", "install", "--python", sys.executable) if program else ()
     return Installer(name="uv", argv=argv) if program else None
 
@@ -235,11 +240,13 @@ async def install_projects(
     downloads = pip_cache(settings.pip_cache_dir, host.plugin_cache.root)
     chosen = ["--target", str(target), "--cache-dir", str(downloads), "--quiet"]
     chosen += options(projects, installer, settings, allow_remote=policy.allow_remote)
+    if installer.name == "uv" and host.configuration.door.is_writable(str(work)):
+        chosen.append("--no-config")  # else it takes one from any folder above, where tools may have put it
     request = ChildRequest(
         argv=[*installer.argv, *chosen, *settings.pip_args, "--", *map(str, projects)],
         cwd=work,
-        env=host.runner.environment.current(),
-        extra_env=variables(work, allow_remote=policy.allow_remote),
+        env={name: value for name, value in host.runner.environment.current().items() if name != b"PYTHONPATH"},
+        extra_env={"PATH": safe_path(host.configuration.door), **variables(work, allow_remote=policy.allow_remote)},
         timeout=policy.install_timeout_seconds,
         # With dependencies there may be libraries of any size; without, nothing grows beyond the project itself.
         limits=Limits(file_bytes=None if settings.install_deps else policy.install_max_bytes),
@@ -294,10 +301,10 @@ def is_installed(name: str) -> bool:
 
 def read_pyproject(folder: str | Path) -> dict[str, Any]:
     try:
-        with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
-            import tomllib
+        content = Door.here().read(os.path.join(folder, "pyproject.toml"), largest=LARGEST_CONFIGURATION)
+        import tomllib
 
-            return tomllib.load(file)
+        return tomllib.loads(content.text())
     except (OSError, ValueError):
         return {}
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.core.problems import Position, Problem, did_you_mean
+from toolyard.files.door import Door
 from toolyard.files.inside import is_inside
 from toolyard.files.walk import inner_folder
 from toolyard.kinds.python_function.descriptor import PythonDescriptor, read_python_descriptor
 from toolyard.kinds.python_function.install import import_roots, install
-from toolyard.kinds.python_function.reference import PythonName, PythonProject, find_module
+from toolyard.kinds.python_function.reference import PythonName, PythonProject, find_module, places_of
 from toolyard.plugins.acquire.git_reference import GitReference
 from toolyard.plugins.kind import DESCRIPTOR
 
@@ -39,6 +42,8 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     """What to name as the origin: the descriptor, or the file itself."""
     in_place: bool = False
     """Whether the roots themselves may change; otherwise a change gives other roots."""
+    door: Door = Door()
+    """By which modules of the roots are read."""
     notes: Sequence[Problem] = ()
 
 
@@ -67,9 +72,13 @@ async def locate(reference: PythonName | PythonProject, host: Host) -> Located |
 
 def locate_dotted(name: str, where: Place) -> Located | list[Problem]:
     """What Python finds by itself, or else beside the configuration."""
-    top, config_folder = name.partition(".")[0], where.document.folder
-    if find_module(top) is not None:
-        return Located(entries=[(name, where)])
+    top, config_folder, door = name.partition(".")[0], where.document.folder, where.document.door
+    if (found := find_module(top)) is not None:
+        place = next(reversed(places_of(found)), "")  # the folder of a package, else the file
+        own_name = os.path.basename(place).partition(".")[0] == top
+        if top in sys.modules or not own_name or not is_exposed(place, door):
+            return Located(entries=[(name, where)])
+        return shadowing(top, place, where) or exposed(name, place, where)
     here = os.path.join(config_folder, top)
     if os.path.isdir(here) or os.path.isfile(f"{here}.py"):
         followed = here if os.path.isdir(here) else f"{here}.py"
@@ -79,10 +88,36 @@ def locate_dotted(name: str, where: Place) -> Located | list[Problem]:
             originals=(config_folder,),
             followed=(followed,),
             in_place=True,
+            door=door,
         )
     message = f"there is no module '{top}' for '{name}'"
     hint = 'install its package beside toolyard, put it beside the configuration, or load its folder with "path:…"'
     return [where.problem("plugin_entry", message, hint)]
+
+
+def is_exposed(path: str, door: Door) -> bool:
+    """Whether tools can write a module, which they cannot in the environment that we ourselves run in."""
+    ours = (os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix))
+    return door.is_writable(path) and not any(is_inside(os.path.realpath(path), prefix) for prefix in ours)
+
+
+def shadowing(top: str, place: str, where: Place) -> list[Problem]:
+    """A module where tools can write must not take the place of one where they cannot."""
+    trusted = [one for one in sys.path if one and not is_exposed(one, where.document.door)]
+    meant = PathFinder.find_spec(top, trusted)
+    if meant is None:
+        return []
+    message = f"{place} stands in front of {next(iter(places_of(meant)), top)}, and tools can write it"
+    hint = f"rename or remove it; it lies in {os.path.dirname(place)}, which Python searches first"
+    return [where.problem("plugin_shadowed", message, hint)]
+
+
+def exposed(name: str, place: str, where: Place) -> Located:
+    """A module that Python finds where tools can write: its bytes come through the door, into a space of its own."""
+    folder, door = os.path.dirname(place), where.document.door
+    return Located(
+        entries=[(name, where)], roots=(folder,), originals=(folder,), followed=(place,), in_place=True, door=door
+    )
 
 
 def locate_file(path: str, entry: str | None, where: Place) -> Located | list[Problem]:
@@ -101,6 +136,7 @@ def locate_file(path: str, entry: str | None, where: Place) -> Located | list[Pr
         followed=(path,),
         file=Path(path),
         in_place=True,
+        door=where.document.door,
     )
 
 
@@ -130,6 +166,7 @@ async def locate_folder(reference: PythonProject, path: str, host: Host) -> Loca
             followed=(project.folder,),
             file=Path(project.descriptor),
             in_place=True,
+            door=reference.at.document.door,
         )
     return await installed(project, reference, host, [], name=os.path.basename(path))
 
@@ -161,8 +198,11 @@ def read_project(top: str, reference: PythonProject, *, inside: bool) -> Project
     chosen = inner_folder(top, reference.subdirectory)
     if isinstance(chosen, Problem):
         return [chosen.at(where.position())]
-    place = chosen if os.path.exists(os.path.join(chosen, DESCRIPTOR)) else os.path.realpath(top)
-    descriptor = read_python_descriptor(place)
+    inner, outer = os.path.normpath(os.path.join(top, reference.subdirectory or "")), os.path.normpath(top)
+    if refused := where.document.door.folder_problem(inner):
+        return [refused]
+    place = inner if os.path.lexists(os.path.join(inner, DESCRIPTOR)) else outer
+    descriptor = read_python_descriptor(place, reference.descriptors)
     if isinstance(descriptor, list) and reference.entry is None:
         return descriptor
     if isinstance(descriptor, list):

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from toolyard.config.document import read_document
+from toolyard.config.document import Document, read_document
 from toolyard.core.problems import Problem
 from toolyard.plugins.acquire.git_reference import GitReference, git_entry, wrong_keys
 from toolyard.plugins.kind import DESCRIPTOR, Named, Reference
@@ -18,11 +18,31 @@ if TYPE_CHECKING:
 
     from toolyard.config.document import Place
     from toolyard.core.tool import Json
+    from toolyard.files.door import Door
     from toolyard.plugins.kind import Scope
 
 DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 KEYS = ("path", "git", "ref", "subdirectory", "entry")
 SCRIPTS = (".bash", ".sh")
+
+
+class Descriptors:
+    """The descriptors of folders, each read once: the sandbox is laid out by the same bytes that are loaded."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._known: dict[str, Document | Problem] = {}
+
+    def of(self, folder: str) -> Document | Problem:
+        """The descriptor of a folder as it was when it was first asked for."""
+        if folder not in self._known:
+            self._known[folder] = read_document(Path(folder, DESCRIPTOR), self._door)
+        return self._known[folder]
+
+    def value_of(self, folder: str) -> dict[str, Json]:
+        """What it says; nothing when that is not to be had."""
+        document = self.of(folder)
+        return document.value if isinstance(document, Document) and isinstance(document.value, dict) else {}
 
 
 class PythonReference(Reference, frozen=True, kw_only=True):
@@ -47,7 +67,7 @@ class PythonName(PythonReference, frozen=True, kw_only=True):
         top = self.name.partition(".")[0]
         found = find_module(top)
         if found is not None:
-            return [path for path in (found.origin, *(found.submodule_search_locations or ())) if path]
+            return places_of(found)
         beside = os.path.join(self.at.document.folder, top)
         return [path for path in (beside, f"{beside}.py") if os.path.exists(path)]
 
@@ -59,6 +79,7 @@ class PythonProject(PythonReference, frozen=True, kw_only=True):
     subdirectory: str | None = None
     entry: str | None = None
     """The one plugin that is meant, instead of those that the descriptor lists."""
+    descriptors: Descriptors
 
     @property
     def repository(self) -> GitReference | None:
@@ -69,7 +90,10 @@ class PythonProject(PythonReference, frozen=True, kw_only=True):
         """The folder with the projects that its descriptor names beside it, or the repository if that is here."""
         if isinstance(self.origin, GitReference):
             return () if self.origin.is_remote else (self.origin.url,)
-        return (self.origin, *projects_beside(self.origin, self.subdirectory))
+        return (self.origin, *projects_beside(self.origin, self.subdirectory, self.descriptors))
+
+    def _meant(self) -> tuple[object, ...]:
+        return (type(self), self.origin, self.subdirectory, self.entry)
 
 
 def find_module(top: str) -> importlib.machinery.ModuleSpec | None:
@@ -80,16 +104,25 @@ def find_module(top: str) -> importlib.machinery.ModuleSpec | None:
         return None
 
 
-def projects_beside(path: str, subdirectory: str | None) -> list[str]:
+def places_of(found: importlib.machinery.ModuleSpec) -> list[str]:
+    """The file and the folders of a module."""
+    return [path for path in (found.origin, *(found.submodule_search_locations or ())) if path and os.path.isabs(path)]
+
+
+def projects_beside(path: str, subdirectory: str | None, descriptors: Descriptors) -> list[str]:
     """The projects that a descriptor says are needed too: they are run as well."""
-    for folder in (os.path.join(path, subdirectory or ""), path):
-        descriptor = read_document(Path(folder, DESCRIPTOR))
-        value = None if isinstance(descriptor, Problem) else descriptor.value
-        listed = value.get("local_workspace_dependencies") if isinstance(value, dict) else None
+    for folder in possible_places(path, subdirectory):
+        listed = descriptors.value_of(folder).get("local_workspace_dependencies")
         if isinstance(listed, list):
             named = [each.get("path") for each in listed if isinstance(each, dict)]
             return [os.path.realpath(os.path.join(folder, name)) for name in named if isinstance(name, str)]
     return []
+
+
+def possible_places(path: str, subdirectory: str | None) -> list[str]:
+    """The folders whose descriptor may be meant, as loading will look for them."""
+    inner = os.path.normpath(os.path.join(path, subdirectory)) if subdirectory and "\0" not in subdirectory else ""
+    return [place for place in (inner, os.path.normpath(path)) if place]
 
 
 def read_project(given: dict[str, Json], at: Place) -> Named:
@@ -97,14 +130,17 @@ def read_project(given: dict[str, Json], at: Place) -> Named:
     wrong = wrong_keys(given, at, KEYS)
     if wrong is None and "git" in given and "path" in given:
         wrong = at.problem("plugin_spec", "a plugin has 'path' or 'git', not both", "leave one out", "path")
-    origin = wrong or (git_entry(given, at, keys=KEYS) if "git" in given else read_path(given, at))
+    descriptors = Descriptors(at.document.door)
+    origin = wrong or (git_entry(given, at, keys=KEYS) if "git" in given else read_path(given, at, descriptors))
     if isinstance(origin, Problem):
         return Named(problems=[origin])
-    reference = PythonProject(origin=origin, subdirectory=given.get("subdirectory"), entry=given.get("entry"), at=at)
-    return Named(references=[reference])
+    subdirectory, entry = given.get("subdirectory"), given.get("entry")
+    reference = PythonProject(origin=origin, subdirectory=subdirectory, entry=entry, descriptors=descriptors, at=at)
+    here = possible_places(origin, subdirectory) if isinstance(origin, str) and not origin.endswith(".py") else []
+    return Named(references=[reference], watched=[os.path.join(folder, DESCRIPTOR) for folder in here])
 
 
-def read_path(given: dict[str, Json], at: Place) -> str | Problem:
+def read_path(given: dict[str, Json], at: Place, descriptors: Descriptors) -> str | Problem:
     name = given["path"]
     if not name:
         return at.problem("plugin_spec", "the path is empty", 'for example "path:./plugins/mine"')
@@ -112,18 +148,16 @@ def read_path(given: dict[str, Json], at: Place) -> str | Problem:
         hint = 'write {"git": …, "ref": …}, or leave it out'
         return at.problem("plugin_spec", "'ref' is for a git repository", hint, "ref")
     path = at.path(name)
-    if given.get("entry") is None and holds_scripts(Path(path, given.get("subdirectory") or "")):
+    if given.get("entry") is None and holds_scripts(path, given.get("subdirectory"), descriptors):
         message = f"'{name}' is a repository of bash tools, which 'path:' does not load"
         return at.problem("plugin_path_is_bash", message, f'write "bash:{name}"')
     return path
 
 
-def holds_scripts(path: Path) -> bool:
+def holds_scripts(path: str, subdirectory: str | None, descriptors: Descriptors) -> bool:
     """Whether a path holds scripts for another kind of tool, and nothing in Python."""
-    descriptor = read_document(path / DESCRIPTOR)
-    value = None if isinstance(descriptor, Problem) else descriptor.value
-    listed = isinstance(value, dict) and "bash_tools" in value and not value.get("entries")
-    return path.suffix in SCRIPTS or listed
+    value = descriptors.value_of(possible_places(path, subdirectory)[0])
+    return path.endswith(SCRIPTS) or ("bash_tools" in value and not value.get("entries"))
 
 
 def pip_cache(named: str | None, plugin_cache: Path) -> Path:

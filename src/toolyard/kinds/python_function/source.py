@@ -130,7 +130,7 @@ class PythonSource:
 
     async def _import(self, located: Located, version: Hashable) -> Imported:
         names = [entry for entry, _ in located.entries]
-        space = await asyncio.to_thread(ImportSpace, located.roots, names) if located.roots else None
+        space = await asyncio.to_thread(ImportSpace, located.roots, names, located.door) if located.roots else None
         roots = (*located.roots, *located.originals)
         limit = self._settings.python_import_timeout_seconds
         author = AuthorCode(roots=roots, limit=limit, file=self.file)

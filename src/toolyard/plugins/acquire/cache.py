@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.core.problems import Problem
 from toolyard.files.atomic import replace_file
+from toolyard.files.door import LARGEST_TEXT, Door, FileRefused
 from toolyard.files.removal import remove_tree
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class PluginCache:
     def noted(self, key: str) -> str | None:
         """What was noted under a key, if anything was."""
         try:
-            return (self.root / NOTES / key).read_text(encoding="utf-8") or None
+            return Door.here().read(self.root / NOTES / key, largest=LARGEST_TEXT).text() or None
         except OSError:
             return None
 
@@ -181,7 +182,10 @@ def plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60] or "plugin"
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """What a folder of the cache says of itself."""
-    record: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+def read_record(folder: Path) -> dict[str, Any] | Problem:
+    """What a folder of the cache says of itself; a problem for a cache that a link of a tool's may lead to."""
+    try:
+        record: dict[str, Any] = json.loads(Door.here().read(folder / RECORD, largest=LARGEST_TEXT).data)
+    except FileRefused as refused:
+        return refused.problem()
     return record

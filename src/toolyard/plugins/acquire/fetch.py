@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.config.settings import PluginPolicy
+    from toolyard.files.door import Door
     from toolyard.plugins.acquire.cache import PluginCache
     from toolyard.plugins.acquire.git import GitTree
     from toolyard.plugins.acquire.git_reference import GitReference
@@ -47,10 +48,11 @@ class Refetched(msgspec.Struct, frozen=True, kw_only=True):
 class Fetcher:
     """Fetches repositories on behalf of one application; git runs outside of the sandbox, with the owner's keys."""
 
-    def __init__(self, cache: PluginCache, policy: PluginPolicy, children: Children) -> None:
+    def __init__(self, cache: PluginCache, policy: PluginPolicy, children: Children, door: Door) -> None:
         self._cache = cache
         self._policy = policy
         self._children = children
+        self._door = door
 
     async def fetch(self, reference: GitReference) -> Fetched | Problem:
         """The files of a repository's commit.
@@ -95,6 +97,8 @@ class Fetcher:
         if isinstance(folder, Problem):
             return folder
         record = read_record(folder)
+        if isinstance(record, Problem):
+            return record
         return Fetched(
             folder=folder / "tree", commit=record["commit"], notes=[Problem(**note) for note in record["notes"]]
         )
@@ -115,7 +119,9 @@ class Fetcher:
         from toolyard.plugins.acquire.git import resolve
 
         async with self._cache.scratch() as work:
-            return await resolve(reference, work, self._children, timeout=self._policy.install_timeout_seconds)
+            return await resolve(
+                reference, work, self._children, self._door, timeout=self._policy.install_timeout_seconds
+            )
 
     async def _clone(self, reference: GitReference, folder: Path) -> dict[str, Any] | Problem:
         from toolyard.plugins.acquire.git import fetch_tree
@@ -125,6 +131,7 @@ class Fetcher:
             reference,
             folder,
             self._children,
+            self._door,
             timeout=policy.install_timeout_seconds,
             most_bytes=policy.install_max_bytes,
         )

@@ -13,11 +13,13 @@ import msgspec
 from toolyard.core.problems import Problem
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import ParentEnvironment
+from toolyard.process.interpreter import find_program, safe_path, why_missing
 from toolyard.process.limits import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from toolyard.files.door import Door
     from toolyard.plugins.acquire.git_reference import GitReference
     from toolyard.process.child import ChildOutcome, Children
 
@@ -71,10 +73,10 @@ class GitTree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def fetch_tree(
-    reference: GitReference, work: Path, children: Children, *, timeout: float, most_bytes: int
+    reference: GitReference, work: Path, children: Children, door: Door, *, timeout: float, most_bytes: int
 ) -> GitTree | Problem:
     """Fetch one commit and lay its files out in `work/tree`; nothing else of the repository stays."""
-    git = Git.open(reference, work, children, timeout=timeout, most_bytes=most_bytes)
+    git = Git.open(reference, work, children, door, timeout=timeout, most_bytes=most_bytes)
     if isinstance(git, Problem):
         return git
     made = await git.run("init", "--quiet", "--bare", "--template=", str(git.repository), inside=False)
@@ -89,11 +91,11 @@ async def fetch_tree(
     return await git.lay_out(commit, has_submodules=listing)
 
 
-async def resolve(reference: GitReference, work: Path, children: Children, *, timeout: float) -> str | None:
+async def resolve(reference: GitReference, work: Path, children: Children, door: Door, *, timeout: float) -> str | None:
     """The commit that a reference means now; its own text when that is a commit, None when it cannot be told."""
     if reference.is_commit:
         return reference.ref
-    git = Git.open(reference, work, children, timeout=timeout, most_bytes=1 << 20)
+    git = Git.open(reference, work, children, door, timeout=timeout, most_bytes=1 << 20)
     if isinstance(git, Problem):
         return None
     names = [f"refs/tags/{reference.ref}", f"refs/heads/{reference.ref}"] if reference.ref else ["HEAD"]
@@ -108,9 +110,17 @@ class Git:
     """Runs git for one reference."""
 
     def __init__(
-        self, program: str, reference: GitReference, work: Path, children: Children, timeout: float, most_bytes: int
+        self,
+        program: str,
+        path: str,
+        reference: GitReference,
+        work: Path,
+        children: Children,
+        timeout: float,
+        most_bytes: int,
     ) -> None:
         self._program = program
+        self._path = path
         self._reference = reference
         self._work = work
         self._children = children
@@ -121,14 +131,14 @@ class Git:
 
     @classmethod
     def open(
-        cls, reference: GitReference, work: Path, children: Children, *, timeout: float, most_bytes: int
+        cls, reference: GitReference, work: Path, children: Children, door: Door, *, timeout: float, most_bytes: int
     ) -> Git | Problem:
         """Find git and write its settings."""
-        program = shutil.which("git")
+        program = find_program("git", door)
         if program is None:
-            return Problem(code="plugin_git_missing", message="there is no git on PATH", hint="install git")
+            return Problem(code="plugin_git_missing", message=why_missing("git"), hint="install git")
         (work / "gitconfig").write_text(SETTINGS, encoding="utf-8")
-        return cls(program, reference, work, children, timeout, most_bytes)
+        return cls(program, safe_path(door), reference, work, children, timeout, most_bytes)
 
     async def fetch(self) -> str | Problem:
         """The commit that the reference means; alone when the other side can give that, else with all branches."""
@@ -228,6 +238,7 @@ class Git:
             "GIT_TEMPLATE_DIR": "",
             "GIT_TERMINAL_PROMPT": "0",
             "LC_ALL": "C",
+            "PATH": self._path,
             "SSH_ASKPASS": "false",
         }
 

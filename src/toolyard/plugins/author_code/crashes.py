@@ -29,7 +29,9 @@ def crash_text(error: BaseException, roots: Sequence[str] = ()) -> str:
 
 def frames_of(error: BaseException, roots: Sequence[str] = ()) -> list[traceback.FrameSummary]:
     """The frames of an exception in the author's files; all but ours when none of them is."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_foreign(frame.filename)]
+    # Without the lines themselves: nobody shows them, and the file may be another by now.
+    extracted = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
+    frames = [frame for frame in extracted if is_foreign(frame.filename)]
     own = [frame for frame in frames if any(frame.filename.startswith(root + os.sep) for root in roots)]
     return own or frames
 

@@ -6,6 +6,9 @@ else, the standard library and what is installed beside us, is shared.
 
 Compiled modules cannot be private, since most of them can be loaded only once in a process. Where such are installed
 with a plugin, only its own packages are private; the rest is found under its plain name after everything else.
+
+Where tools can write, code is compiled from the bytes that the door gave: neither is a link followed, nor is bytecode
+read or left there. A module there does not take the place of one that is installed.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ import os
 import sys
 import threading
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
+
+from toolyard.files.door import LARGEST_CODE, Door
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,8 +44,10 @@ NEVER_PRIVATE = frozenset(sys.stdlib_module_names) | {"toolyard"}
 class ImportSpace:
     """The modules below some folders."""
 
-    def __init__(self, roots: Sequence[str], entries: Iterable[str] = ()) -> None:
+    def __init__(self, roots: Sequence[str], entries: Iterable[str] = (), door: Door | None = None) -> None:
         self.roots = list(roots)
+        self._door = door or Door()
+        self._exposed = any(map(self._door.is_writable, self.roots))
         self.prefix = f"{PREFIX}{next(NUMBERS)}"
         self.compiled = any(is_site(root) and has_compiled(root) for root in self.roots)
         self._own = {entry.partition(".")[0] for entry in entries}
@@ -79,7 +86,15 @@ class ImportSpace:
         spec = PathFinder.find_spec(fullname, path if path is not None else self.roots)
         if spec is not None and type(spec.loader) is SourceFileLoader:
             spec.loader = SpaceLoader(fullname, spec.loader.path, self)
+        elif self._exposed and spec is not None and spec.origin is not None and self._door.is_writable(spec.origin):
+            raise ImportError(f"{spec.origin} is compiled, and lies where tools can write: install it", name=fullname)
         return spec
+
+    def read_code(self, path: str) -> bytes | None:
+        """The source of a module that lies where tools can write; None for one that does not."""
+        if not self._exposed or not self._door.is_writable(path):
+            return None
+        return self._door.read(path, largest=LARGEST_CODE).data
 
     def import_name(
         self,
@@ -102,13 +117,17 @@ class ImportSpace:
 
     def _has(self, top: str) -> bool:
         spec = PathFinder.find_spec(self.full(top), self.roots)
-        if spec is None:
+        if spec is None or (self._exposed and top not in self._own and self._is_installed(top)):
             return False
         if not self.compiled:
             return True
         places = list(spec.submodule_search_locations or ())
         is_compiled = any(map(has_compiled, places)) or (spec.origin or "").endswith(tuple(EXTENSION_SUFFIXES))
         return top in self._own and not is_compiled
+
+    def _is_installed(self, top: str) -> bool:
+        """Whether Python finds a module by itself, elsewhere than where tools can write."""
+        return PathFinder.find_spec(top, [one for one in sys.path if not self._door.is_writable(one)]) is not None
 
     def _plainly(self, error: ModuleNotFoundError) -> ModuleNotFoundError:
         """The same error in the names that the author knows."""
@@ -128,6 +147,14 @@ class SpaceLoader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__builtins__"] = self._space.builtins
         super().exec_module(module)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        source = self._space.read_code(self.path)
+        return super().get_code(fullname) if source is None else self.source_to_code(source, self.path)
+
+    def get_data(self, path: str) -> bytes:
+        data = self._space.read_code(path)
+        return super().get_data(path) if data is None else data
 
 
 class SpaceImportlib(ModuleType):

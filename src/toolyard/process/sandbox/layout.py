@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest
 from toolyard.process.sandbox.git import guard_repository
-from toolyard.process.sandbox.secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_watched, startup_files, system_secrets
+from toolyard.process.sandbox.secrets import HOME_SECRETS, is_watched, startup_files, system_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -60,12 +60,6 @@ STARTUP_IF_THERE = (
 )  # fmt: skip
 """The same, but an empty one would have an effect, so only those that exist are guarded."""
 
-SYSTEM_FOLDERS = frozenset({
-    *("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt"),
-    *("/proc", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/usr/local", "/usr/bin"),  # noqa: S108
-})  # fmt: skip
-"""Never a workspace, even if we are started there."""
-
 
 def startup_files(home: str) -> dict[str, bytes | None]:
     """The start-up files of a home, each with the content that has no effect; None for those not to be made."""

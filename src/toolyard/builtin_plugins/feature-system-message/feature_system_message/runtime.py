@@ -58,7 +58,7 @@ class Runtime:
             return None
         path = self._context.config_dir / name
         try:
-            return path, path.read_text(encoding="utf-8")
+            return path, self._context.read_text(name)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             hint = "relative paths start at the folder of the configuration file"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.files.inside import is_inside
+from toolyard.process.interpreter import find_program
 from toolyard.process.sandbox.backends.owner_map import can_map_owners
 from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.secrets import ROOTS_ALONE
@@ -96,8 +96,8 @@ def has_below(layout: Layout, path: str) -> bool:
 
 
 def find_bubblewrap() -> Bubblewrap | None:
-    """The one on PATH, if it is new enough."""
-    path = shutil.which("bwrap")
+    """The one on PATH that no tool can have put there, if it is new enough."""
+    path = find_program("bwrap")
     if path is None:
         return None
     try:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import stat
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 
 from toolyard.files.atomic import replace_file
 from toolyard.process.cgroups import read_text
+from toolyard.process.interpreter import find_program
 from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
 from toolyard.process.sandbox.backends.confinement import SandboxSupport, find_support
 from toolyard.process.sandbox.policy import PROPERTIES
@@ -87,7 +87,7 @@ def fingerprint() -> str:
         *(link(f"/proc/self/ns/{name}") for name in ("user", "mnt", "net", "pid")),
         *(line for line in status if line.startswith(("Cap", "NoNew", "Seccomp"))),
         read_text(Path("/proc/self/attr/current")),
-        *(stamp(path) for path in (shutil.which("bwrap"), *sorted(OWN_FILES.rglob("*.py"))) if path),
+        *(stamp(path) for path in (find_program("bwrap"), *sorted(OWN_FILES.rglob("*.py"))) if path),
     ]
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.process.common_folder import CommonFolder
+from toolyard.process.interpreter import find_program
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
@@ -169,7 +169,7 @@ def make_files(folder: Path) -> None:
 def victim() -> Iterator[int]:
     """A process that has nothing to do with the sandbox; it ends when nobody holds its standard input any more."""
     with subprocess.Popen(
-        [shutil.which("cat") or "/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={"SOME": "secret"}
+        [find_program("cat") or "/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={"SOME": "secret"}
     ) as process:
         yield process.pid
 
