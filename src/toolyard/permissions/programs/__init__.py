@@ -6,7 +6,7 @@ concern the rule does not hold, unless the concern is about a file that another 
 
 To describe a program, add a row to the table of guards at the end of its family's module (`files`, `network`, …):
 
-    "sort gsort": Options(flags="-bn …", values="-k key", writes="-o output", harms={"compress-program": RUNS}).guard
+    "sort gsort": Options(flags="-bn …", values="-k key", writes="-o output", harms={"compress-program": RUNS})
 
 - A table of `Options` (`options.py`) is enough for most: which options take a value, which write the file that is
   their value, which do harm and how. With `complete=True`, an option that is not in the table is a concern, too.

@@ -14,17 +14,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Guard
+    from toolyard.permissions.programs.options import FolderFacts, Given, Guard
+
+
+def date_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
+    """Without a plus before it, an operand sets the clock."""
+    for operand in given.operands:
+        if not operand.prefix.startswith("+"):
+            yield Concern(message=f"'{operand.text}' sets the clock")
 
 
 DATE = Options(
     flags="-uR utc universal rfc-email rfc-2822 debug resolution help version",
-    values="-dr date reference rfc-3339",
+    values="-d date rfc-3339",
+    reads="-r reference",
     optional="-I iso-8601",
-    harms={"-s set": "sets the clock", "-f file": "reads dates from a file"},
+    harms={"-s= set=": "sets the clock", "-f= file=": "reads dates from a file"},
+    operands="text*",
+    more=date_concerns,
     complete=True,
 )
+
+
+def man_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
+    """A page named by a path is any file, with macros in it."""
+    for operand in given.operands:
+        if operand.value is None or "/" in operand.value:
+            yield Concern(message=f"'{operand.text}' is not the name of a page")
+
+
 MAN = Options(
     flags="""
         -afkwWiIuchV all whatis apropos where path location where-cat location-cat ignore-case match-case update
@@ -32,21 +50,69 @@ MAN = Options(
     """,
     values="-sSLmeR section locale systems extension recode",
     harms={
-        "-P pager": RUNS,
-        "-H html": RUNS,
-        "-X gxditview": RUNS,
+        "-P= pager=": RUNS,
+        "-H? html?": RUNS,
+        "-X? gxditview?": RUNS,
         "-Z ditroff": "prints what another program reads",
-        "-T troff-device": RUNS,
+        "-T? troff-device?": RUNS,
         "-t troff": RUNS,
-        "-C config-file": "reads its settings from a file",
+        "-C= config-file=": "reads its settings from a file",
         "-l local-file": "formats any file",
-        "-M manpath": "reads pages from any folder",
-        "-p preprocessor": RUNS,
+        "-M= manpath=": "reads pages from any folder",
+        "-p= preprocessor=": RUNS,
         "-D default": "reads its settings anew",
-        "-E encoding": RUNS,
+        "-E= encoding=": RUNS,
         "-K global-apropos": "searches everything",
     },
+    operands="text*",
+    more=man_concerns,
     complete=True,
+)
+
+
+def hostname_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
+    """An operand is a new name."""
+    if given.operands:
+        yield Concern(message="hostname with a name sets it")
+
+
+HOSTNAME = Options(
+    flags="-aAdfiIsyVh alias all-fqdns domain fqdn long ip-address all-ip-addresses short yp nis version help",
+    harms={"-F= file=": "sets the name from a file", "-b boot": "sets the name"},
+    operands="text*",
+    more=hostname_concerns,
+    complete=True,
+)
+TAKES_A_WORD = re.compile(r"[A-Za-z]*[kNOopqtU]")
+SHOWS_VARIABLES = re.compile(r"(?i)environ")
+ROW_WITH_VARIABLES = re.compile(r"[A-Za-z]*e[A-Za-z]*")
+
+
+def ps_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
+    """A bare `e` among letters without a dash shows the variables of processes, with what is secret in them."""
+    before = ""
+    for operand in given.operands:
+        value = operand.value
+        is_row = value is not None and ROW_WITH_VARIABLES.fullmatch(value) and not TAKES_A_WORD.fullmatch(before)
+        if value is None or is_row or SHOWS_VARIABLES.search(value):
+            yield Concern(message="ps e shows the environment of processes")
+        before = value or ""
+    if any(SHOWS_VARIABLES.search(value or "environ") for value in given.values(*PS_FORMATS)):
+        yield Concern(message="ps shows the environment of processes")
+
+
+PS_FORMATS = ("o", "O", "k", "format", "sort")
+PS = Options(
+    flags="-AadefFjlLMmNTVyZcHwx forest deselect headers no-headers info version cumulative context",
+    values="""
+        -CGOgkopqstuU format Group User cols columns group lines pid ppid quick-pid rows sid sort tty user width
+    """,
+    optional="help",
+    harms={"-E": "shows the environment of processes"},
+    operands="text*",
+    more=ps_concerns,
+    complete=True,
+    abbreviates=False,
 )
 SYSTEMD_READS = frozenset({
     "status", "show", "cat", "list-units", "list-unit-files", "list-timers", "list-sockets", "list-dependencies",
@@ -54,7 +120,6 @@ SYSTEMD_READS = frozenset({
 })  # fmt: skip
 CHANGES = "changes the system"
 SSH_KEYS = frozenset({"-l", "-L", "-lf", "-lvf", "-F", "-y"})
-ENVIRONMENT_OF_PROCESSES = re.compile(r"[A-Zabcdf-z]*e[A-Za-z]*")
 OPENSSL_NEVER = names("s_client s_server s_time ca ocsp ts cms smime engine speed rehash srp cmp fipsinstall")
 OPENSSL_WRITES = re.compile(
     r"--?(?:out|keyout|writerand|sess_out|keylogfile|outdir|respout|reqout|CAserial|caserial|signer|certsout|certout|xout|naccept)"
@@ -64,33 +129,7 @@ OPENSSL_HARMS = re.compile(
 )
 
 
-def guard_date(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
-    """Without a plus before it, an operand sets the clock."""
-    given = DATE.scan(words[1:])
-    yield from given.concerns
-    for operand in given.operands:
-        if not operand.prefix.startswith("+"):
-            yield Concern(message=f"'{operand.text}' sets the clock")
-
-
-def guard_man(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
-    """A page named by a path is any file, with macros in it."""
-    given = MAN.scan(words[1:])
-    yield from given.concerns
-    for operand in given.operands:
-        if operand.value is None or "/" in operand.value:
-            yield Concern(message=f"'{operand.text}' is not the name of a page")
-
-
-def guard_hostname(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
-    """An operand is a new name."""
-    for word in words[1:]:
-        if word.value is None or not word.value.startswith("-") or word.value.startswith(("-F", "-b", "--f", "--b")):
-            yield Concern(message="hostname with a name sets it")
-            return
-
-
-def guard_systemctl(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_systemctl(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """Only what looks."""
     verbs = [word for word in words[1:] if not (word.value or "").startswith("-")]
     if verbs and verbs[0].value not in SYSTEMD_READS:
@@ -100,7 +139,7 @@ def guard_systemctl(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[C
             yield Concern(message=f"'{word.text}' is about another system")
 
 
-def guard_openssl(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_openssl(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """What writes, signs, loads code or talks to others is more than looking at keys and sums."""
     if len(words) > 1 and words[1].value in OPENSSL_NEVER:
         yield Concern(message=f"'openssl {words[1].value}' talks to others, or keeps a store of certificates")
@@ -116,20 +155,14 @@ def guard_openssl(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Con
             yield uncertain_option(word)
 
 
-def guard_keys(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_keys(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """Only looking at keys."""
     values = [word.value for word in words[1:]]
     if not values or values[0] not in SSH_KEYS or "-D" in values or "-w" in values or "-N" in values:
         yield Concern(message=f"{words[0].text} makes, changes or loads keys")
 
 
-def guard_ps(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
-    """A bare `e` shows the variables of other processes, with what is secret in them."""
-    if len(words) > 1 and ENVIRONMENT_OF_PROCESSES.fullmatch(words[1].value or ""):
-        yield Concern(message="ps e shows the environment of processes")
-
-
-def guard_ldd(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+def guard_ldd(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     """It may start what it looks at."""
     for word in words[1:]:
         if word.value is None or (not word.value.startswith("-") and folder.contains(word.value)):
@@ -138,7 +171,7 @@ def guard_ldd(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]
 
 SYSTEM_GUARDS: dict[str, Guard] = {
     "openssl": guard_openssl,
-    "fuser": Options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"}).guard,
+    "fuser": Options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"}),
     "gpg gpg2": Options(
         writes="-o output",
         harms={
@@ -148,25 +181,25 @@ SYSTEM_GUARDS: dict[str, Guard] = {
             "export-secret-keys export-secret-subkeys passphrase passphrase-file passphrase-fd": "gives keys away",
             "recv-keys send-keys refresh-keys search-keys fetch-keys": "goes to other machines",
         },
-    ).guard,
+    ),
     "fzf sk peco": guard_by_pattern(
         r"--(?:exec|preview|bind|history|listen|with-shell|walker|tmux|filter-command|become|execute|jump)", RUNS
     ),
     "sysctl": guard_by_pattern(r"-w|--write|-p|--load|-[a-z]*[wpf]|--system|[^-].*=", CHANGES),
     "ssh-keygen ssh-add": guard_keys,
-    "ps": guard_ps,
+    "ps": PS,
     "ldd": guard_ldd,
-    "date": guard_date,
-    "man": guard_man,
-    "hostname": guard_hostname,
+    "date gdate": DATE,
+    "man": MAN,
+    "hostname": HOSTNAME,
     "systemctl": guard_systemctl,
-    "ss": Options(harms={"-K kill": "ends connections", "-D diag": WRITES}).guard,
+    "ss": Options(harms={"-K kill": "ends connections", "-D diag": WRITES}),
     "dmesg": Options(
         harms={
             "-cCDEn clear read-clear console-off console-on console-level": "changes the kernel's log",
             "-wW follow follow-new": "does not end by itself",
         }
-    ).guard,
+    ),
     "journalctl": Options(
         values="-nuptSUDcgo lines unit priority identifier since until directory cursor grep output boot",
         optional="-b",
@@ -174,5 +207,5 @@ SYSTEM_GUARDS: dict[str, Guard] = {
             "vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var setup-keys": "changes the log",
             "-f follow": "does not end by itself",
         },
-    ).guard,
+    ),
 }
