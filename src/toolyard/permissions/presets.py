@@ -18,8 +18,9 @@ LOOKING = """
     du **; df **; pwd **; cd **; tree **; readlink **; realpath **; basename **; dirname **; diff **; cmp **; comm **;
     cut **; tr **; sort **; uniq **; nl **; tac **; rev **; fold **; fmt **; paste **; join **; column **; od **;
     hexdump **; xxd **; strings **; md5sum **; sha1sum **; sha256sum **; sha512sum **; cksum **; base64 **; jq **;
-    b2sum **; sha224sum **; sha384sum **; base32 **; expand **; unexpand **; pr **; tsort **; shuf **; zcat **; zgrep **;
-    tar **; unzip **; zipinfo **; gzip -l **; ag **; egrep **; numfmt **; arch; tty; locale; groups; getconf **; id **;
+    b2sum **; sha224sum **; sha384sum **; base32 **; expand **; unexpand **; pr **; tsort **; shuf **; zcat **;
+    zgrep **; tar **; unzip **; zipinfo **; gzip -l **; ag **; numfmt **; arch; tty; locale; groups; getconf **;
+    id **;
     sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
     seq **; expr **; sleep **; date **; id; whoami; uname **; hostname; uptime; nproc; free **; ps **; env; printenv **;
     wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;

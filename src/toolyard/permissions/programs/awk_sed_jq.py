@@ -257,7 +257,7 @@ class SedScript:
 
 
 def has_open_bracket(regex: str) -> bool:
-    """Whether a regular expression has a bracket without an end, whatever a backslash in it means: no sed takes that."""
+    """Whether a bracket has no end, whatever a backslash in it means: no sed takes such a regular expression."""
     return all(is_left_open(regex, bracket) for bracket in BRACKETS.values())
 
 
@@ -289,6 +289,7 @@ JQ_TOKEN = re.compile(
 )
 JQ_FORBIDDEN = names("env import include modulemeta get_search_list")
 JQ_VARIABLES = names("ENV __prog_args __prog_args_named")
+OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
 JQ_KEY = re.compile(r"\s*(?:[:,}])")
 UNDERSTOOD_NOT = "the program of jq is not understood"
 
@@ -315,9 +316,9 @@ def jq_concern(program: str) -> str | None:
                 return "jq reads the environment"
             elif kind == "name" and token in JQ_FORBIDDEN and not is_key(text, at, before, opened):
                 return "jq reads the environment or other code"
-            elif kind == "operator" and token in "([{":
+            elif kind == "operator" and token in OPENING:
                 opened.append(token)
-            elif kind == "operator" and token in ")]}" and opened:
+            elif kind == "operator" and token in CLOSING and opened:
                 opened.pop()
             before = before if kind == "skipped" else token
     return None
@@ -397,8 +398,8 @@ def yq_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
 
 YQ = Options(
     flags="""
-        -rnjPCMNevVhySR0 raw-output unwrapScalar null-input tojson prettyPrint colors no-colors no-doc exit-status verbose
-        version help yaml-output slurp sort-keys nul-output compact-output -c
+        -rnjPCMNevVhySR0 raw-output unwrapScalar null-input tojson prettyPrint colors no-colors no-doc exit-status
+        verbose version help yaml-output slurp sort-keys nul-output compact-output -c
     """,
     values="-opI output-format input-format indent arg xml-attribute-prefix xml-content-name",
     harms={

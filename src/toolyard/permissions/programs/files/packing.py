@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, guard_by_pattern
+from toolyard.permissions.programs.options import WRITES, Concern, Options, guard_by_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

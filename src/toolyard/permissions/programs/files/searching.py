@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-
 from toolyard.permissions.programs.files.looking import DIGITS
 from toolyard.permissions.programs.options import RUNS, WRITES, Options
 

@@ -34,10 +34,8 @@ def copy_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
     if not given.has(*RECURSIVE):
         return
     for operand in given.operands:
-        if (
-            (operand.value or "").endswith(("/.", "/.."))
-            or operand.value in (".", "..")
-            and operand is given.operands[0]
+        if (operand.value or "").endswith(("/.", "/..")) or (
+            operand.value in (".", "..") and operand is given.operands[0]
         ):
             yield Concern(message=f"which files of '{operand.text}' are written is not to be seen", runs=False)
     if given.has("T", "no-target-directory"):
