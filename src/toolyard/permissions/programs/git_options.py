@@ -130,7 +130,8 @@ TABLES = each_name(
         ),
         "status": Options(
             flags="""
-                -vsbzh verbose short branch show-stash ahead-behind no-ahead-behind long null renames no-renames no-column
+                -vsbzh verbose short branch show-stash ahead-behind no-ahead-behind long null renames no-renames
+                no-column
             """,
             optional="-uM porcelain untracked-files ignored ignore-submodules column find-renames",
         ),

@@ -1,4 +1,4 @@
-"""Tables of options, read as the program itself reads them: which words are paths, and what a command does beyond its name."""
+"""Tables of options, read as the program itself reads them: which words are paths, and what does more than that."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ class Options:
             *((several, OptionKind("next", tuple(roles.split()))) for several, roles in (pairs or {}).items()),
             *((several, OptionKind(harm=harm)) for several, harm in (harms or {}).items()),
         )
-        """`values` take a text, the next word if none is glued; `optional` only a glued one. The value of `reads`, `writes`
-        and `runs` is a path, that of `names` a file with further paths. `pairs` take several words."""
+        """`values` take a text, the next word if none is glued; `optional` only a glued one. The value of `reads`,
+        `writes` and `runs` is a path, that of `names` a file with further paths. `pairs` take several words."""
         self._shape, self._when = operands, when or {}
         """The roles of the operands, such as `text read*`, and those that hold when certain options are given."""
         self.default = default

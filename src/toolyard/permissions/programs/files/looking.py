@@ -101,7 +101,8 @@ LOOKING_GUARDS: dict[str, Guard] = {
     ),
     "realpath grealpath": Options(
         flags="""
-            -emLPqsz canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero help version
+            -emLPqsz canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero help
+            version
         """,
         reads="relative-to relative-base",
     ),
@@ -198,8 +199,8 @@ LOOKING_GUARDS: dict[str, Guard] = {
     ),
     "hexdump hd": Options(
         flags="""
-            -bcCdoxvhVX one-byte-octal one-byte-char one-byte-hex canonical two-bytes-decimal two-bytes-octal two-bytes-hex
-            no-squeezing help version
+            -bcCdoxvhVX one-byte-octal one-byte-char one-byte-hex canonical two-bytes-decimal two-bytes-octal
+            two-bytes-hex no-squeezing help version
         """,
         values="-ens format length skip",
         reads="-f format-file",
@@ -244,7 +245,7 @@ LOOKING_GUARDS: dict[str, Guard] = {
         complete=True,
     ),
     "bat batcat delta": Options(
-        flags="-npAPufhV plain number show-all force-colorization list-themes list-languages diff no-pager help version",
+        flags="-npAPufhV plain number show-all force-colorization list-themes list-languages diff no-pager version",
         values="-lrHmd language line-range highlight-line theme style color paging wrap tabs terminal-width",
         harms={"pager=": RUNS, "config-file= generate-config-file diagnostic": "reads other settings"},
         abbreviates=False,

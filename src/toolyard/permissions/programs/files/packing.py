@@ -87,7 +87,7 @@ GZIP = Options(
     complete=True,
 )
 ZCAT = Options(
-    flags="-cdfhklLnNqrtvV ascii stdout decompress force help list license no-name name quiet recursive test verbose version",
+    flags="-cdfhklLnNqrtvV ascii stdout decompress force help list license no-name name quiet recursive test verbose",
     values="-S suffix",
     complete=True,
 )

@@ -137,7 +137,10 @@ WRITING_GUARDS: dict[str, Guard] = {
         is_for_writing=True,
     ),
     "chmod gchmod": Options(
-        flags="-cfvRh changes silent quiet verbose no-preserve-root preserve-root recursive dereference no-dereference help version",
+        flags="""
+            -cfvRh changes silent quiet verbose no-preserve-root preserve-root recursive dereference no-dereference help
+            version
+        """,
         optional="-rwxXstugoa",
         reads="reference",
         operands="text write*",
