@@ -215,7 +215,9 @@ class FileAccess:
             return None
         if word.value is None and word.kind == "dynamic":
             return f"what '{word.text}' becomes may be outside of the workspace"
-        if (self._folder.moves and ".." in path.text) or not self._folder.contains(path.text):
+        # A tilde that bash leaves alone may still be a home folder to the program.
+        is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
+        if is_astray or not self._folder.contains(path.text):
             return f"'{path.text}' is outside of the workspace"
         return None
 

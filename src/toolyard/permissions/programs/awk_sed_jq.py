@@ -138,8 +138,8 @@ class SedScript:
     """Goes through a script of sed, command by command; anything unusual is a concern."""
 
     PLAIN = frozenset("=dDgGhHlnNpPxzF")
-    ADDRESS = r"\s*(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)"
-    LABEL = r"\s*\w*\s*(?=[;}\n]|\Z)"
+    ADDRESS = r"[ \t]*(?:\d+(?:~\d+)?|\$|\+\d+|~\d+)"
+    LABEL = r"[ \t]*\w*[ \t]*(?=[;}\n]|\Z)"
     END = r"[ \t]*(?:[;\n]|(?=\})|(?=#)|\Z)"
     FLAGS = r"[gpiImM0-9]*"
     HARMFUL_FLAG = r"[gpiImM0-9]*[ew]"
@@ -181,7 +181,7 @@ class SedScript:
         if char in "sy":
             return self.substitution(char)
         if char in "qQlL" or char in self.PLAIN:
-            self.take(r"\s*\d*")
+            self.take(r"[ \t]*\d*" if char in "qQlL" else "")
             return None if char and self.take(self.END) else f"'{char}' of sed with more behind it"
         if char in "btT":
             return None if self.take(self.LABEL) else "a label of sed that is not understood"
@@ -193,9 +193,9 @@ class SedScript:
         for _ in range(2):
             if not self.address():
                 return False
-            if not self.take(r"\s*,"):
+            if not self.take(r"[ \t]*,"):
                 break
-        self.take(r"[\s!]*")
+        self.take(r"[ \t!]*")
         return True
 
     def address(self) -> bool:

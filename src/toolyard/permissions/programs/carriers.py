@@ -93,7 +93,9 @@ def carried_by_xargs(words: Sequence[Word], fed: Word) -> Carried:
         return Carried(suspects=suspects_in(words))
     for marker in given.values("I", "i", "replace"):
         command = tuple(blurred(word, marker or "{}") for word in command)
-    return Carried(commands=[(*command, fed)], is_all=True)
+    # What is read from a file is not to be seen, and the command may print it.
+    is_all = not given.has("a", "arg-file")
+    return Carried(commands=[(*command, fed)], suspects=[] if is_all else suspects_in(words), is_all=is_all)
 
 
 def blurred(word: Word, marker: str) -> Word:

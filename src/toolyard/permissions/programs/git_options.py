@@ -196,6 +196,22 @@ TABLES = each_name(
         "check-attr": Options(flags="-az all cached", values="source", operands="text*"),
         "worktree": Options(flags="-vz porcelain verbose", values="expire", operands="text*"),
         "remote": Options(flags="-vn verbose push all", operands="text*"),
+        "branch": Options(
+            flags="""
+                -arvlqtidDmMcCf all remotes verbose list show-current no-color no-column ignore-case delete move copy
+                force edit-description unset-upstream create-reflog quiet no-abbrev
+            """,
+            values="-u set-upstream-to contains no-contains points-at format sort",
+            optional="column color abbrev track merged no-merged",
+            operands="text*",
+        ),
+        "tag": Options(
+            flags="-lasvfdie list annotate sign verify force delete create-reflog no-column ignore-case edit",
+            values="-mu message local-user contains no-contains points-at format sort cleanup",
+            optional="-n column color merged no-merged",
+            reads="-F file",
+            operands="text*",
+        ),
         "config": Options(
             flags="""
                 -lz global system local worktree get get-all get-regexp get-urlmatch list fixed-value get-color

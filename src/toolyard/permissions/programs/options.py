@@ -318,7 +318,7 @@ class Scanner:
         stopped = stopped and (word.kind == "glob" or not self._table.can_harm)
         if not word.may_be_option or stopped or (self._ended and (self._surely or not word.splits)):
             self.given.operands.append(word)
-        elif word.prefix.startswith("--") and is_glued and not word.splits:
+        elif word.prefix.startswith("--") and is_glued and not word.splits_freely:
             self._take_long(f"{name}=", word)
         elif (letter := self._letter_before(word)) is not None:
             self._note(letter, word, word, glued=True)
@@ -367,6 +367,8 @@ class Scanner:
             self._unknown(word, f"the option '{word.text}' is not known", always=self._may_harm(name))
         elif len({self._table.named[each] for each in meant}) > 1:
             self._take_ambiguous(meant, word)
+        elif glued and self._table.named[meant[0]].takes == "nothing":
+            self._unknown(word, f"'{word.text}' has a value that it cannot have", always=self._may_harm(name))
         else:
             self._note(meant[0], word, (word if word.value is None else value) if glued else None, glued=bool(glued))
 
@@ -442,6 +444,8 @@ class Scanner:
 
     def _note_value(self, word: Word, value: Word | str, role: str) -> None:
         text = value if isinstance(value, str) else value.value if value.value is not None else value.text
+        if value is word and word.value is None and word.prefix.startswith("--") and word.kind == "glob":
+            text = text.partition("=")[2]  # what a pattern matches all begins with the option
         if role == "write":
             self._note_written(word, literal_word(text) if isinstance(value, str) else value)
         if role != "write" or text != "-" or not self._table.dash_is_output:

@@ -38,10 +38,10 @@ RG_SWITCHES = """
 RG = Options(
     flags=f"""
         -0FHIKLNPSUVabchilnopqsuvwx. {RG_SWITCHES} {" ".join(f"no-{name}" for name in RG_SWITCHES.split())}
-        case-sensitive count count-matches debug trace files files-with-matches files-without-match help ignore-case line-regexp
-        no-config no-filename no-encoding no-context-separator null null-data only-matching passthru passthrough
-        pcre2-version pretty quiet smart-case sort-files type-list unrestricted version vimgrep with-filename
-        word-regexp no-pre no-hostname-bin stop-on-nonmatch no-search-zip no-sort-files
+        case-sensitive count count-matches debug trace files files-with-matches files-without-match help ignore-case
+        line-regexp no-config no-filename no-encoding no-context-separator null null-data only-matching passthru
+        passthrough pcre2-version pretty quiet smart-case sort-files type-list unrestricted version vimgrep
+        with-filename word-regexp no-pre no-hostname-bin stop-on-nonmatch no-search-zip no-sort-files
     """,
     values="""
         -ABCEMTdegjmrt after-context before-context context glob iglob type type-not type-clear max-count max-depth
