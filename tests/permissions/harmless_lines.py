@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostile_lines import lines_of
+from permissions.hostile_lines import lines_of
 
 LOOKING_AROUND = lines_of(r"""
     ls

@@ -45,6 +45,7 @@ SPELLED = {
 """Programs of which a preset allows only a part."""
 VALUES = {"sed e": "p", "sed expression": "p", "awk v": "a=1", "awk assign": "a=1", "awk F": ":"}
 
+
 def lay_out(parent: Path) -> Path:
     """The workspace, beside a neighbour."""
     workspace = parent / "workspace"
@@ -112,7 +113,8 @@ def spelled(program: str, table: Options, name: str, kind: OptionKind, value: st
     if kind.takes == "glued":
         return
     yield f"{program} {dash}{name} {before}{value} {rest}"
-    flag = next((each for each, kind in table.named.items() if len(each) == 1 and kind == OptionKind() and each.isalpha()), "")
+    switches = (each for each, found in table.named.items() if found == OptionKind() and len(each) == 1)
+    flag = next(filter(str.isalpha, switches), "")
     if flag and len(name) == 1 and table.style == "gnu":
         yield f"{program} -{flag}{name} {before}{value} {rest}"
         if table.glues and value[0] != "~":
@@ -123,7 +125,8 @@ def abbreviation(name: str, table: Options) -> str | None:
     """The shortest beginning of an option that stands for no other."""
     if not table.abbreviates:
         return None
-    lengths = (length for length in range(2, len(name)) if sum(each.startswith(name[:length]) for each in table.long_names) == 1)
+    known = table.long_names
+    lengths = (at for at in range(2, len(name)) if sum(each.startswith(name[:at]) for each in known) == 1)
     length = next(lengths, None)
     return name[:length] if length else None
 
@@ -593,6 +596,8 @@ WRITING_OR_RUNNING = lines_of(r"""
     xxd -s1 src/a.py /etc/marker
     xxd -revert src/a.py ../neighbour/x
     xxd - ../neighbour/x
+    xxd -color ../neighbour/x src/a.py
+    xxd -colsX 8 ../neighbour/x
     xxd -l 5 -g 1 src/a.py .git/config
     tree -o ../neighbour/x
     tree -o marker /etc
@@ -685,8 +690,13 @@ WRITING_OR_RUNNING = lines_of(r"""
     sed -n -- 'w marker' src/a.py
     sed 'c\' -e 'w marker' src/a.py
     sed 's/a/b/  ;  e touch marker' src/a.py
-    sed '#n
-    e touch marker' src/a.py
+    sed $'#n\ne touch marker' src/a.py
+    sed $'p\nw marker' src/a.py
+    sed $'s/a/b/\ne touch marker' src/a.py
+    sed $'t\ne' src/a.py
+    sed $'b x\n: x\ne touch marker' src/a.py
+    sed $'a\\\ntext\ne touch marker' src/a.py
+    awk $'{print\n}\nBEGIN{system("touch marker")}' src/a.py
     sed --posix 'w marker' src/a.py
     sed -e t -e e src/a.py
     sed -e b -e 'w marker' src/a.py

@@ -211,7 +211,7 @@ LOOKING_GUARDS: dict[str, Guard] = {
             a autoskip b bits C capitalize d e E EBCDIC h help i include p ps postscript plain r revert u uppercase v
             version
         """,
-        values="c cols g groupsize l len n name o offset s seek skip R color",
+        values="c cols g groupsize l len n name o offset s seek skip R",
         operands="read write",
         style="first",
         complete=True,
@@ -234,14 +234,14 @@ LOOKING_GUARDS: dict[str, Guard] = {
     "tsort": Options(flags="help version"),
     "file": Options(
         flags="""
-            -bcDdEhikLlnNprsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
-            extension keep-going list no-buffer no-pad preserve-date print0 raw special-files uncompress
+            -bcDdEhikLlnNrsSvzZ0 brief checking-printout dereference no-dereference mime mime-type mime-encoding
+            extension keep-going list no-buffer no-pad print0 raw special-files uncompress
             uncompress-noreport version help apple no-sandbox debug
         """,
         values="-eFP exclude exclude-quiet separator parameter",
         reads="-m magic-file",
         names="-f files-from",
-        harms={"-C compile": WRITES},
+        harms={"-C compile": WRITES, "-p preserve-date": "writes the times of files"},
         complete=True,
     ),
     "bat batcat delta": Options(
