@@ -285,6 +285,8 @@ TEXT = lines_of(r"""
     find . -type l
     find . -type f -print0
     find . -name '*.py' -ls
+    find . -type f -name '*.py' -exec wc -l {} +
+    find . -type f -exec grep -l foo {} \;
     find . -name '*.py' -exec wc -l {} +
     find . -name '*.py' -exec grep -l foo {} \;
     find src -name '*.py' -exec head -1 {} \;

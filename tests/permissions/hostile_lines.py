@@ -400,6 +400,18 @@ READING = lines_of(r"""
     jq -n '[env][]'
     jq -n 'path(env)?, env'
     jq "$program" data.json
+    jq -R . /etc/passwd --args
+    jq --args -R . /etc/passwd
+    jq -R . link --jsonargs 1
+    find . -exec cat {} +
+    find . -exec cat {} \;
+    find . -name 'l*' -exec head {} +
+    find . -type f -o -exec cat {} +
+    find . ! -type f -exec cat {} +
+    find . -exec grep x {} +
+    diff . src
+    diff -q . src
+    cp -r --parents ../neighbour/x .
     jq --arg x 1 "$program" data.json
     awk 1 /etc/passwd
     awk '{print}' /etc/passwd
@@ -732,6 +744,7 @@ WRITING_OR_RUNNING = lines_of(r"""
     awk '@load "x"; BEGIN{}'
     awk '@include "x"; BEGIN{}'
     awk 'BEGIN{f="system"; @f("touch marker")}'
+    awk 'BEGIN{print SYMTAB["ENVIRON"]["PATH"]}'
     awk -i inplace '{print}' src/a.py
     awk -iinplace '{print}' src/a.py
     awk --include inplace '{print}' src/a.py

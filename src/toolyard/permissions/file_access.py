@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -43,7 +44,7 @@ EXPANDS_OTHERWISE = re.compile(r"[{\\'\"]|\*\*|\[[!^:]")
 MOST_MATCHES = 1000
 PLAIN_OPTION = re.compile(r"-[^-]?|--[^=]*=?")
 """An option with no value in the same word."""
-MOST_FOLLOWED = 2000
+MOST_FOLLOWED = 10_000
 """How many files are looked at to see whether a link among them leads out of the workspace."""
 CHANGES_FOLDER = frozenset({"cd", "pushd", "popd"})
 SETS_VARIABLES = frozenset({None, "read", "printf", "mapfile", "readarray", "getopts", "eval", "source", ".", "wait"})
@@ -205,7 +206,9 @@ class FileAccess:
         for path in given.paths:
             if why := self._why_path_outside(path):
                 return why
-            if given.follows and self._leads_out(path.text):
+            folder, stars, names = path.text.partition("**")
+            is_pattern = path.word.kind == "glob" and bool(stars) and names != "/*"  # which are no links
+            if (given.follows or is_pattern) and self._leads_out(folder, names.lstrip("/") or "*"):
                 return f"a link in '{path.text}' may lead out of the workspace"
         return None
 
@@ -221,16 +224,17 @@ class FileAccess:
             return f"'{path.text}' is outside of the workspace"
         return None
 
-    def _leads_out(self, path: str) -> bool:
-        """Whether a folder has a link to somewhere outside, or too many files to see that."""
-        seen = 0
-        for folder, folders, files in os.walk(os.path.join(self._folder.cwd, path)):
-            seen += len(folders) + len(files)
-            if seen > MOST_FOLLOWED:
-                return True
-            names = (os.path.join(folder, name) for name in (*folders, *files))
-            if any(os.path.islink(name) and not self._folder.contains(name) for name in names):
-                return True
+    def _leads_out(self, path: str, names: str) -> bool:
+        """Whether a folder has a link of such a name to somewhere outside, or too many files to see that."""
+        seen, waiting = 0, [os.path.join(self._folder.cwd, path)]
+        while waiting:
+            for entry in entries_of(waiting.pop()):
+                seen += 1
+                is_link = entry.is_symlink() and fnmatch.fnmatchcase(entry.name, names)
+                if seen > MOST_FOLLOWED or (is_link and not self._folder.contains(entry.path)):
+                    return True
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
         return False
 
     def _stays_inside(self, word: Word) -> bool:
@@ -255,3 +259,12 @@ class FileAccess:
 
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
         return self._book.file(decision, access, path, self._folder.workspace, self._tool)
+
+
+def entries_of(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder, as far as it is one and can be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []

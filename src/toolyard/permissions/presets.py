@@ -22,7 +22,8 @@ LOOKING = """
     zgrep **; tar **; unzip **; zipinfo **; gzip -l **; ag **; numfmt **; arch; tty; locale; groups; getconf **;
     id **;
     sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
-    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname; uptime; nproc; free **; ps **; env; printenv **;
+    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname **; uptime;
+    nproc; free **; ps **; env; printenv **;
     wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;
     git grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
     git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;

@@ -67,6 +67,7 @@ AWK_FORBIDDEN = {
     "extension": "extension loads code",
     "ARGV": "ARGV names other files",
     "ENVIRON": "ENVIRON holds the environment",
+    "SYMTAB": "SYMTAB names any variable",
 }
 
 
@@ -382,7 +383,6 @@ JQ = Options(
     pairs={"arg argjson": "text text", "slurpfile rawfile argfile": "text read"},
     harms={"-f from-file": "takes its program from a file", "-L= library-path=": "loads other code"},
     operands="text read*",
-    when={"args jsonargs": "text*"},
     more=jq_concerns,
     abbreviates=False,
 )

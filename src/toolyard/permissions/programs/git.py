@@ -175,7 +175,7 @@ LOSES_WORK = {
 LOSING_VERBS = name_lists(
     {
         "stash": "drop clear",
-        "reflog": "expire delete",
+        "reflog": "expire delete drop write",
         "remote": "remove rm rename set-url prune",
         "notes": "remove prune",
     }

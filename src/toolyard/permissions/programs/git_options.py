@@ -141,9 +141,9 @@ TABLES = each_name(
                 empty-directory unmerged resolve-undo exclude-standard full-name recurse-submodules error-unmatch debug
                 deduplicate sparse
             """,
-            values="-x exclude exclude-per-directory with-tree format",
+            values="-x exclude with-tree format",
             optional="abbrev",
-            reads="-X exclude-from",
+            reads="-X exclude-from exclude-per-directory",
         ),
         "ls-tree": Options(
             flags="-drtzl long name-only name-status object-only full-name full-tree",

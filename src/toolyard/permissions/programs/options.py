@@ -23,12 +23,10 @@ LOADS = "loads other code"
 ELSEWHERE = "takes the code or the settings from elsewhere"
 ENDLESS = "does not end by itself"
 WAITS = "waits for a person"
-UNSEEN = "names files that are not to be seen here"
 IN_PLACE = "changes files in place"
 """What an option does that a rule may spell out, as in `sed -i **`."""
 RUNS_NOTHING = (IN_PLACE, "writes", "removes", "throws away", "does not end", "sends", "changes the kernel")
 """How harms begin by which no other program runs."""
-NUMBER = re.compile(r"-\d+")
 
 
 class FolderFacts(Protocol):
@@ -162,7 +160,7 @@ class Options:
         self.default = default
         """The path that it looks at when it is given none."""
         self._follows = follows
-        """Options by which it follows links inside of folders."""
+        """Options by which it follows links inside of folders, or `always`."""
         self.more = more
         """What the table cannot say: yields further concerns about what is given."""
         self.style = style
@@ -223,6 +221,10 @@ class Options:
     @cached_property
     def following(self) -> frozenset[str]:
         return spread_names(self._follows)
+
+    @property
+    def always_follows(self) -> bool:
+        return self._follows == "always"
 
     def shape(self, given: Given) -> tuple[str, ...]:
         """The roles of the operands, with the options that are given."""
@@ -469,7 +471,7 @@ class Scanner:
         is_mixed = "write" in shape and not table.is_for_writing
         if is_mixed and any(word.splits for word in given.operands):
             self._concern("what becomes several words may name a file that is written")
-        given.follows = bool(table.following) and given.has(*table.following)
+        given.follows = table.always_follows or (bool(table.following) and given.has(*table.following))
         if table.default and len(given.paths) == before:
             given.add_path(literal_word(table.default), table.default, "read")
 

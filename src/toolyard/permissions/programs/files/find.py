@@ -46,6 +46,20 @@ class FindGiven(Given):
     starts: list[Word] = msgspec.field(default_factory=list)
     commands: list[tuple[Word, ...]] = msgspec.field(default_factory=list)
     """As they are written, with their `{}`."""
+    tests: list[tuple[str, str | None]] = msgspec.field(default_factory=list)
+    """Each test with the text that it is given."""
+    branches: bool = False
+    """Whether not all of its tests have to hold."""
+
+    @property
+    def files(self) -> str:
+        """A pattern for what it finds below its start: `**` for anything, links among it; `**/*` for ordinary files."""
+        if self.branches:
+            return "**"
+        if ("-type", "f") in self.tests:
+            return "**/*"
+        name = next((text for test, text in self.tests if test == "-name"), None)
+        return f"**/{name}" if name and name != "*" and "/" not in name else "**"
 
     @property
     def start(self) -> str | None:
@@ -112,6 +126,7 @@ class FindScanner:
         elif value in RUNNING:
             self._take_command(word)
         elif value in WITH_TEXT or ((newer := NEWER.fullmatch(value)) and newer[1] == "t"):
+            self.given.tests.append((value, self._words[self._at].value if self._at < len(self._words) else None))
             self._take_value("text")
         elif value in WITH_FILE or NEWER.fullmatch(value):
             self._take_value("read")
@@ -127,6 +142,7 @@ class FindScanner:
             self.given.concerns.append(Concern(message=f"'{value}' of find is not known"))
         if value is not None:
             self.given.follows = self.given.follows or value == "-follow"
+            self.given.branches = self.given.branches or value in ("-o", "-or", "!", "-not", ",")
             self.given.options.append((value, None))
 
     def _take_uncertain(self, word: Word) -> None:
@@ -174,16 +190,16 @@ def ends_command(words: Sequence[Word], at: int) -> bool:
 def find_commands(words: Sequence[Word]) -> list[tuple[Word, ...]]:
     """The commands behind the actions of find that run some, with what find puts in as words that are not certain."""
     given = FIND.scan(words[1:])
-    return [tuple(filled(word, given.start) for word in command) for command in given.commands]
+    return [tuple(filled(word, given.start, given.files) for word in command) for command in given.commands]
 
 
-def filled(word: Word, start: str | None) -> Word:
-    """A word with what find puts into it; a lone `{}` is a file below where find starts."""
+def filled(word: Word, start: str | None, files: str) -> Word:
+    """A word with what find puts into it; a lone `{}` is one of the files below where find starts."""
     if "{}" not in (word.value or ""):
         return word
     if word.value == "{}" and start is not None:
         below = start.rstrip("/") + "/"
-        return replace(word, value=None, kind="glob", prefix=below, text=f"{below}**")
+        return replace(word, value=None, kind="glob", prefix=below, text=f"{below}{files}")
     return replace(word, value=None, kind="dynamic", prefix=(word.value or "").partition("{}")[0])
 
 

@@ -121,7 +121,7 @@ LOOKING_GUARDS: dict[str, Guard] = {
         """,
         optional="context unified color",
         reads="-X exclude-from from-file to-file",
-        follows="-r recursive",
+        follows="always",
     ),
     "cmp gcmp": Options(flags="-blsv print-bytes verbose quiet silent help version", values="-in ignore-initial bytes"),
     "comm gcomm": Options(

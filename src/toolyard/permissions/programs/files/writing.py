@@ -24,7 +24,8 @@ class PutsFiles(Options):
         given = super().scan(words)
         sources = [path for path in given.paths if path.role == "read"]
         for target in [path for path in given.paths if path.role == "write"]:
-            names = (os.path.basename(source.text.rstrip("/")) for source in sources)
+            is_whole = given.has("parents")
+            names = (source.text if is_whole else os.path.basename(source.text.rstrip("/")) for source in sources)
             given.paths += [Operand(target.word, f"{target.text}/{name}", "write") for name in names if name]
         return given
 
