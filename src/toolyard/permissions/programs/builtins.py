@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.programs.categories import each_name, names
-from toolyard.permissions.programs.options import Concern
+from toolyard.permissions.programs.options import Concern, Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.programs.options import FolderFacts, Guard
+    from toolyard.permissions.programs.options import FolderFacts, Given, Guard
 
 
 SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -115,22 +115,18 @@ def check_condition(words: Sequence[Word]) -> str | None:
     return None
 
 
-def guard_read(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
+def read_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
     """Sets variables; the name of one may be evaluated, or mean something to others."""
-    at = 1
-    while at < len(words) and (words[at].value or "").startswith("-"):
-        letters = (words[at].value or "")[1:]
-        if not re.fullmatch(r"[rs]*(?:[nNtpdu].*)?", letters, re.DOTALL):
-            yield Concern(message=f"'{words[at].text}' of read is more than reading a line")
-            return
-        takes_next = bool(re.fullmatch(r"[rs]*[nNtpdu]", letters))
-        given = words[at + 1].value if takes_next and at + 1 < len(words) else letters
-        if given is None or EVALUATED.search(given):
-            yield Concern(message=f"'{words[at].text}' of read may evaluate what it is given")
-        at += 2 if takes_next else 1
-    for word in words[at:]:
+    for name, value in given.options:
+        if name in READ_VALUES and (value is None or EVALUATED.search(value)):
+            yield Concern(message=f"'-{name}' of read may evaluate what it is given")
+    for word in given.operands:
         if not is_safe_variable(word.value):
             yield Concern(message=f"read sets '{word.text}'")
+
+
+READ_VALUES = "nNtpdu"
+READ = Options(flags="-rs", values=f"-{READ_VALUES}", operands="text*", more=read_concerns, complete=True, stops=True)
 
 
 def guard_no_option(letters: str, why: str) -> Guard:
@@ -148,7 +144,7 @@ def guard_no_option(letters: str, why: str) -> Guard:
 BUILTIN_GUARDS: dict[str, Guard] = {
     "printf": guard_printf,
     "test [": guard_test,
-    "read": guard_read,
+    "read": READ,
     "wait": guard_no_option("p", "wait -p stores into a variable"),
     "jobs": guard_no_option("x", "jobs -x runs a command"),
 }

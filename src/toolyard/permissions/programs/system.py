@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, guard_by_pattern, uncertain_option
+from toolyard.permissions.programs.options import ELSEWHERE, LOADS, RUNS, WRITES, Concern, Options, guard_by_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,47 +117,58 @@ SYSTEMD_READS = frozenset({
     "list-jobs", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "help", "show-environment",
 })  # fmt: skip
 CHANGES = "changes the system"
-SSH_KEYS = frozenset({"-l", "-L", "-lf", "-lvf", "-F", "-y"})
-OPENSSL_NEVER = names("s_client s_server s_time ca ocsp ts cms smime engine speed rehash srp cmp fipsinstall")
-OPENSSL_WRITES = re.compile(
-    r"--?(?:out|keyout|writerand|sess_out|keylogfile|outdir|respout|reqout|CAserial|caserial|signer|certsout|certout|xout|naccept)"
-)
-OPENSSL_HARMS = re.compile(
-    r"--?(?:engine\w*|provider.*|config|proxy|CAcreateserial|prverify_engine|ssl_client_engine|propquery|extfile)"
-)
 
 
-def guard_systemctl(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
+def systemctl_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
     """Only what looks."""
-    verbs = [word for word in words[1:] if not (word.value or "").startswith("-")]
-    if verbs and verbs[0].value not in SYSTEMD_READS:
-        yield Concern(message=f"systemctl {verbs[0].text} changes services")
-    for word in words[1:]:
-        if word.value is None or re.match(r"-H|--host|-M|--machine|--root|--image", word.value):
-            yield Concern(message=f"'{word.text}' is about another system")
+    for verb in given.operands[:1]:
+        if verb.value not in SYSTEMD_READS:
+            yield Concern(message=f"systemctl {verb.text} changes services")
 
 
-def guard_openssl(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
-    """What writes, signs, loads code or talks to others is more than looking at keys and sums."""
-    if len(words) > 1 and words[1].value in OPENSSL_NEVER:
-        yield Concern(message=f"'openssl {words[1].value}' talks to others, or keeps a store of certificates")
-    for before, word in pairwise(words):
-        value = word.prefix
-        if OPENSSL_HARMS.fullmatch(value.partition("=")[0]):
-            yield Concern(message=f"'{word.text}' loads other code or goes elsewhere")
-        elif OPENSSL_WRITES.fullmatch(before.value or ""):
-            yield Concern(message=f"'{before.text}' writes a file", writes=word)
-        elif OPENSSL_WRITES.fullmatch(value.partition("=")[0]) and "=" in value:
-            yield Concern(message=f"'{word.text}' writes a file", writes=literal_word(value.partition("=")[2]))
-        elif word.value is None and word.may_be_option:
-            yield uncertain_option(word)
+SYSTEMCTL = Options(
+    flags="""
+        -alqrh all full quiet recursive reverse after before no-pager no-legend no-ask-password plain value show-types
+        user system global failed with-dependencies legend version help
+    """,
+    values="-tpnosP type property lines output state signal kill-who job-mode timestamp",
+    harms={"-H= -M= host= machine= root= image=": "is about another system"},
+    operands="text*",
+    more=systemctl_concerns,
+)
+OPENSSL_NEVER = names("s_client s_server s_time ca ocsp ts cms smime engine speed rehash srp cmp fipsinstall")
 
 
-def guard_keys(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
+def openssl_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
+    """What talks to others is more than looking at keys and sums."""
+    for command in given.operands[:1]:
+        if command.value in OPENSSL_NEVER:
+            yield Concern(message=f"'openssl {command.value}' talks to others, or keeps a store of certificates")
+
+
+OPENSSL = Options(
+    values="inform outform passin passout subj days set_serial salt iter checkhost checkip purpose name",
+    reads="in inkey key CAfile CApath CAstore cert certs rand untrusted",
+    writes="""
+        out keyout writerand sess_out keylogfile outdir respout reqout CAserial caserial signer certsout certout xout
+        naccept
+    """,
+    harms={
+        "engine= engine_impl= keyform_engine= provider= provider-path= provparam= propquery=": LOADS,
+        "prverify_engine= ssl_client_engine= config= proxy= CAcreateserial extfile=": ELSEWHERE,
+    },
+    more=openssl_concerns,
+    style="single",
+)
+
+
+def key_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
     """Only looking at keys."""
-    values = [word.value for word in words[1:]]
-    if not values or values[0] not in SSH_KEYS or "-D" in values or "-w" in values or "-N" in values:
-        yield Concern(message=f"{words[0].text} makes, changes or loads keys")
+    if not given.has("l", "L", "F", "y") or given.operands:
+        yield Concern(message="it makes, changes or loads keys")
+
+
+KEYS = Options(flags="-lLvqyH", values="-EF", reads="-f", more=key_concerns, complete=True)
 
 
 def guard_ldd(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
@@ -170,7 +179,7 @@ def guard_ldd(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
 
 
 SYSTEM_GUARDS: dict[str, Guard] = {
-    "openssl": guard_openssl,
+    "openssl": OPENSSL,
     "fuser": Options(flags="-almMnuvw46is", harms={"-k kill": "ends processes"}),
     "gpg gpg2": Options(
         writes="-o output",
@@ -186,13 +195,13 @@ SYSTEM_GUARDS: dict[str, Guard] = {
         r"--(?:exec|preview|bind|history|listen|with-shell|walker|tmux|filter-command|become|execute|jump)", RUNS
     ),
     "sysctl": guard_by_pattern(r"-w|--write|-p|--load|-[a-z]*[wpf]|--system|[^-].*=", CHANGES),
-    "ssh-keygen ssh-add": guard_keys,
+    "ssh-keygen ssh-add": KEYS,
     "ps": PS,
     "ldd": guard_ldd,
     "date gdate": DATE,
     "man": MAN,
     "hostname": HOSTNAME,
-    "systemctl": guard_systemctl,
+    "systemctl": SYSTEMCTL,
     "ss": Options(harms={"-K kill": "ends connections", "-D diag": WRITES}),
     "dmesg": Options(
         harms={
