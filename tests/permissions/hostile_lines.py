@@ -23,6 +23,7 @@ REST = {
     "sed": "p src/a.py",
     "awk": "1 src/a.py",
     "jq": ". data.json",
+    "read": "line",
     "tr": "a b",
     "tar": "-t -f a.tar",
     "unzip": "-l a.zip",
@@ -773,6 +774,7 @@ WRITING_OR_RUNNING = lines_of(r"""
     awk 'BEGIN{if(1)system("touch marker")}'
     awk 'function f(){system("touch marker")} BEGIN{f()}'
     awk 'BEGIN{x="a"/"b"; system("touch marker") #/"}'
+    find . -exec touch marker {} +
     find . -execdir touch marker \;
     find . -okdir touch marker \;
     find . -delete
@@ -1138,7 +1140,6 @@ WRITING_OR_RUNNING = lines_of(r"""
 """)
 INSIDE = lines_of(r"""
     find . -exec touch marker \;
-    find . -exec touch marker {} +
     find . -ok touch marker \;
     find -D tree . -exec touch marker \;
     find . -maxdepth 1 -fprint marker

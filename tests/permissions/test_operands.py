@@ -50,7 +50,7 @@ def shown(line: str) -> str:
         ("awk -F/ /re/ x", "<x"),
         ("jq --arg a /b .c x", "<x"),
         ("jq --rawfile a /b .c x", "</b <x"),
-        ("jq --args .a b c", ""),
+        ("jq --args .a b c", "<b <c"),
         ("cut -d/ -f1 x", "<x"),
         ("tr / _", ""),
         ("sort -t/ -k2 x", "<x"),
