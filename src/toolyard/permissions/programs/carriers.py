@@ -54,8 +54,8 @@ class Carried(msgspec.Struct):
     is_all: bool = False
 
 
-def carried_by(words: Sequence[Word], fed: Word = ANYTHING) -> Carried | None:
-    """What a command carries; None when it carries nothing. `fed` is what xargs gets from its input."""
+def carried_by(words: Sequence[Word]) -> Carried | None:
+    """What a command carries; None when it carries nothing."""
     name = program_name(words[0].value)
     if not (is_carrier(name) or is_shell(name) or name in ("find", "gfind")):
         return None
@@ -63,7 +63,7 @@ def carried_by(words: Sequence[Word], fed: Word = ANYTHING) -> Carried | None:
         commands = find_commands(words)
         return Carried(commands=commands, is_all=all(commands)) if commands else None
     if name == "xargs":
-        return carried_by_xargs(words, fed)
+        return carried_by_xargs(words)
     if name == "env":
         return carried_by_env(words)
     if name == "eval":
@@ -85,7 +85,7 @@ def joined(words: Sequence[Word]) -> list[str]:
     return [" ".join(value for value in values if value is not None)] if None not in values and values else []
 
 
-def carried_by_xargs(words: Sequence[Word], fed: Word) -> Carried:
+def carried_by_xargs(words: Sequence[Word]) -> Carried:
     """The command behind xargs's own options, and whatever its input adds."""
     given = XARGS.scan(words[1:])
     command = tuple(given.operands)
@@ -95,7 +95,7 @@ def carried_by_xargs(words: Sequence[Word], fed: Word) -> Carried:
         command = tuple(blurred(word, marker or "{}") for word in command)
     # What is read from a file is not to be seen, and the command may print it.
     is_all = not given.has("a", "arg-file")
-    return Carried(commands=[(*command, fed)], suspects=[] if is_all else suspects_in(words), is_all=is_all)
+    return Carried(commands=[(*command, ANYTHING)], suspects=[] if is_all else suspects_in(words), is_all=is_all)
 
 
 def blurred(word: Word, marker: str) -> Word:
