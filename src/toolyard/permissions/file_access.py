@@ -214,7 +214,8 @@ class FileAccess:
 
     def _why_path_outside(self, path: Operand) -> str | None:
         word = path.word
-        if path.text in FREE_TARGETS or self._stays_inside(word):
+        is_whole = path.text == word.text
+        if path.text in FREE_TARGETS or (is_whole and self._stays_inside(word)):
             return None
         if word.value is None and word.kind == "dynamic":
             return f"what '{word.text}' becomes may be outside of the workspace"
