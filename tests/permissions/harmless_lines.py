@@ -127,6 +127,11 @@ LOOKING_AROUND = lines_of(r"""
     echo $HOME
     echo "$PATH"
     echo hello
+    echo *
+    echo src/*.py
+    echo "$HOME/*"
+    echo "[ok]" $USER
+    expr 3 \* 4
     echo -e 'a\tb'
     echo -n x
     printf '%s\n' a b

@@ -568,6 +568,14 @@ READING = lines_of(r"""
     cd && ls
     head -n 1 -- ~/.ssh/id_rsa
     cat ~/.ssh/id_rsa
+    echo ../neighbour/*
+    echo ../*/x
+    echo way/*
+    echo ~/.ssh/*
+    printf '%s\n' /etc/*
+    basename ../neighbour/*
+    expr ../neighbour/*
+    which /etc/*
     grep -f ~/.ssh/id_rsa src/a.py
     diff src/a.py ~/.ssh/id_rsa
 """)

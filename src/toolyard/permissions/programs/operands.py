@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os.path
+import re
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -17,7 +19,7 @@ from toolyard.permissions.programs.network import NETWORK_TABLES
 from toolyard.permissions.programs.options import Given, Operand, Options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
 
@@ -38,7 +40,8 @@ class Operands(msgspec.Struct, frozen=True):
     """Whether links inside of folders are followed, wherever they lead."""
 
 
-SPEAKING = Operands()
+QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|\$\(.*\)|\$\{[^}]*\}|\\.", re.DOTALL)
+PATTERN = re.compile(r"[*?\[]")
 TABLES: dict[str, OptionTable] = {
     **{name: guard for name, guard in GUARDS.items() if isinstance(guard, Options | FindTable)},
     **each_name({**BUILD_TABLES, **CARRIER_TABLES, **NETWORK_TABLES, "pytest py.test": PYTEST, "git": GIT}),
@@ -49,12 +52,20 @@ def operands_of(words: Sequence[Word]) -> Operands | None:
     """What a command reads, writes and runs; None when nothing is known about the program."""
     name = words[0].value or ""
     if name in SPEAKS_ONLY:
-        return SPEAKING
+        return Operands(tuple(listed_by_bash(words)))
     table = TABLES.get(name)
     if table is None:
         return None
     given = table.scan(words[1:])
     return Operands(tuple(given.paths), given.unknown, given.follows)
+
+
+def listed_by_bash(words: Sequence[Word]) -> Iterator[Operand]:
+    """The patterns among words: bash itself looks into the folders that they name, whatever the program is."""
+    for word in words[1:]:
+        is_joined = word.kind == "dynamic" and word.value is None and PATTERN.search(QUOTED.sub("", word.text))
+        if word.kind == "glob" or is_joined:
+            yield Operand(word, word.text if word.value is None else os.path.dirname(word.value) or ".", "read")
 
 
 def any_operands(words: Sequence[Word]) -> Operands:
