@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support import need
 from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.judge import judge_line
-from toolyard.permissions.programs.awk_sed_jq import awk_concern, sed_concern
+from toolyard.permissions.programs.awk_sed_jq import awk_concern, jq_concern, sed_concern
 from toolyard.permissions.rules import RuleBook, RuleOrigin, parse_rule
 
 PATIENCE = 20
@@ -88,6 +88,19 @@ SED = [
         "%",
     ),
     *("s/a/b/", "y/a/b/", "/a/", "1,2", "s,a,b,", "p;"),
+    *(
+        "s/[/]a/",
+        "s/[^/]*/",
+        "s/[]/]/",
+        "s/[\\]/",
+        "s/[[:alpha:]/]/",
+        "/[/]a/",
+        "y/[/]/",
+        "/e",
+        "/w marker",
+        "t\n",
+        "b\n",
+    ),
 ]
 AWK = [
     *'{}()/><|;\n,+-*%=~!12 []?:@$^#\\"x',
@@ -121,6 +134,42 @@ AWK = [
         "/[/]/",
     ),
     *("{print ", "{printf ", "BEGIN{", ' | "touch marker"', "function f(x)"),
+]
+JQ = [
+    *'.|[](){},:;?"$#\n\\ @1',
+    *(
+        "env",
+        "ENV",
+        "$ENV",
+        "$ ENV",
+        "$#\nENV",
+        ".env",
+        "\\(",
+        '"\\(env)"',
+        "{env",
+        "env:",
+        "as $x",
+        "if",
+        "then",
+        "end",
+    ),
+    *(
+        "def f:",
+        "f",
+        "..",
+        "and",
+        "//",
+        '{"a":',
+        "reduce",
+        "input",
+        "#c\n",
+        '"a"',
+        ".a",
+        "$env",
+        "{$ENV}",
+        "[env]",
+        "(env)",
+    ),
 ]
 BOOK = RuleBook(
     [parse_rule(f"{name} **", "allow", RuleOrigin(label="test")) for name in [*WORDS, "ls", "cat", "echo"]],
@@ -179,6 +228,78 @@ def test_programs_of_awk_that_pass_run_and_write_nothing(folder, pieces, end):
     program = "".join(pieces) + end
     if awk_concern(program) is None:
         check_harmless(["awk", program, "x"], folder)
+
+
+@settings(STEADY, max_examples=600)
+@given(pieces=st.lists(st.sampled_from(JQ), max_size=8))
+def test_programs_of_jq_that_pass_show_no_variable_of_the_environment(folder, pieces):
+    program = "".join(pieces)
+    if jq_concern(program) is None:
+        env = {"PATH": os.environ["PATH"], "SECRET": "only in the environment"}
+        command = ["timeout", "-s", "KILL", str(PATIENCE), need("jq"), "-n", program]
+        shown = subprocess.run(command, cwd=folder, env=env, input=b"1\n", capture_output=True).stdout
+        assert b"only in the environment" not in shown, program
+
+
+@pytest.mark.parametrize(
+    ("script", "is_harmless"),
+    [
+        ("s/[/]x/y/", True),
+        ("s/[^/]*$//", True),
+        ("s,/[^/]*$,,", True),
+        ("/[/]x/p", True),
+        ("1p\n3p", True),
+        (":a;N;$!ba;s/\\n/ /g", True),
+        ("s/[/]x/y/e", False),
+        ("s/[/]x/y/w f", False),
+        ("s/[/x/w f", False),
+        ("s/[\\]/x/e", False),
+        ("s/[]/]/x/e", False),
+        ("s/[[:alpha:]/]/x/e", False),
+        ("y/[/]/ab/;e x", False),
+        ("/[/]/e x", False),
+        ("t\ne", False),
+        ("b\nw f", False),
+        ("a\\\ns/x/y\ne x", False),
+        ("s/a\n/b/", False),
+        ("r f", False),
+        ("R f", False),
+        ("W f", False),
+    ],
+)
+def test_what_the_guard_of_sed_makes_of_a_script(script, is_harmless):
+    assert (sed_concern(script) is None) is is_harmless
+
+
+@pytest.mark.parametrize(
+    ("program", "is_harmless"),
+    [
+        (".env", True),
+        (".env.x", True),
+        ('.["env"]', True),
+        ("{env}", True),
+        ("{env: .env, import: 1}", True),
+        ("[.[] | {name, env}]", True),
+        ('"env"', True),
+        ('"\\(.env)"', True),
+        ("$env", True),
+        ("env", False),
+        ("$ENV", False),
+        ("$ ENV", False),
+        ("$#\nENV", False),
+        ('"\\(env)"', False),
+        ('"\\("\\($ENV)")"', False),
+        ("{a: env}", False),
+        ("{(env.x): 1}", False),
+        ("{a: [1, env]}", False),
+        (".. | env", False),
+        (". env", False),
+        ('include "x"; .', False),
+        ('"', False),
+    ],
+)
+def test_what_the_guard_of_jq_makes_of_a_program(program, is_harmless):
+    assert (jq_concern(program) is None) is is_harmless
 
 
 @pytest.mark.parametrize(

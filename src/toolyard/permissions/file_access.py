@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -13,6 +14,8 @@ import msgspec
 from toolyard.bash.syntax.reading import Assignment, Loop
 from toolyard.files.inside import is_inside
 from toolyard.permissions.paths import resolved
+from toolyard.permissions.programs.categories import SPEAKS_ONLY
+from toolyard.permissions.programs.operands import any_operands, operands_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.reading import Reading, SimpleCommand
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
+    from toolyard.permissions.programs.options import Operand
     from toolyard.permissions.rules import Access, Rule, RuleBook
 
 
@@ -38,8 +42,10 @@ LATER_RUN = re.compile(
 EXPANDS_OTHERWISE = re.compile(r"[{\\'\"]|\*\*|\[[!^:]")
 """What in a pattern is more than `*`, `?` and letters to choose from."""
 MOST_MATCHES = 1000
-SPEAKS_ONLY = frozenset({"echo", "printf", "true", "false", ":", "test", "[", "expr", "seq", "sleep", "date"})
-"""Programs to which an argument is no path to look at."""
+PLAIN_OPTION = re.compile(r"-[^-]?|--[^=]*=?")
+"""An option with no value in the same word."""
+MOST_FOLLOWED = 10_000
+"""How many files are looked at to see whether a link among them leads out of the workspace."""
 CHANGES_FOLDER = frozenset({"cd", "pushd", "popd"})
 SETS_VARIABLES = frozenset({None, "read", "printf", "mapfile", "readarray", "getopts", "eval", "source", ".", "wait"})
 """Commands after which a variable may have another value; one whose name is not certain may be any of them."""
@@ -143,7 +149,7 @@ class FileAccess:
         for word in words[1:]:
             if word.value is None and (word.kind == "dynamic" or self._may_match_refused(word)):
                 return f"what '{word.text}' becomes may be a file that a rule is against"
-            if self._folder.moves and words[0].value != "cd" and paths_in(word.prefix):
+            if self._folder.moves and words[0].value != "cd" and not PLAIN_OPTION.fullmatch(word.prefix):
                 return f"where '{word.text}' is, is not certain, and a rule is against some files"
         return None
 
@@ -192,21 +198,45 @@ class FileAccess:
 
     def why_outside(self, words: Sequence[Word]) -> str | None:
         """Why a command may look outside of the workspace; None when it cannot."""
-        if (words[0].value or "") in SPEAKS_ONLY:
-            return None
-        if self._folder.leaves:
+        given = operands_of(words) or any_operands(words)
+        if given.unknown is not None and not self._stays_inside(given.unknown):
+            return f"'{given.unknown.text}' is not known, and so neither which files are meant"
+        if given.paths and self._folder.leaves:
             return "it may run outside of the workspace"
-        for word in words[1:]:
-            if self._stays_inside(word):
-                continue
-            if word.value is None and word.kind == "dynamic":
-                return f"what '{word.text}' becomes may be outside of the workspace"
-            if word.prefix.startswith("--files"):
-                return f"'{word.text}' names files that are not to be seen here"
-            for path in paths_in(word.value if word.value is not None else word.text):
-                if (self._folder.moves and ".." in path) or not self._folder.contains(path):
-                    return f"'{word.text}' is outside of the workspace"
+        for path in given.paths:
+            if why := self._why_path_outside(path):
+                return why
+            folder, stars, names = path.text.partition("**")
+            is_pattern = path.word.kind == "glob" and bool(stars) and names != "/*"  # which are no links
+            if (given.follows or is_pattern) and self._leads_out(folder, names.lstrip("/") or "*"):
+                return f"a link in '{path.text}' may lead out of the workspace"
         return None
+
+    def _why_path_outside(self, path: Operand) -> str | None:
+        word = path.word
+        is_whole = path.text == word.text
+        if path.text in FREE_TARGETS or (is_whole and self._stays_inside(word)):
+            return None
+        if word.value is None and word.kind == "dynamic":
+            return f"what '{word.text}' becomes may be outside of the workspace"
+        # A tilde that bash leaves alone may still be a home folder to the program.
+        is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
+        if is_astray or not self._folder.contains(path.text):
+            return f"'{path.text}' is outside of the workspace"
+        return None
+
+    def _leads_out(self, path: str, names: str) -> bool:
+        """Whether a folder has a link of such a name to somewhere outside, or too many files to see that."""
+        seen, waiting = 0, [os.path.join(self._folder.cwd, path)]
+        while waiting:
+            for entry in entries_of(waiting.pop()):
+                seen += 1
+                is_link = entry.is_symlink() and fnmatch.fnmatchcase(entry.name, names)
+                if seen > MOST_FOLLOWED or (is_link and not self._folder.contains(entry.path)):
+                    return True
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+        return False
 
     def _stays_inside(self, word: Word) -> bool:
         """The output of a command in the place of a file, or a loop's variable for files of the workspace."""
@@ -219,19 +249,23 @@ class FileAccess:
 
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""
-        for word in words[1:]:
-            for candidate in (*resolved(word.prefix, self._folder.cwd), word.text):
+        given = operands_of(words) or any_operands(words)
+        for path in given.paths:
+            if path.role != "write":
+                continue
+            for candidate in (*resolved(path.text, self._folder.cwd), path.text):
                 if LATER_RUN.search(candidate) or any(is_inside(candidate, own) for own in self._folder.protected):
-                    return f"'{word.text}' changes what later commands do"
+                    return f"'{path.text}' changes what later commands do"
         return None
 
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
         return self._book.file(decision, access, path, self._folder.workspace, self._tool)
 
 
-def paths_in(text: str) -> list[str]:
-    """What in an argument may be a path: all of it, or the value of an option."""
-    if not text.startswith("-"):
-        return [text]
-    glued = text.partition("=")[2] if text.startswith("--") else text[2:]
-    return [glued] if glued else []
+def entries_of(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder, as far as it is one and can be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []

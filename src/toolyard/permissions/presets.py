@@ -18,15 +18,27 @@ LOOKING = """
     du **; df **; pwd **; cd **; tree **; readlink **; realpath **; basename **; dirname **; diff **; cmp **; comm **;
     cut **; tr **; sort **; uniq **; nl **; tac **; rev **; fold **; fmt **; paste **; join **; column **; od **;
     hexdump **; xxd **; strings **; md5sum **; sha1sum **; sha256sum **; sha512sum **; cksum **; base64 **; jq **;
+    b2sum **; sha224sum **; sha384sum **; base32 **; expand **; unexpand **; pr **; tsort **; shuf **; zcat **;
+    zgrep **; tar **; unzip **; zipinfo **; gzip -l **; ag **; numfmt **; arch; tty; locale; groups; getconf **;
+    id **;
     sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
-    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname; uptime; nproc; free **; ps; ps aux; ps -ef;
+    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname **; uptime;
+    nproc; free **; ps **; env; printenv **;
     wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;
     git grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
     git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
     git branch --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote;
-    git remote -v; git stash list; git worktree list; git config --get **; git config --list; git --version;
-    python --version; python3 --version; node --version; npm --version; go version; cargo --version; rustc --version;
-    ruby --version; java -version; gcc --version; make --version; bash --version; docker --version; uv --version;
+    git remote -v; git remote get-url **; git stash list **; git stash show **; git reflog **; git worktree list **;
+    git for-each-ref **; git name-rev **; git count-objects **; git check-ignore **; git whatchanged **;
+    git branch -r; git branch -av; git branch -avv; git branch -rv; git branch --all; git branch --remotes;
+    git branch --contains **; git branch --merged **; git branch --no-merged **; git tag --contains **; git tag -n **;
+    git tag --points-at **; git config --get **; git config --get-all **; git config --get-regexp **;
+    git config --list **; git config -l **; git --version;
+    python --version; python -V; python3 --version; python3 -V; pip --version; pip3 --version; node --version; node -v;
+    npm --version; npm -v; go version; cargo --version; cargo -V; rustc --version; rustc -V; ruby --version; ruby -v;
+    java -version; java --version; gcc --version; g++ --version; clang --version; cmake --version; make --version;
+    make -v; bash --version; docker --version; uv --version; perl --version; perl -v; php --version; php -v;
+    git version; curl --version; wget --version; jq --version; tar --version; ssh -V;
     set -e; set -eu; set -euo pipefail; set -o pipefail; set +e
 """
 """Commands that look, of the presets `read-only` and `workspace`."""

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Guard
+    from toolyard.permissions.programs.options import FolderFacts, Guard
 
 
 CARGO = Options(
@@ -40,7 +39,7 @@ GO = Options(
         "ldflags gcflags asmflags gccgoflags compiler": "may run another program",
         "w": "changes the settings of go",
     },
-    single_dash=True,
+    style="single",
 )
 MAKE = Options(
     flags="""
@@ -59,11 +58,11 @@ CMAKE = Options(
 )
 ANT = Options(
     harms={"f file buildfile lib logger listener logfile l D main propertyfile find s inputhandler": ELSEWHERE},
-    single_dash=True,
+    style="single",
 )
 
 
-def guard_make(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_make(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """Targets, but no variables: one may be the shell that runs everything."""
     given = MAKE.scan(words[1:])
     yield from given.concerns
@@ -72,7 +71,7 @@ def guard_make(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concer
             yield Concern(message=f"'{operand.text}' sets a variable of make")
 
 
-def guard_cmake(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+def guard_cmake(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     """What is built belongs to the workspace."""
     yield from CMAKE.scan(words[1:]).concerns
     for word in words[1:]:
@@ -80,14 +79,14 @@ def guard_cmake(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concer
             yield Concern(message=f"'{word.text}' is outside of the workspace")
 
 
-def guard_ant(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+def guard_ant(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     """A definition is glued to its letter."""
-    yield from ANT.guard(words, folder)
+    yield from ANT(words, folder)
     if any(word.prefix.startswith("-D") for word in words):
         yield Concern(message="-D changes what is built")
 
 
-def guard_go(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+def guard_go(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     """What is built or run belongs to the workspace."""
     given = GO.scan(words[2:])
     yield from given.concerns
@@ -100,7 +99,7 @@ def guard_go(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
                 yield Concern(message=f"'{operand.text}' is code from elsewhere")
 
 
-def guard_cargo(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_cargo(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """A toolchain that is named is another program."""
     if len(words) > 1 and words[1].prefix.startswith("+"):
         yield Concern(message="another toolchain is named")
@@ -131,7 +130,7 @@ BUILD_GUARDS: dict[str, Guard] = {
             "ca cafile key cert https-proxy http-proxy proxy": ELSEWHERE,
             "cache cache-folder modules-folder store-dir global-folder link-folder": WRITES,
         },
-    ).guard,
+    ),
     "cargo": guard_cargo,
     "go": guard_go,
     "make gmake": guard_make,
@@ -141,35 +140,32 @@ BUILD_GUARDS: dict[str, Guard] = {
             "python config-settings global-option install-option build-option": RUNS,
             "-i index-url extra-index-url find-links -f trusted-host proxy cert client-cert": ELSEWHERE,
         }
-    ).guard,
+    ),
     "cmake": guard_cmake,
-    "ninja": Options(values="-jkldw", harms={"-f": ELSEWHERE, "-C": ELSEWHERE, "-t": "does more than to build"}).guard,
-    "meson": Options(
-        harms={"-C": ELSEWHERE, "-D": ELSEWHERE, "native-file cross-file wrap-mode prefix": ELSEWHERE}
-    ).guard,
+    "ninja": Options(values="-jkldw", harms={"-f": ELSEWHERE, "-C": ELSEWHERE, "-t": "does more than to build"}),
+    "meson": Options(harms={"-C": ELSEWHERE, "-D": ELSEWHERE, "native-file cross-file wrap-mode prefix": ELSEWHERE}),
     "just": Options(
         flags="-lnqv list dry-run quiet verbose summary evaluate dump show unsorted fmt check",
         harms={
             "-fd justfile working-directory": ELSEWHERE,
             "-ce command edit choose chooser shell shell-arg shell-command dotenv-path dotenv-filename set": RUNS,
         },
-    ).guard,
+    ),
     "task": Options(
         flags="-alnsvp list list-all dry silent verbose parallel status summary force",
         harms={"-tdg taskfile dir global entrypoint init": ELSEWHERE},
-    ).guard,
+    ),
     "rake": Options(
         harms={"-frRILeEpCg rakefile require rakelibdir libdir execute execute-print system require": ELSEWHERE}
-    ).guard,
-    "mvn": Options(harms={"-fsgtlD file settings global-settings toolchains log-file define": ELSEWHERE}).guard,
+    ),
+    "mvn": Options(harms={"-fsgtlD file settings global-settings toolchains log-file define": ELSEWHERE}),
     "gradle": Options(
         harms={
             "-bIpgcPD build-file init-script project-dir gradle-user-home settings-file include-build": ELSEWHERE,
             "project-prop system-prop project-cache-dir scan": ELSEWHERE,
         }
-    ).guard,
+    ),
     "ant": guard_ant,
-    "scons waf": Options(
-        harms={"-fCYI file directory makefile sconstruct include-dir site-dir repository": ELSEWHERE}
-    ).guard,
+    "scons waf": Options(harms={"-fCYI file directory makefile sconstruct include-dir site-dir repository": ELSEWHERE}),
 }
+BUILD_TABLES = {"make gmake": MAKE, "cmake": CMAKE}

@@ -6,18 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.permissions.programs.categories import each_name, names
-from toolyard.permissions.programs.options import Concern
+from toolyard.permissions.programs.options import Concern, Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Guard
+    from toolyard.permissions.programs.options import FolderFacts, Given, Guard
 
 
 SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
-STORES_A_COUNT = re.compile(r"%[-+ #0-9.*']*n")
+DIRECTIVE = re.compile(r"%(?:%|[-+ #0-9.*'$]*(?:\([^)]*\)T|[hlLjzt]*(?P<kind>.?)))", re.DOTALL)
+"""What begins with a percent sign in a format; bash takes letters for the size before any kind."""
 UNARY = names("-e -f -d -r -w -x -s -L -h -z -n -b -c -p -S -g -u -k -O -G -N -a -t")
 TEXT_OPERATORS = frozenset({"=", "==", "!=", "<", ">"})
 FILE_OPERATORS = frozenset({"-nt", "-ot", "-ef"})
@@ -54,7 +54,7 @@ def is_harmless_assignment(name: str | None, value: str | None) -> bool:
     return pattern is not None and value is not None and bool(pattern.fullmatch(value))
 
 
-def guard_printf(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_printf(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """`-v` and `%n` store into a variable, and a subscript of it is evaluated."""
     rest = words[2:] if len(words) > 1 and words[1].value == "--" else words[1:]
     if not rest:
@@ -63,15 +63,19 @@ def guard_printf(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Conc
         yield Concern(message="printf with an option stores into a variable")
     elif rest[0].value is None:
         yield Concern(message="the format of printf is not certain")
-    elif STORES_A_COUNT.search(rest[0].value.replace("%%", "")):
+    else:
+        yield from format_concerns(rest[0].value, rest[1:])
+
+
+def format_concerns(text: str, rest: Sequence[Word]) -> Iterator[Concern]:
+    kinds = [match["kind"] or "" for match in DIRECTIVE.finditer(text)]
+    if "n" in kinds:
         yield Concern(message="%n stores into a variable")
-    elif any(EVALUATED.search(word.value or "") for word in rest[1:]) and re.search(
-        r"%[^sbq%]*[diouxX]", rest[0].value
-    ):
+    if any(kind and kind in "diouxX" for kind in kinds) and any(EVALUATED.search(word.value or "") for word in rest):
         yield Concern(message="a subscript with a command in it, which some shells evaluate")
 
 
-def guard_test(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_test(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """`-v` and `-R` evaluate a subscript, also one that a variable holds."""
     operands = words[1:-1] if words[0].value == "[" else words[1:]
     if any(word.value in ("-v", "-R") for word in operands):
@@ -111,28 +115,24 @@ def check_condition(words: Sequence[Word]) -> str | None:
     return None
 
 
-def guard_read(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def read_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
     """Sets variables; the name of one may be evaluated, or mean something to others."""
-    at = 1
-    while at < len(words) and (words[at].value or "").startswith("-"):
-        letters = (words[at].value or "")[1:]
-        if not re.fullmatch(r"[rs]*(?:[nNtpdu].*)?", letters, re.DOTALL):
-            yield Concern(message=f"'{words[at].text}' of read is more than reading a line")
-            return
-        takes_next = bool(re.fullmatch(r"[rs]*[nNtpdu]", letters))
-        given = words[at + 1].value if takes_next and at + 1 < len(words) else letters
-        if given is None or EVALUATED.search(given):
-            yield Concern(message=f"'{words[at].text}' of read may evaluate what it is given")
-        at += 2 if takes_next else 1
-    for word in words[at:]:
+    for name, value in given.options:
+        if name in READ_VALUES and (value is None or EVALUATED.search(value)):
+            yield Concern(message=f"'-{name}' of read may evaluate what it is given")
+    for word in given.operands:
         if not is_safe_variable(word.value):
             yield Concern(message=f"read sets '{word.text}'")
+
+
+READ_VALUES = "nNtpdu"
+READ = Options(flags="-rs", values=f"-{READ_VALUES}", operands="text*", more=read_concerns, complete=True, stops=True)
 
 
 def guard_no_option(letters: str, why: str) -> Guard:
     """A builtin with options that do more."""
 
-    def guard(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+    def guard(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
         for word in words[1:]:
             if word.value is None or (word.value.startswith("-") and set(letters) & set(word.value)):
                 yield Concern(message=why)
@@ -144,7 +144,7 @@ def guard_no_option(letters: str, why: str) -> Guard:
 BUILTIN_GUARDS: dict[str, Guard] = {
     "printf": guard_printf,
     "test [": guard_test,
-    "read": guard_read,
+    "read": READ,
     "wait": guard_no_option("p", "wait -p stores into a variable"),
     "jobs": guard_no_option("x", "jobs -x runs a command"),
 }

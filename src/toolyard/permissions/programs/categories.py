@@ -111,6 +111,11 @@ ONLY_LOOKS = names("""
     expand unexpand look tsort pr getconf locale
 """)
 """Programs of which no option runs or writes anything."""
+SPEAKS_ONLY = names("""
+    : [ arch basename break cal command continue dirname echo exit expr factor false free getconf groups id jobs locale
+    nproc numfmt pidof printenv printf pwd read seq sleep test true tty type uname uptime wait which whoami
+""")
+"""Programs to which no argument is a file to look at or to write."""
 TAKES_WORDS = names(
     "cp mv ln mkdir touch rm rmdir chmod chown kill command printenv help apropos whatis tldr export set unset"
 )

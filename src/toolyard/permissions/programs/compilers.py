@@ -11,15 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Guard
+    from toolyard.permissions.programs.options import FolderFacts, Guard
 
 
 def compiler(pattern: str) -> Guard:
     """What is made must be inside the workspace."""
     by_pattern = guard_by_pattern(pattern, LOADS)
 
-    def guard(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+    def guard(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
         yield from by_pattern(words, folder)
         for word, before in zip(words[1:], words, strict=False):
             glued = (word.value or "")[2:] if re.match(r"-o.|-d$", word.value or "") else ""
@@ -51,7 +50,7 @@ COMPILER_GUARDS: dict[str, Guard] = {
             "-FL filter lua-filter pdf-engine pdf-engine-opt": RUNS,
             "-d defaults data-dir template syntax-definition include-in-header": "takes its settings from a file",
         },
-    ).guard,
+    ),
     "pdflatex latex xelatex lualatex tex pdftex luatex xetex latexmk context tectonic": guard_by_pattern(
         r"--?(?:shell-escape|enable-write18|shell-restricted|output-directory|aux-directory|jobname|fmt|ini|progname|cnf-line"
         r"|e$|r$|pdflatex|latex|use-make|outdir|auxdir|lua|luaonly)",
@@ -59,15 +58,16 @@ COMPILER_GUARDS: dict[str, Guard] = {
     ),
     "dot neato fdp sfdp twopi circo": Options(
         values="-TGNEAKlns", writes="-o", harms={"-O": "writes files beside its input"}
-    ).guard,
-    "groff troff nroff tbl eqn pic soelim": Options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw").guard,
-    "xsltproc": Options(
-        writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, single_dash=True
-    ).guard,
+    ),
+    "groff troff nroff tbl eqn pic soelim": Options(harms={"-UPMFI unsafe": RUNS}, values="-dfLmnorTKw"),
+    "xsltproc": Options(writes="o output", harms={"writesubtree": "writes files", "load-trace": LOADS}, style="single"),
     "info": Options(
         writes="-o output dribble", harms={"restore init-file": "types keys from a file"}, values="-fnd file node"
-    ).guard,
+    ),
     "patch": Options(
-        harms={"-e ed get": RUNS}, writes="-o output -r reject-file", values="-pdiFDYzB strip directory input"
-    ).guard,
+        harms={"-e ed get=": RUNS},
+        writes="-o output -r reject-file",
+        values="-pFDYzB strip",
+        reads="-di directory input",
+    ),
 }

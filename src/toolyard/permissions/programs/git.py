@@ -3,56 +3,24 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING
 
+from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.categories import name_lists, names
+from toolyard.permissions.programs.git_options import GLOBALS, HARMS, MERGES, TABLES, table_of
 from toolyard.permissions.programs.options import RUNS, WRITES, Concern, Options, sent_uncertain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import FolderFacts, Given
 
 
 QUIET_GLOBALS = names("""
-    --no-pager -P --no-replace-objects --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs
-    --no-optional-locks --no-lazy-fetch --no-advice
+    no-pager P no-replace-objects literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs no-optional-locks
+    no-lazy-fetch no-advice
 """)
-WITH_VALUE = names("""
-    -C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source --exec-path
-""")
-DIFF = {"output": WRITES, "ext-diff": RUNS, "textconv": RUNS, "filters": RUNS, "no-index contents": "reads any file"}
-MERGES = "names a program to merge with"
-REMOTE = {"upload-pack receive-pack exec": RUNS}
-CLONE = {**REMOTE, "-uc config template": "sets what git runs", "separate-git-dir": WRITES}
-HARMS: dict[str, dict[str, str]] = {
-    **dict.fromkeys(
-        names("""
-            diff log show whatchanged diff-files diff-index diff-tree range-diff reflog stash blame annotate cat-file
-        """),
-        DIFF,
-    ),
-    "shortlog": {"output": WRITES},
-    "format-patch": {**DIFF, "-o output-directory": WRITES},
-    "grep": {"no-index": "reads any file", "-O open-files-in-pager": RUNS, "ext-grep": RUNS, "textconv": RUNS},
-    **dict.fromkeys(names("fetch push ls-remote fetch-pack send-pack"), REMOTE),
-    "pull": {**REMOTE, "-s strategy": MERGES},
-    "clone": CLONE,
-    "submodule": {"template": "sets what git runs"},
-    "init": {"template": "sets what git runs", "separate-git-dir": WRITES},
-    "archive": {"-o output": WRITES, "exec remote": RUNS},
-    "rebase": {"-xi exec interactive edit-todo": RUNS, "-s strategy": MERGES},
-    "merge": {"-s strategy": MERGES},
-    "cherry-pick": {"strategy": MERGES},
-    "revert": {"strategy": MERGES},
-    "apply": {"unsafe-paths": "writes outside of the workspace", "directory": WRITES},
-    "am": {"directory": WRITES, "interactive": RUNS},
-    "fast-export": {"export-marks": WRITES},
-    "interpret-trailers": {"in-place": WRITES},
-    "replace": {"edit": RUNS},
-}
 SWITCHES_ARE_HARMLESS = names("""
     add bisect branch bundle check-attr check-ignore check-mailmap check-ref-format checkout cherry clean column
     commit commit-graph commit-tree config count-objects describe fmt-merge-msg for-each-ref fsck gc
@@ -63,7 +31,7 @@ SWITCHES_ARE_HARMLESS = names("""
     write-tree
 """)
 """Commands none of whose options matters here; what they themselves do is for the rule to allow."""
-KNOWN = SWITCHES_ARE_HARMLESS | HARMS.keys()
+KNOWN = SWITCHES_ARE_HARMLESS | HARMS.keys() | TABLES.keys()
 NEVER = names("""
     archimport bugreport citool credential credential-cache credential-store cvsexportcommit cvsimport cvsserver
     daemon diagnose difftool fast-import filter-branch for-each-repo gitk gui help hook http-backend imap-send
@@ -81,28 +49,39 @@ VERBS = {
     "notes": ({"edit"}, RUNS),
 }
 STRATEGIES = names("ort recursive resolve octopus ours subtree")
-CONFIG_READS = re.compile(r"--get(?:-all|-regexp|-urlmatch|-color|-colorbool)?|--list|-l|list|get")
-CONFIG_LOOKS = re.compile(
-    r"--(?:show-origin|show-scope|name-only|local|global|system|worktree|null|includes|no-includes|type=\w+|bool|int|path|default=.*)|-z"
-)
+CONFIG_READS = names("get get-all get-regexp get-urlmatch get-color get-colorbool list l")
 HELPER = re.compile(r"[A-Za-z0-9][\w+.-]*::|[\w+.-]*://-|ext:|fd:")
 """Addresses by which git starts a program of the address's choice."""
 
 
 def git_subcommand(words: Sequence[Word]) -> tuple[Word, ...] | None:
     """The command without the options that stand before it; None when that is not certain."""
-    at = 1
-    while at < len(words):
-        value = words[at].value
-        if value is None:
-            return None
-        if not value.startswith("-"):
-            return (words[0], *words[at:])
-        at += 2 if value in WITH_VALUE else 1
-    return None
+    given = GLOBALS.scan(words[1:])
+    is_certain = given.unknown is None or given.unknown.value is not None
+    if not given.operands or given.operands[0].value is None or not is_certain:
+        return None
+    return (words[0], *given.operands)
 
 
-def git_concerns(words: Sequence[Word], folder: WorkingFolder, named: int) -> Iterator[Concern]:
+class GitTable:
+    """Reads the words of git by the table of its command."""
+
+    def scan(self, words: Sequence[Word]) -> Given:
+        given = GLOBALS.scan(words)
+        if not given.operands or given.operands[0].value is None:
+            given.unknown = given.unknown or next(iter(given.operands), None)
+            return given
+        found = table_of(given.operands[0].value).scan(given.operands[1:])
+        found.paths = [*given.paths, *found.paths]
+        found.unknown = given.unknown or found.unknown
+        found.add_path(literal_word("."), ".", "read")
+        return found
+
+
+GIT = GitTable()
+
+
+def git_concerns(words: Sequence[Word], folder: FolderFacts, named: int) -> Iterator[Concern]:
     """All concerns about a call of git; `named` says how many of its words the rule spells out."""
     inner = git_subcommand(words)
     if inner is None:
@@ -120,61 +99,30 @@ def git_concerns(words: Sequence[Word], folder: WorkingFolder, named: int) -> It
     yield from git_losses(inner, named)
 
 
-def global_concerns(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
-    skip = False
-    for at, word in enumerate(words):
-        if skip:
-            skip = False
-        elif word.value == "-C":
-            skip = True
-            target = words[at + 1].value if at + 1 < len(words) else None
-            if target is None or folder.moves or not folder.contains(target):
+def global_concerns(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
+    given = GLOBALS.scan(words)
+    for name, value in given.options:
+        if name == "C":
+            if value is None or folder.moves or not folder.contains(value):
                 yield Concern(message="-C leads out of the workspace")
-        elif word.value not in QUIET_GLOBALS:
-            yield Concern(message=f"'{word.text}' changes what git runs or where")
-            skip = word.value in WITH_VALUE
-
-
-@cache
-def table_of(name: str) -> Options:
-    """The options of one command of git, as far as they matter."""
-    return Options(
-        flags="oneline stat name-only name-status cached staged patch numstat shortstat summary graph all follow quiet",
-        values=VALUES.get(name, ""),
-        harms=HARMS.get(name, {}),
-        optional="output-indicator-new output-indicator-old output-indicator-context",
-    )
+        elif name not in QUIET_GLOBALS:
+            yield Concern(message=f"'{name}' changes what git runs or where")
+    if given.unknown is not None:
+        yield Concern(message=f"'{given.unknown.text}' changes what git runs or where")
 
 
 def subcommand_concerns(name: str, words: Sequence[Word]) -> Iterator[Concern]:
-    if (table := table_of(name)).harms:
-        given = table.scan(words)
-        strategies = given.values("s", "strategy")
-        yield from (concern for concern in given.concerns if not is_known_strategy(concern, strategies))
+    given = table_of(name).scan(words)
+    strategies = given.values("s", "strategy")
+    yield from (concern for concern in given.concerns if not is_known_strategy(concern, strategies))
     if name in NETWORK:
         yield from address_concerns(words)
     if name == "config":
-        yield from config_concerns(words)
+        yield from config_concerns(words, given)
     verbs, why = VERBS.get(name, (set[str](), ""))
     first = next((word for word in words if not (word.value or "").startswith("-")), None)
     if first is not None and verbs and (first.value is None or first.value in verbs):
         yield Concern(message=f"'git {name} {first.text}' {why}")
-
-
-VALUES = {
-    "commit": "-mFcCt message file author date reuse-message reedit-message template cleanup fixup squash trailer",
-    "log": "-nSGL max-count since until after before author committer grep format pretty date skip",
-    "clone": "-boj branch origin depth reference jobs filter shallow-since shallow-exclude",
-    "fetch": "-jo depth deepen shallow-since jobs refmap negotiation-tip server-option",
-    "push": "-o push-option repo",
-    "grep": "-eABCmf max-depth threads max-count after-context before-context context",
-    "rebase": "-XCs onto strategy-option strategy",
-    "merge": "-mFXs message file strategy-option strategy",
-    "pull": "-jXs depth jobs strategy-option strategy",
-    "cherry-pick": "-mX mainline strategy-option strategy",
-    "revert": "-mX mainline strategy-option strategy",
-    "stash": "-m message",
-}
 
 
 def is_known_strategy(concern: Concern, strategies: list[str | None]) -> bool:
@@ -190,12 +138,11 @@ def address_concerns(words: Sequence[Word]) -> Iterator[Concern]:
             yield Concern(message=f"'{word.text}' may name a program to talk to")
 
 
-def config_concerns(words: Sequence[Word]) -> Iterator[Concern]:
+def config_concerns(words: Sequence[Word], given: Given) -> Iterator[Concern]:
     """Only reading: what is set may be a program that git runs later."""
-    values = [word.value for word in words]
-    rest = [value for value in values if value is None or not CONFIG_LOOKS.fullmatch(value)]
-    reads = bool(rest) and rest[0] is not None and bool(CONFIG_READS.fullmatch(rest[0]))
-    if None in values or not (reads or (len(rest) == 1 and not str(rest[0]).startswith("-"))):
+    verb = given.operands[0].value if given.operands else None
+    reads = given.has(*CONFIG_READS) or verb in ("list", "get") or len(given.operands) == 1
+    if any(word.value is None for word in words) or given.unknown or not reads:
         yield Concern(message="git config sets what git runs later")
 
 
@@ -228,7 +175,7 @@ LOSES_WORK = {
 LOSING_VERBS = name_lists(
     {
         "stash": "drop clear",
-        "reflog": "expire delete",
+        "reflog": "expire delete drop write",
         "remote": "remove rm rename set-url prune",
         "notes": "remove prune",
     }

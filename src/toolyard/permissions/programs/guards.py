@@ -10,7 +10,7 @@ from toolyard.bash.syntax.words import literal_word
 from toolyard.permissions.programs.awk_sed_jq import SCRIPT_GUARDS
 from toolyard.permissions.programs.build import BUILD_GUARDS
 from toolyard.permissions.programs.builtins import BUILTIN_GUARDS
-from toolyard.permissions.programs.carriers import CARRIER_GUARDS, only_looks_up
+from toolyard.permissions.programs.carriers import only_looks_up
 from toolyard.permissions.programs.categories import (
     CHANGES_THE_SHELL,
     ONLY_LOOKS,
@@ -24,7 +24,11 @@ from toolyard.permissions.programs.categories import (
     program_name,
 )
 from toolyard.permissions.programs.compilers import COMPILER_GUARDS
-from toolyard.permissions.programs.files import FILE_GUARDS
+from toolyard.permissions.programs.files.find import FIND_GUARDS
+from toolyard.permissions.programs.files.looking import LOOKING_GUARDS
+from toolyard.permissions.programs.files.packing import PACKING_GUARDS
+from toolyard.permissions.programs.files.searching import SEARCHING_GUARDS
+from toolyard.permissions.programs.files.writing import WRITING_GUARDS
 from toolyard.permissions.programs.git import git_concerns
 from toolyard.permissions.programs.linters_and_tests import TESTER_GUARDS
 from toolyard.permissions.programs.network import NETWORK_GUARDS
@@ -36,12 +40,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
+    from toolyard.permissions.programs.options import FolderFacts
 
 
 FAMILIES = (
-    *(BUILD_GUARDS, BUILTIN_GUARDS, CARRIER_GUARDS, COMPILER_GUARDS, FILE_GUARDS, NETWORK_GUARDS, SCRIPT_GUARDS),
-    *(SYSTEM_GUARDS, TESTER_GUARDS),
+    *(BUILD_GUARDS, BUILTIN_GUARDS, COMPILER_GUARDS, FIND_GUARDS, LOOKING_GUARDS, NETWORK_GUARDS, PACKING_GUARDS),
+    *(SCRIPT_GUARDS, SEARCHING_GUARDS, SYSTEM_GUARDS, TESTER_GUARDS, WRITING_GUARDS),
 )
 GUARDS = {name: guard for family in FAMILIES for name, guard in each_name(family).items()}
 RUNNERS = each_name(
@@ -118,7 +122,7 @@ def names_the_code(words: Sequence[Word], named: int) -> bool:
     return value is not None and not value.startswith("-") and ("." in value or "/" in value)
 
 
-def concerns_about(words: Sequence[Word], folder: WorkingFolder, named: int) -> Iterator[Concern]:
+def concerns_about(words: Sequence[Word], folder: FolderFacts, named: int) -> Iterator[Concern]:
     """Everything about a command that its rule may not have meant; `named` says how many words the rule spells out."""
     name = words[0].value or ""
     if name == "git":
@@ -172,7 +176,7 @@ def is_known(name: str) -> bool:
     return any(name in table for table in tables) or is_carrier(name) or is_interpreter(name)
 
 
-def why_not_here(words: Sequence[Word], folder: WorkingFolder) -> str | None:
+def why_not_here(words: Sequence[Word], folder: FolderFacts) -> str | None:
     """Why a program may not be started where it would: it follows the settings of its folder, which are others'."""
     name = program_name(words[0].value)
     if name in SETTINGS_OF_THE_FOLDER and folder.leaves:

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Guard
+    from toolyard.permissions.programs.options import FolderFacts, Guard
 
 
 NAMES_FILES = names("""
@@ -90,7 +89,7 @@ PYTEST = Options(
 )
 
 
-def guard_pytest(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+def guard_pytest(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     """Tests of the workspace, with no plugin or setting from elsewhere."""
     given = PYTEST.scan(without_unloading(words[1:]))
     yield from given.concerns
@@ -117,7 +116,7 @@ def without_unloading(words: Sequence[Word]) -> list[Word]:
     return left
 
 
-def guard_tester(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+def guard_tester(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     """Tests and lints the workspace by its own settings."""
     name = words[0].value or ""
     for at, word in enumerate(words[1:], 1):

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
-    from toolyard.permissions.file_access import WorkingFolder
-    from toolyard.permissions.programs.options import Guard
+    from toolyard.permissions.programs.options import FolderFacts, Guard
 
 
 CURL = Options(
@@ -91,7 +90,7 @@ HTTPIE = Options(
 READS_FILES_OF_OTHERS = re.compile(r"(?:-@|.*(?:=|:=)?@)\S")
 
 
-def guard_curl(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_curl(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """Fetches pages: what it sends is spelled out, and nothing of it comes from a file."""
     words = [as_address(word) for word in words]
     yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
@@ -115,7 +114,7 @@ def as_address(word: Word) -> Word:
     return literal_word(word.text, word.start, word.end) if is_address else word
 
 
-def guard_wget(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_wget(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """Writes a file, unless it prints or only looks."""
     yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
     given = WGET.scan(words[1:])
@@ -128,7 +127,7 @@ def guard_wget(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concer
             yield Concern(message=f"'{operand.text}' is no plain address of the web")
 
 
-def guard_ping(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_ping(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """Without a count it does not end."""
     yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
     given = PING.scan(words[1:])
@@ -137,18 +136,18 @@ def guard_ping(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concer
         yield Concern(message="ping does not end by itself")
 
 
-def guard_dig(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_dig(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """Names that are spelled out."""
     yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
     yield from DIG.scan([word for word in words[1:] if not word.prefix.startswith("+")]).concerns
 
 
-def guard_certain(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_certain(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """What goes out must be certain."""
     yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
 
 
-def guard_browser(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Concern]:
+def guard_browser(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     """Printing a page, and nothing that a person would have to do."""
     yield from BROWSER_OPTIONS(words, folder)
     if not any((word.value or "").lstrip("-") in ("dump", "source", "dump_source", "listonly") for word in words):
@@ -156,7 +155,7 @@ def guard_browser(words: Sequence[Word], folder: WorkingFolder) -> Iterator[Conc
     yield from (sent_uncertain(word) for word in words[1:] if word.value is None)
 
 
-def guard_httpie(words: Sequence[Word], _folder: WorkingFolder) -> Iterator[Concern]:
+def guard_httpie(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
     """What is sent is spelled out, and nothing of it comes from a file."""
     given = HTTPIE.scan(words[1:])
     yield from given.concerns
@@ -176,12 +175,13 @@ NETWORK_GUARDS: dict[str, Guard] = {
     "aria2c axel yt-dlp youtube-dl gallery-dl": guard_always_writes,
     "tcpdump": Options(
         values="-cirsBCDFGMTVWyEmjQ", writes="-w", harms={"-zZ postrotate-command relinquish-privileges": RUNS}
-    ).guard,
+    ),
     "tshark dumpcap": Options(
         values="-cirfYTeEoaobdjJs", writes="-w", harms={"-XK": "loads other code", "-F": "writes a file"}
-    ).guard,
+    ),
     "nmap": guard_by_pattern(
         r"--?(?:o[NXSGA]|iL|script|datadir|resume|excludefile|servicedb|versiondb|interactive|stylesheet|proxies)",
         "runs scripts, or reads and writes files",
     ),
 }
+NETWORK_TABLES = {"curl": CURL, "wget": WGET}
