@@ -6,7 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.reading import Redirection, SimpleCommand
+from toolyard.bash.syntax.parse import read_line
 from toolyard.files.inside import is_inside
+from toolyard.permissions.expansion.line import ExpandedLine
 from toolyard.permissions.file_access import WorkingFolder
 from toolyard.permissions.judge import OBEYS_INPUT, Judge
 from toolyard.permissions.patterns import quoted_token
@@ -121,7 +123,8 @@ def derive_offers(verdict: LineVerdict, book: RuleBook, site: CallSite) -> tuple
     """Rules for all parts of a line that are asked about; none when one of them would be asked about even so."""
     if verdict.reading.doubts or any(part.doubt == OBEYS_INPUT for part in verdict.parts):
         return ()
-    folder = WorkingFolder(verdict.reading, site)
+    line = ExpandedLine(read_line(verdict.reading.text), site.cwd, site.workspace, site.shell)
+    folder = WorkingFolder(line, site)
     offers: dict[str, Offer] = {}
     for part in verdict.reading.parts:
         found = offers_for(part, book, folder, site.tool)
