@@ -14,9 +14,9 @@ from toolyard.bash.syntax.wrappers import take_off_wrappers
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.expansion.line import ExpandedLine
 from toolyard.permissions.expansion.shell_state import FRESH
-from toolyard.permissions.expansion.variable_names import is_harmless, is_own_variable
+from toolyard.permissions.expansion.variable_names import is_harmless, is_own_variable, is_safe_variable
 from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess, WorkingFolder
-from toolyard.permissions.programs.builtins import check_condition, is_safe_variable
+from toolyard.permissions.programs.builtins import check_condition
 from toolyard.permissions.programs.carriers import carried_by
 from toolyard.permissions.programs.categories import is_shell, obeys_its_input, program_name
 from toolyard.permissions.programs.git import git_subcommand
@@ -112,7 +112,7 @@ class Judge(msgspec.Struct):
             case Assignment():
                 yield self._assignment(part)
             case Condition():
-                why = check_condition([as_checked(word) for word in part.words])
+                why = check_condition([as_checked(word) for word in part.words] if self.book.confines else part.words)
                 yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
             case Loop():
                 is_free = part.name is None or self._is_own(part.name)
@@ -143,7 +143,7 @@ class Judge(msgspec.Struct):
 
     def _why_evaluates(self, part: Arithmetic) -> str | None:
         """Why arithmetic may run commands: a variable may hold more than a number."""
-        if name := next((name for name in part.sets if not self._is_own(name)), None):
+        if name := next((name for name in part.sets if not (self.book.confines and self._is_own(name))), None):
             return f"it sets '{name}'"
         known = (name for name in part.names if name not in part.sets or not is_only_set(name, part))
         for name in known:

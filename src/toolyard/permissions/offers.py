@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.reading import Redirection, SimpleCommand
 from toolyard.bash.syntax.parse import read_line
+from toolyard.bash.syntax.reading import Redirection, SimpleCommand
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.line import ExpandedLine
 from toolyard.permissions.file_access import WorkingFolder

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolyard.bash.syntax.words import Misread, Piece
+from toolyard.bash.syntax.words import Misread, WordPiece
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 MOST_WORDS = 1000
 RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?|([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z])", re.ASCII)
 TOO_MANY = "braces that become more words than can be looked over"
-Symbol: TypeAlias = "str | Piece"
+Symbol: TypeAlias = "str | WordPiece"
 """One character without quotes, or a piece that braces leave alone."""
 
 
-def expand_braces(pieces: Sequence[Piece]) -> list[tuple[Piece, ...]]:
+def expand_braces(pieces: Sequence[WordPiece]) -> list[tuple[WordPiece, ...]]:
     """The words of which one with braces is short; raises Misread when they are too many, or not for certain these."""
     symbols: list[Symbol] = []
     for piece in pieces:
@@ -63,7 +63,7 @@ def alternatives(inner: Sequence[Symbol], commas: Sequence[int]) -> list[list[Sy
     """What is between the commas, or in the range; without either the braces stay."""
     if commas:
         bounds = [-1, *commas, len(inner)]
-        parts = [inner[left + 1 : right] for left, right in zip(bounds, bounds[1:], strict=False)]
+        parts = [inner[left + 1 : right] for left, right in pairwise(bounds)]
         found = [word for part in parts for word in expanded(part)]
         if len(found) > MOST_WORDS:
             raise Misread(TOO_MANY)
@@ -97,13 +97,13 @@ def padding(first: str, last: str) -> int:
     return max(len(first), len(last)) if padded else 0
 
 
-def joined(symbols: Sequence[Symbol]) -> tuple[Piece, ...]:
+def joined(symbols: Sequence[Symbol]) -> tuple[WordPiece, ...]:
     """The symbols as pieces again."""
-    pieces: list[Piece] = []
+    pieces: list[WordPiece] = []
     for is_text, group in groupby(symbols, key=lambda symbol: isinstance(symbol, str)):
         found = list(group)
         if is_text:
-            pieces.append(Piece(kind="live", text="".join(map(str, found)), quoted=False))
+            pieces.append(WordPiece(kind="live", text="".join(map(str, found)), quoted=False))
         else:
-            pieces.extend(piece for piece in found if isinstance(piece, Piece))
+            pieces.extend(piece for piece in found if isinstance(piece, WordPiece))
     return tuple(pieces)

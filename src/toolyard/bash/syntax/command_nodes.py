@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from toolyard.bash.syntax.reading import Assignment, Redirection, SimpleCommand
 from toolyard.bash.syntax.word_nodes import WordReader
-from toolyard.bash.syntax.words import Misread, Piece, Word, literal_word
+from toolyard.bash.syntax.words import Misread, Word, WordPiece, literal_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -188,7 +188,7 @@ class CommandReader:
         if value is None or value.value is not None:
             certain = name + (value.value or "" if value else "")
             return replace(word, value=certain, prefix=certain)
-        return replace(word, kind="dynamic", pieces=(Piece(kind="text", text=name), *value.pieces))
+        return replace(word, kind="dynamic", pieces=(WordPiece(kind="text", text=name), *value.pieces))
 
     def assignment(self, node: Node, *, alone: bool = False) -> Assignment:
         """`NAME=value`, `NAME+=value` or `NAME=(…)`; anything more is looked into for commands, but not read."""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.braces import expand_braces
-from toolyard.bash.syntax.words import Misread, Piece, Word
+from toolyard.bash.syntax.words import Misread, Word, WordPiece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 UNKNOWN = Value()
 SOME_NUMBER = Value(inside=True, relative=True, is_number=True, splits=False)
-ValueOf: TypeAlias = "Callable[[Piece], Value]"
+ValueOf: TypeAlias = "Callable[[WordPiece], Value]"
 Fragment: TypeAlias = "tuple[str, bool]"
 """A piece of text, and whether characters of patterns in it count."""
 
@@ -81,23 +81,23 @@ def expand_word(word: Word, value_of: ValueOf) -> list[Word]:
     return [found for pieces in alternatives for found in expand_pieces(word, with_tilde(pieces), value_of)]
 
 
-def with_tilde(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def with_tilde(pieces: tuple[WordPiece, ...]) -> tuple[WordPiece, ...]:
     """The pieces with the tilde at their beginning as what it stands for; elsewhere than there it is not certain."""
     if not pieces or pieces[0].kind != "live":
         return pieces
     first = pieces[0]
     if ASSIGNED_TILDE.match(first.text):
-        return (Piece(kind="unknown"), *pieces[1:])
+        return (WordPiece(kind="unknown"), *pieces[1:])
     found = TILDE.match(first.text)
     if found is None or (found.end() == len(first.text) and len(pieces) > 1):
-        return (Piece(kind="unknown"), *pieces[1:]) if first.text.startswith("~") else pieces
+        return (WordPiece(kind="unknown"), *pieces[1:]) if first.text.startswith("~") else pieces
     name = HOME_OF.get(found[1])
-    home = Piece(kind="variable", text=name) if name else Piece(kind="unknown")
+    home = WordPiece(kind="variable", text=name) if name else WordPiece(kind="unknown")
     rest = first.text[found.end() :]
     return (home, *([replace(first, text=rest)] if rest else []), *pieces[1:])
 
 
-def expand_pieces(word: Word, pieces: Sequence[Piece], value_of: ValueOf) -> Iterator[Word]:
+def expand_pieces(word: Word, pieces: Sequence[WordPiece], value_of: ValueOf) -> Iterator[Word]:
     values = [known_value(piece, value_of) for piece in pieces]
     if any(value.text is None for value in values):
         yield partly_known(word, pieces, values)
@@ -108,25 +108,27 @@ def expand_pieces(word: Word, pieces: Sequence[Piece], value_of: ValueOf) -> Ite
         if not is_pattern:
             yield Word(text=text, start=word.start, end=word.end, value=text, prefix=text)
             continue
-        literal = re.split(r"[*?\[]", "".join(part if live else re.sub(r"[*?\[]", "x", part) for part, live in fragments))
+        shape = "".join(part if live else "x" * len(part) for part, live in fragments)
         yield Word(
             text=text,
             start=word.start,
             end=word.end,
             kind="glob",
-            prefix=text[: len(literal[0])],
+            prefix=text[: len(PATTERN.split(shape)[0])],
             splits=True,
-            pieces=tuple(Piece(kind="live" if live else "text", text=part, quoted=not live) for part, live in fragments),
+            pieces=tuple(
+                WordPiece(kind="live" if live else "text", text=part, quoted=not live) for part, live in fragments
+            ),
         )
 
 
-def known_value(piece: Piece, value_of: ValueOf) -> Value:
+def known_value(piece: WordPiece, value_of: ValueOf) -> Value:
     if piece.kind in ("text", "live"):
         return Value(text=piece.text)
     return SOME_NUMBER if piece.kind == "number" else value_of(piece)
 
 
-def split_fields(pieces: Sequence[Piece], values: Sequence[Value]) -> Iterator[list[Fragment]]:
+def split_fields(pieces: Sequence[WordPiece], values: Sequence[Value]) -> Iterator[list[Fragment]]:
     """The words that blanks in unquoted values make of one; of nothing but empty values, none."""
     field: list[Fragment] = []
     begun = False
@@ -149,7 +151,7 @@ def split_fields(pieces: Sequence[Piece], values: Sequence[Value]) -> Iterator[l
         yield field
 
 
-def partly_known(word: Word, pieces: Sequence[Piece], values: Sequence[Value]) -> Word:
+def partly_known(word: Word, pieces: Sequence[WordPiece], values: Sequence[Value]) -> Word:
     """A word of which not all is known: what it begins with, and whether it can lead out of the workspace."""
     prefix, first = "", values[0]
     for value in values:
@@ -175,13 +177,13 @@ def partly_known(word: Word, pieces: Sequence[Piece], values: Sequence[Value]) -
     )
 
 
-def stays_inside(pieces: Sequence[Piece], values: Sequence[Value]) -> bool:
+def stays_inside(pieces: Sequence[WordPiece], values: Sequence[Value]) -> bool:
     """Whether names inside the workspace, put together with text, still are such names."""
     before = ""
     for at, (piece, value) in enumerate(zip(pieces, values, strict=True)):
         if value.text is not None:
             before += value.text
-            if ".." in before or PATTERN.search(value.text) and piece.kind == "live":
+            if ".." in before or (PATTERN.search(value.text) and piece.kind == "live"):
                 return False
             continue
         rest = values[at + 1].text if at + 1 < len(values) else ""

@@ -169,9 +169,7 @@ class TreeReader:
                 self._unknown(node)
 
     def _append(self, command: SimpleCommand) -> None:
-        self.parts.append(
-            replace(command, repeated=self._repeating > 0, block=self._block, forked=self._forked > 0)
-        )
+        self.parts.append(replace(command, repeated=self._repeating > 0, block=self._block, forked=self._forked > 0))
 
     def _pipe(self, node: Node, statements: list[Node]) -> None:
         """Note what feeds what; a statement that is no command or row of commands feeds something that is not known."""
@@ -291,9 +289,7 @@ class TreeReader:
                 case _:
                     words.append(self._commands.word(child))
         text = self._text.of(node)
-        self.parts.append(
-            Loop(name=name, words=tuple(words), text=text, start=node.start_byte, block=self._block)
-        )
+        self.parts.append(Loop(name=name, words=tuple(words), text=text, start=node.start_byte, block=self._block))
 
     def _case(self, node: Node) -> None:
         self._text.check_gaps(node.children)

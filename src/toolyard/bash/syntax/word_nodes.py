@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.braces import expand_braces
-from toolyard.bash.syntax.words import Misread, Piece, WordBuilder, decode_ansi_c
+from toolyard.bash.syntax.words import Misread, WordBuilder, WordPiece, decode_ansi_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,19 +91,19 @@ class WordReader:
                 self._regex(node, text, builder)
             case "simple_expansion":
                 self._check(PARAMETER, text, "an expansion that is not understood")
-                builder.dynamic(Piece(kind="variable", text=text[1:], quoted=quoted, start=node.start_byte))
+                builder.dynamic(WordPiece(kind="variable", text=text[1:], quoted=quoted, start=node.start_byte))
             case "expansion":
                 self._look_inside(node)
                 builder.dynamic(self._expansion(node, text, quoted=quoted))
             case "arithmetic_expansion":
                 self._look_inside(node)
                 self._on_arithmetic(text[3:-2], node)
-                builder.dynamic(Piece(kind="number", text=text, start=node.start_byte))
+                builder.dynamic(WordPiece(kind="number", text=text, start=node.start_byte))
             case "command_substitution" | "process_substitution":
                 self._substitution(node, text)
                 is_quoted = quoted or node.type == "process_substitution"
-                kind: PieceKind = "output" if node.type == "command_substitution" else "unknown"
-                builder.dynamic(Piece(kind=kind, text=text, quoted=is_quoted, start=node.start_byte))
+                what: PieceKind = "output" if node.type == "command_substitution" else "unknown"
+                builder.dynamic(WordPiece(kind=what, text=text, quoted=is_quoted, start=node.start_byte))
             case "$" if text == "$":
                 builder.quoted(text)
             case kind if not node.is_named and text == kind and kind in ("{", "}", "..", ","):
@@ -117,19 +117,21 @@ class WordReader:
         self._look_inside(node)
         if node.children or re.search(r"[`'\"\n]|\$(?![\s)|]|\Z)", text):
             raise Misread("a regular expression with expansions or quotes")
-        builder.dynamic(Piece(kind="unknown", text=text, start=node.start_byte))
+        builder.dynamic(WordPiece(kind="unknown", text=text, start=node.start_byte))
 
-    def _expansion(self, node: Node, text: str, *, quoted: bool) -> Piece:
+    def _expansion(self, node: Node, text: str, *, quoted: bool) -> WordPiece:
         """`${…}`, if nothing in it is evaluated."""
         found = HARMLESS_EXPANSION.fullmatch(text)
         if found is None:
             raise Misread("an expansion that may evaluate what it finds")
         if found["measured"]:
-            return Piece(kind="number", text=text, start=node.start_byte)
+            return WordPiece(kind="number", text=text, start=node.start_byte)
         name = found["name"] or found["changed"] or found["element"]
         is_whole = found["element"] is not None and text[-3] in "@*"  # becomes several words, also between quotes
         change = found["change"] or ""
-        return Piece(kind="variable", text=name, quoted=quoted and not is_whole, change=change, start=node.start_byte)
+        return WordPiece(
+            kind="variable", text=name, quoted=quoted and not is_whole, change=change, start=node.start_byte
+        )
 
     def _joined(self, node: Node, builder: WordBuilder) -> None:
         end = node.start_byte

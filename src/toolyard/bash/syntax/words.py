@@ -25,7 +25,7 @@ class Misread(Exception):
     """The text does not fit the kind of its node, or is of a form that is not understood."""
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class WordPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a word that bash expands in its own way."""
 
     kind: PieceKind
@@ -58,7 +58,7 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it only becomes names of files inside the workspace, or numbers, whichever they are."""
     is_number: bool = False
     """Whether it only becomes a number."""
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[WordPiece, ...] = ()
     """What it consists of, unless its value is certain as it is written."""
 
     @property
@@ -84,7 +84,7 @@ class WordBuilder:
         self._text, self._start, self._end = text, start, end
         self._value: list[str] = []
         self._prefix: list[str] = []
-        self._pieces: list[Piece] = []
+        self._pieces: list[WordPiece] = []
         self._certain = True
         self._glob = self._dynamic = self._splits = self._substitutes = False
         self._shape: list[str] = []
@@ -94,7 +94,7 @@ class WordBuilder:
         """A piece that stands for itself."""
         self._add(text)
         self._shape.append("x" * len(text))
-        self._pieces.append(Piece(kind="text", text=text))
+        self._pieces.append(WordPiece(kind="text", text=text))
 
     def unquoted(self, text: str) -> None:
         """A piece without quotes: escapes, patterns, a tilde at its beginning."""
@@ -113,7 +113,7 @@ class WordBuilder:
                 self._live(char)
             at += 1
 
-    def dynamic(self, piece: Piece) -> None:
+    def dynamic(self, piece: WordPiece) -> None:
         """A piece that only bash knows."""
         self._certain = False
         self._dynamic = True
@@ -149,7 +149,7 @@ class WordBuilder:
         self._shape.append(char)
         if self._pieces and self._pieces[-1].kind == "live":
             char = self._pieces.pop().text + char
-        self._pieces.append(Piece(kind="live", text=char, quoted=False))
+        self._pieces.append(WordPiece(kind="live", text=char, quoted=False))
 
     def _add(self, text: str) -> None:
         if self._certain:

@@ -5,5 +5,5 @@
 3. `outputs` says what commands can print, so that `$(…)`, `read` and `xargs` are followed.
 4. `variables` says what the variables of a line can hold.
 5. `line` puts these together: a reading whose words are what bash will make of them.
-6. `shell_state` remembers what earlier lines left in a live shell; `variable_names` knows which variables matter to whom.
+6. `shell_state` remembers what earlier lines left in a live shell; `variable_names` knows who obeys which variable.
 """

@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from toolyard.bash.syntax.words import Piece
+    from toolyard.bash.syntax.words import WordPiece
 
 
 MOST_MATCHES = 500
@@ -44,7 +44,7 @@ class Segment(msgspec.Struct, frozen=True):
     """Whether it spells out the dot that names of hidden files begin with."""
 
 
-def files_matching(pieces: Sequence[Piece], folder: str) -> list[str] | None:
+def files_matching(pieces: Sequence[WordPiece], folder: str) -> list[str] | None:
     """The paths that a pattern stands for, as bash would write them; None when that cannot be found out."""
     try:
         segments = segments_of([(char, piece.kind == "live") for piece in pieces for char in piece.text])
@@ -119,12 +119,12 @@ class GlobWalk:
         found = [""]
         for at, segment in enumerate(segments):
             last = at == len(segments) - 1
-            found = [path for base in found for path in self._step(base, segment, first=at == 0, last=last)]
+            found = [path for base in found for path in self._step(base, segment, last=last)]
             if len(found) > MOST_MATCHES:
                 raise TooMuch
         return found
 
-    def _step(self, base: str, segment: Segment, *, first: bool, last: bool) -> Iterator[str]:
+    def _step(self, base: str, segment: Segment, *, last: bool) -> Iterator[str]:
         slash = "" if last else "/"
         if segment.pattern is None:
             path = base + segment.name

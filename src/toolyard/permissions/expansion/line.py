@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolyard.bash.syntax.reading import Part, Reading
-    from toolyard.bash.syntax.words import Piece
+    from toolyard.bash.syntax.words import WordPiece
     from toolyard.permissions.expansion.shell_state import ShellFacts
-    from toolyard.permissions.expansion.variables import Place
+    from toolyard.permissions.expansion.variables import LinePlace
 
 
 MOST_WORDS = 64
@@ -95,15 +95,21 @@ class ExpandedLine:
             self._contained[path, folder] = known
         return known
 
-    def holds_number(self, name: str, at: Place) -> bool:
+    def holds_number(self, name: str, at: LinePlace) -> bool:
         return self._variables.holds_number(name, at)
 
     def input_word(self, command: SimpleCommand) -> Word:
         """What a command is given by what feeds it, as further arguments of a command that it runs."""
         value = self.input_value(command)
-        prefix = value.prefix or ("" if value.dashes else "./")
-        inside = value.inside
-        return Word(text="…", start=command.start, end=command.start, kind="dynamic", prefix=prefix, splits=value.splits, inside=inside)
+        return Word(
+            text="…",
+            start=command.start,
+            end=command.start,
+            kind="dynamic",
+            prefix=value.prefix or ("" if value.dashes else "./"),
+            splits=value.splits,
+            inside=value.inside,
+        )
 
     def _part(self, part: Part) -> Part:
         match part:
@@ -131,12 +137,12 @@ class ExpandedLine:
         )
         return unwrapped(changed_)
 
-    def _assignment(self, part: Assignment, at: Place) -> Assignment:
+    def _assignment(self, part: Assignment, at: LinePlace) -> Assignment:
         if part.value is None or part.value.value is not None:
             return part
         return replace(part, value=self._single(part.value, at))
 
-    def _redirection(self, part: Redirection, at: Place) -> Redirection:
+    def _redirection(self, part: Redirection, at: LinePlace) -> Redirection:
         if part.target is None or part.target.value is not None or part.body is not None:
             return part
         if part.operator == "<<<":
@@ -146,10 +152,12 @@ class ExpandedLine:
 
     def _block_at(self, start: int) -> tuple[int, ...]:
         """The block of whatever precedes a place."""
-        before = [part for part in self.written.parts if part.start <= start and hasattr(part, "block")]
-        return max(before, key=lambda part: part.start).block if before else ()  # type: ignore[union-attr]
+        before = [
+            part for part in self.written.parts if part.start <= start and not isinstance(part, Redirection | Condition)
+        ]
+        return max(before, key=lambda part: part.start).block if before else ()
 
-    def _words(self, words: Iterable[Word], at: Place) -> tuple[Word, ...]:
+    def _words(self, words: Iterable[Word], at: LinePlace) -> tuple[Word, ...]:
         found: list[Word] = []
         for word in words:
             if not word.pieces:
@@ -159,7 +167,7 @@ class ExpandedLine:
                 found.extend(self._matched(expanded, at) if expanded.kind == "glob" and expanded.pieces else [expanded])
         return tuple(found)
 
-    def _single(self, word: Word, at: Place) -> Word:
+    def _single(self, word: Word, at: LinePlace) -> Word:
         """A word that is neither split nor matched with files."""
         if word.value is not None or not word.pieces:
             return word
@@ -172,8 +180,8 @@ class ExpandedLine:
         text = "".join(value.text or "" for value in values)
         return Word(text=word.text, start=word.start, end=word.end, value=text, prefix=text)
 
-    def _matched(self, word: Word, at: Place) -> list[Word]:
-        """A pattern as the files that it matches; none leaves the pattern itself."""
+    def _matched(self, word: Word, at: LinePlace) -> list[Word]:
+        """A pattern as the files that it matches, or still as a pattern when there are none."""
         where = self.where(at.start)
         matches: list[str] = []
         for folder in where.folders:
@@ -187,11 +195,12 @@ class ExpandedLine:
             may_be_option = any(path.startswith("-") for path in matches)
             prefix = word.prefix or ("" if may_be_option or self._shell.globs_oddly else "./")
             return [replace(word, pieces=(), inside=inside, prefix=prefix)]
-        return [
-            Word(text=path, start=word.start, end=word.end, value=path, prefix=path) for path in matches or [word.text]
-        ]
+        if not matches:  # until it runs there may be some
+            inside = ".." not in word.text and all(self.contains(word.text, folder) for folder in where.folders)
+            return [replace(word, pieces=(), inside=inside)]
+        return [Word(text=path, start=word.start, end=word.end, value=path, prefix=path) for path in matches]
 
-    def _value(self, piece: Piece, at: Place) -> Value:
+    def _value(self, piece: WordPiece, at: LinePlace) -> Value:
         if piece.kind == "variable":
             found = self._variables.value(piece, at)
         elif piece.kind == "output":
@@ -200,15 +209,15 @@ class ExpandedLine:
             return UNKNOWN
         return UNKNOWN if self.splits_oddly and not piece.quoted and not found.is_number else found
 
-    def text_value(self, word: Word | None, at: Place) -> Value:
+    def text_value(self, word: Word | None, at: LinePlace) -> Value:
         if word is None:
             return self.known("", at)
         return self._of_word(self._single(word, at), at)
 
-    def list_value(self, words: tuple[Word, ...], at: Place) -> Value:
+    def list_value(self, words: tuple[Word, ...], at: LinePlace) -> Value:
         return union(self._of_word(word, at) for word in self._words(words, at))
 
-    def _of_word(self, word: Word, at: Place) -> Value:
+    def _of_word(self, word: Word, at: LinePlace) -> Value:
         if word.value is not None:
             return self.known(word.value, at)
         prefix = word.prefix
@@ -219,7 +228,7 @@ class ExpandedLine:
             inside=word.inside, relative=relative, is_number=word.is_number, dashes=dashes, splits=splits, prefix=prefix
         )
 
-    def known(self, text: str, at: Place) -> Value:
+    def known(self, text: str, at: LinePlace) -> Value:
         """What there is to know of a text."""
         if len(text) > LONGEST:
             return UNKNOWN
@@ -236,7 +245,7 @@ class ExpandedLine:
             prefix=text,
         )
 
-    def folder_at(self, at: Place) -> str | None:
+    def folder_at(self, at: LinePlace) -> str | None:
         where = self.where(at.start)
         return where.folders[0] if where.certain and len(where.folders) == 1 else None
 
@@ -256,7 +265,7 @@ class ExpandedLine:
                 return None
         return found or None
 
-    def _alternatives(self, word: Word, at: Place) -> list[str] | None:
+    def _alternatives(self, word: Word, at: LinePlace) -> list[str] | None:
         """All texts that a word with a variable of a loop may become."""
         found = self._words((word,), at)
         if all(each.value is not None for each in found):
@@ -267,7 +276,7 @@ class ExpandedLine:
                 return [each.value or "" for each in words]
         return None
 
-    def _loop_of(self, piece: Piece) -> Loop | None:
+    def _loop_of(self, piece: WordPiece) -> Loop | None:
         loops = [part for part in self.written.parts if isinstance(part, Loop) and part.name == piece.text]
         only = len(loops) == 1 and not piece.change and not self._variables.any_may_be_set
         others = [part for part in self.written.parts if isinstance(part, Assignment) and part.name == piece.text]
@@ -277,6 +286,7 @@ class ExpandedLine:
         """What a substitution that begins at a place becomes."""
         if start not in self._outputs:
             pipe = next((pipe for pipe in self.written.pipes if pipe.start == start and pipe.elements), None)
+            self._outputs[start] = UNKNOWN  # for a broken line may hold itself
             self._outputs[start] = UNKNOWN if pipe is None else self._printed(pipe.elements)
         return self._outputs[start]
 
@@ -307,7 +317,7 @@ class ExpandedLine:
                 return self._printed(pipe.elements[:at])
         return UNKNOWN
 
-    def _redirected(self, part: Redirection, at: Place) -> Value:
+    def _redirected(self, part: Redirection, at: LinePlace) -> Value:
         target = part.target
         if part.body is not None or target is None:
             return UNKNOWN
@@ -317,7 +327,7 @@ class ExpandedLine:
             return self._output(target.pieces[0].start)
         return UNKNOWN
 
-    def below(self, start: str, at: Place) -> Value:
+    def below(self, start: str, at: LinePlace) -> Value:
         """What there is to know of the names below a folder."""
         where = self.where(at.start)
         if not where.certain or len(where.folders) != 1:

@@ -25,7 +25,9 @@ A_WORD = Value(inside=True, relative=True, dashes=False, splits=False)
 REVISION = re.compile(r"[\w@^~{}.][\w@^~{}./-]*", re.ASCII)
 PASSES = {"head": "nc", "tail": "nc", "sort": "kt", "uniq": "fsw", "tac": "", "cat": "", "shuf": "n", "grep": "ABCme"}
 """Programs that print some of the lines that they read, each with the options that take a value."""
-CHANGES_LINES = re.compile(r"-[A-Za-z]*[conbHh]|--(?:count|only-matching|line-number|byte-offset|color.*|colour.*)|-[A-Z]")
+CHANGES_LINES = re.compile(
+    r"-[A-Za-z]*[conbHh]|--(?:count|only-matching|line-number|byte-offset|color.*|colour.*)|-[A-Z]"
+)
 LISTS = {
     "ls": re.compile(r"-[1rtSUX]+"),
     "fd": re.compile(r"-[tedgIHsi]|--(?:type|extension|max-depth|hidden|no-ignore|glob)(?:=.*)?|-[tde].+"),
@@ -96,7 +98,9 @@ def printed(command: SimpleCommand, given: Value | None, around: Surroundings) -
 def passed_on(name: str, words: Sequence[Word], given: Value) -> Value | None:
     """Lines of what is read, unchanged."""
     options, operands = divided(words, PASSES.get(name, ""))
-    if name not in PASSES or any(CHANGES_LINES.fullmatch(option) for option in options if name in ("grep", "uniq", "cat")):
+    if name not in PASSES or any(
+        CHANGES_LINES.fullmatch(option) for option in options if name in ("grep", "uniq", "cat")
+    ):
         return None
     if len(operands) > (1 if name == "grep" and "-e" not in options else 0):
         return None
@@ -274,7 +278,9 @@ def piece_of_path(words: Sequence[Word], _given: Value | None, around: Surroundi
         return replace(NAMES, dashes=words[0].value == "basename") if operands[0].inside else UNKNOWN
     if words[0].value == "dirname":
         return around.known(os.path.dirname(path) or ".")
-    return around.known(os.path.basename(path.rstrip("/")).removesuffix(operands[1].value or "" if len(operands) > 1 else ""))
+    return around.known(
+        os.path.basename(path.rstrip("/")).removesuffix(operands[1].value or "" if len(operands) > 1 else "")
+    )
 
 
 def sequence(words: Sequence[Word], _given: Value | None, _around: Surroundings) -> Value:
@@ -308,7 +314,11 @@ def first_field(words: Sequence[Word], given: Value | None, _around: Surrounding
 def translate(words: Sequence[Word], given: Value | None, _around: Surroundings) -> Value:
     """`tr -d ' '` of a number, `tr '\\n' ' '` of names."""
     values = [word.value for word in words[1:]]
-    if given is not None and (given.is_number or given.relative) and values in (["-d", " "], ["-d", "\\n"], ["\\n", " "], ["-d", "[:space:]"]):
+    if (
+        given is not None
+        and (given.is_number or given.relative)
+        and values in (["-d", " "], ["-d", "\\n"], ["\\n", " "], ["-d", "[:space:]"])
+    ):
         return replace(given, text=None)
     return UNKNOWN
 

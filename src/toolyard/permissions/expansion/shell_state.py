@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Assignment, Loop, SimpleCommand
@@ -28,10 +29,16 @@ BUILTINS = names("""
 CHANGES_WORDS = names("IFS CDPATH GLOBIGNORE")
 """Variables that only bash itself looks at, when it expands words."""
 OBEYED_BY_BASH = re.compile(r"PROMPT_COMMAND|PS4|SHELLOPTS|POSIXLY_CORRECT|BASH(?!_VERSION|PID).*|EXECIGNORE")
-KEEPS_MEANINGS = names("e u x v h m b C E T n errexit nounset xtrace verbose pipefail noclobber errtrace functrace monitor notify")
+KEEPS_MEANINGS = names(
+    "e u x v h m b C E T n errexit nounset xtrace verbose pipefail noclobber errtrace functrace monitor notify"
+)
 """Options of `set` after which every command means what it did before."""
-GLOB_OPTIONS = names("globstar nullglob dotglob failglob nocaseglob extglob globskipdots globasciiranges nocasematch noglob f")
-OTHER_OPTIONS = names("checkwinsize cmdhist histappend lithist inherit_errexit lastpipe checkjobs huponexit")
+GLOB_OPTIONS = names(
+    "globstar nullglob dotglob failglob nocaseglob extglob globskipdots globasciiranges nocasematch noglob f"
+)
+OTHER_OPTIONS = names(
+    "checkwinsize cmdhist histappend lithist inherit_errexit lastpipe checkjobs huponexit expand_aliases"
+)
 ATTRIBUTES = re.compile(r"-[a-zA-Z]*[inlurA][a-zA-Z]*")
 UNREAD = names("syntax misread unreadable too_long too_deep keyword hidden here_document no_command")
 """Doubts with which a line may do anything to its shell."""
@@ -71,7 +78,8 @@ class ShellFacts(msgspec.Struct, frozen=True, kw_only=True):
         if self == FRESH or name is None:
             return None
         if self.unknown_since:
-            return f"'{shortened(self.unknown_since)}' ran in this session, and since then no word is certain until a restart"
+            line = shortened(self.unknown_since)
+            return f"'{line}' ran in this session, and since then no word is certain until a restart"
         if name in self.changed:
             return f"an earlier command gave '{name}' another meaning in this session"
         if any(OBEYED_BY_BASH.fullmatch(variable) for variable in self.variables):
@@ -197,9 +205,8 @@ class Learning:
             self._path = self._path_after(value)
         elif name == "IFS" and value is not None and value.value in (" \t\n", "\n\t "):
             self._variables.discard("IFS")
-        elif is_array or not is_harmless(name, value.value if value is not None else ""):
-            if not is_own_variable(name, exported=exported):
-                self._variables.add(name)
+        elif not is_own_variable(name, exported=exported) and (is_array or not is_harmless(name, certain_text(value))):
+            self._variables.add(name)
 
     def _path_after(self, value: Word | None) -> tuple[str, ...] | None:
         """The folders before `$PATH`, when that is all that was changed."""
@@ -296,7 +303,7 @@ class Learning:
             if is_odd:
                 self._odd.add(name)
             if equals or word.value is None:
-                value = msgspec.structs.replace(word, value=text if word.value is not None else None, text=word.text.partition("=")[2])
+                value = replace(word, value=text if word.value is not None else None, text=word.text.partition("=")[2])
                 self._assigned(name, value, exported=True)
             elif not is_own_variable(name, exported=True):
                 self._variables.add(name)
@@ -316,6 +323,10 @@ def certain_values(words: Sequence[Word]) -> list[str]:
     if any(word.value is None for word in words[1:]):
         raise Unfollowed
     return [word.value or "" for word in words[1:]]
+
+
+def certain_text(value: Word | None) -> str | None:
+    return "" if value is None else value.value
 
 
 def plain(subscript: str) -> str:

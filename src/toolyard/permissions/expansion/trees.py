@@ -25,7 +25,9 @@ def names_below(start: str, workspace: str) -> Value:
         folder = (waiting or last).popleft()
         for entry in entries_of(folder):
             seen += 1
-            if BREAKS_OUT.search(entry.name) or (entry.is_symlink() and not is_inside(os.path.realpath(entry.path), real)):
+            if BREAKS_OUT.search(entry.name) or (
+                entry.is_symlink() and not is_inside(os.path.realpath(entry.path), real)
+            ):
                 return UNKNOWN
             splits = splits or bool(BLANK.search(entry.name))
             dashes = dashes or entry.name.startswith("-")

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import re
 
-from toolyard.permissions.programs.builtins import is_harmless_assignment, is_safe_variable
 from toolyard.permissions.programs.categories import each_name, names
 
+SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
+SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
+COUNT = re.compile(r"\d{0,6}")
+ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
+HARMLESS = each_name(
+    {
+        "LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME": LOCALE,
+        "COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH": COUNT,
+        "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM": SWITCH,
+        "NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE": SWITCH,
+        "TZ": ZONE,
+    }
+)
+"""Variables by which programs only print otherwise, each with the values that mean no more than that."""
 OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,39}", re.ASCII)
 OBEYED = re.compile(
     r"(?:^|_)(?:PATH|HOME|DIR|DIRS|CONFIG|CONF|OPTIONS?|OPTS?|FLAGS|ARGS|EDITOR|PAGER|VISUAL|SHELL|BROWSER|VIEWER|PROXY|PRELOAD|AUDIT"
@@ -23,11 +37,11 @@ FAMILIES = re.compile(
 )
 """How the names of variables begin that belong to a program."""
 SHELL_OWN = names("""
-    IFS PATH HOME CDPATH ENV PWD OLDPWD SHLVL UID EUID PPID GROUPS RANDOM SRANDOM SECONDS LINENO OSTYPE MACHTYPE HOSTTYPE
-    REPLY MAPFILE COPROC FCEDIT INPUTRC LOGNAME USER USERNAME IGNOREEOF PIPESTATUS DISPLAY CI EDITOR VISUAL PAGER BROWSER
-    SHELL SHELLOPTS FUNCNEST EXECIGNORE TIMEFORMAT TMOUT TMPDIR TMP TEMP TZ LANG LANGUAGE COLUMNS LINES FIGNORE OPTIND OPTARG
-    OPTERR DIRSTACK WGETRC HOSTALIASES GNUPGHOME MAKEFLAGS MAKELEVEL MFLAGS GZIP MAGIC TAPE RSH CLASSPATH GOPATH GOFLAGS GOROOT
-    GOBIN GOENV GOPROXY RSYNC_RSH CVS_RSH SUDO_ASKPASS
+    IFS PATH HOME CDPATH ENV PWD OLDPWD SHLVL UID EUID PPID GROUPS RANDOM SRANDOM SECONDS LINENO OSTYPE MACHTYPE
+    HOSTTYPE REPLY MAPFILE COPROC FCEDIT INPUTRC LOGNAME USER USERNAME IGNOREEOF PIPESTATUS DISPLAY CI EDITOR VISUAL
+    PAGER BROWSER SHELL SHELLOPTS FUNCNEST EXECIGNORE TIMEFORMAT TMOUT TMPDIR TMP TEMP TZ LANG LANGUAGE COLUMNS
+    LINES FIGNORE OPTIND OPTARG OPTERR DIRSTACK WGETRC HOSTALIASES GNUPGHOME MAKEFLAGS MAKELEVEL MFLAGS GZIP MAGIC
+    TAPE RSH CLASSPATH GOPATH GOFLAGS GOROOT GOBIN GOENV GOPROXY RSYNC_RSH CVS_RSH SUDO_ASKPASS
 """)
 """Variables that bash or a program of everyday use looks at."""
 WHO_OBEYS = each_name(
@@ -61,8 +75,21 @@ WHO_OBEYS_FAMILY = {
 }
 
 
+def is_safe_variable(name: str | None) -> bool:
+    """Whether no program and no part of bash looks at a variable of that name."""
+    if name is None or not SAFE_VARIABLE.fullmatch(name):
+        return False
+    return not (name.endswith("_proxy") or name.startswith(("npm_", "pip_", "git_", "auto_")) or name == "histchars")
+
+
+def is_harmless_assignment(name: str | None, value: str | None) -> bool:
+    """Whether a program does nothing else for a variable than it would without."""
+    pattern = HARMLESS.get(name or "")
+    return pattern is not None and value is not None and bool(pattern.fullmatch(value))
+
+
 def is_own_variable(name: str | None, *, exported: bool = False) -> bool:
-    """Whether nobody looks at a variable of that name but the line itself; programs only see those that are exported."""
+    """Whether nobody looks at a variable of that name but the line itself; programs see only exported ones."""
     if name is None:
         return False
     if is_safe_variable(name):

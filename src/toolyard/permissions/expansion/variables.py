@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.bash.syntax.reading import Reading
-    from toolyard.bash.syntax.words import Piece, Word
+    from toolyard.bash.syntax.words import Word, WordPiece
 
 
 Setter: TypeAlias = "Assignment | Loop | SimpleCommand | Arithmetic"
@@ -24,7 +24,7 @@ NUMBERS = names("? # $ ! PPID RANDOM SRANDOM SECONDS LINENO UID EUID BASHPID")
 READ_FLAGS = frozenset("rs")
 
 
-class Place(Protocol):
+class LinePlace(Protocol):
     """Where in a line something stands."""
 
     @property
@@ -36,19 +36,19 @@ class Place(Protocol):
 class LineContext(Protocol):
     """What of a line the values of its variables depend on."""
 
-    def text_value(self, word: Word | None, at: Place) -> Value:
+    def text_value(self, word: Word | None, at: LinePlace) -> Value:
         """What a word stands for that is neither split nor matched with files."""
 
-    def list_value(self, words: tuple[Word, ...], at: Place) -> Value:
+    def list_value(self, words: tuple[Word, ...], at: LinePlace) -> Value:
         """What one of the words that a list becomes stands for."""
 
     def input_value(self, command: SimpleCommand) -> Value:
         """What a command reads from its standard input."""
 
-    def known(self, text: str, at: Place) -> Value:
+    def known(self, text: str, at: LinePlace) -> Value:
         """What there is to know of a text."""
 
-    def folder_at(self, at: Place) -> str | None:
+    def folder_at(self, at: LinePlace) -> str | None:
         """Where a command runs, if that is certain."""
 
 
@@ -78,15 +78,15 @@ class Variables:
         """Whether the line itself sets a variable."""
         return name in self._setters
 
-    def value(self, piece: Piece, at: Place) -> Value:
+    def value(self, piece: WordPiece, at: LinePlace) -> Value:
         """What a variable holds, with the change that the expansion makes to it."""
         found = self._value(piece.text, at)
         return changed(found, piece.change, lambda text: self._context.known(text, at)) if piece.change else found
 
-    def holds_number(self, name: str, at: Place) -> bool:
+    def holds_number(self, name: str, at: LinePlace) -> bool:
         return self._value(name, at).is_number
 
-    def _value(self, name: str, at: Place) -> Value:
+    def _value(self, name: str, at: LinePlace) -> Value:
         if self.any_may_be_set or name in self._odd or name in self._looking:
             return UNKNOWN
         setters = self._setters.get(name)
@@ -101,7 +101,7 @@ class Variables:
             values.append(UNKNOWN)
         return union(values)
 
-    def _preset(self, name: str, at: Place) -> Value:
+    def _preset(self, name: str, at: LinePlace) -> Value:
         """What bash itself keeps in a variable."""
         if name in NUMBERS:
             return SOME_NUMBER
@@ -115,24 +115,24 @@ class Variables:
         """What a setter sets; found out once, or a chain of variables would take time without end."""
         key = (setter.start, name)
         if key not in self._values:
-            self._values[key] = self._set_by(setter, name)
+            self._values[key] = self._set_by(setter)
         return self._values[key]
 
-    def _set_by(self, setter: Setter, name: str) -> Value:
+    def _set_by(self, setter: Setter) -> Value:
         match setter:
             case Arithmetic():
                 return SOME_NUMBER
             case Loop():
                 return self._context.list_value(setter.words, setter)
             case SimpleCommand():
-                return self._read_by(setter, name)
+                return self._read_by(setter)
         if setter.adds and setter.elements is None:
             return UNKNOWN
         if setter.elements is not None:
             return self._context.list_value(setter.elements, setter)
         return self._context.text_value(setter.value, setter)
 
-    def _read_by(self, command: SimpleCommand, name: str) -> Value:
+    def _read_by(self, command: SimpleCommand) -> Value:
         """What `read` puts into its only variable: a line."""
         if command.name != "read" or len(list(names_set_by(command))) != 1:
             return UNKNOWN
@@ -153,7 +153,7 @@ def names_set_by(part: Setter) -> Iterator[str]:
             yield from (value.partition("=")[0] for value in values if value and not value.startswith("-"))
 
 
-def always_before(setter: Setter, at: Place) -> bool:
+def always_before(setter: Setter, at: LinePlace) -> bool:
     """Whether a variable has been set for certain when a place of the line is reached."""
     if setter.start >= at.start or (isinstance(setter, Assignment) and setter.adds):
         return False

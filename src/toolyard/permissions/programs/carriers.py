@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.words import Word
-from toolyard.permissions.programs.builtins import is_harmless_assignment
+from toolyard.permissions.expansion.variable_names import is_harmless_assignment
 from toolyard.permissions.programs.categories import is_carrier, is_shell, names, program_name
 from toolyard.permissions.programs.options import Concern
 
