@@ -281,6 +281,7 @@ class Judge(msgspec.Struct):
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
+        words = [word.sampled for word in words]
         if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
         if why := why_not_here(words, self.folder):
@@ -305,7 +306,11 @@ class Judge(msgspec.Struct):
         if target is None or (target.value is not None and is_free(part.operator, target.value)):
             return judged_as("allow", part.text, "redirection", "no file is touched")
         if target.value is None:
-            return self._unless("which file is meant is not certain", part.text, "redirection", "")
+            is_read = (
+                part.operator == "<" and (target.inside or target.text.startswith("<(")) and not self.book.refuses_files
+            )
+            why = None if is_read else "which file is meant is not certain"
+            return self._unless(why, part.text, "redirection", "it reads files of the workspace")
         if part.operator in (">&", "<&") and target.value.rstrip("-").isdigit():
             return self._unless("the descriptor may be one of bash's own", part.text, "redirection", "")
         if rule := self._files.rule_against(target.value):

@@ -20,7 +20,9 @@ NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 BLANKS = re.compile(r"[ \t\n]+")
 TILDE = re.compile(r"~([\w.+-]*)(?=/|\Z)", re.ASCII)
 ASSIGNED_TILDE = re.compile(r"[A-Za-z_]\w*=~|[A-Za-z_]\w*=.*:~", re.ASCII | re.DOTALL)
-AN_OPTION = re.compile(r"--?[\w-]*=?")
+SPLITS = re.compile(r"[ \t\n*?\[]")
+ANY_NAME = "\0"
+"""Stands for names that are not known, in the shape of a path."""
 HOME_OF = {"": "HOME", "+": "PWD", "-": "OLDPWD"}
 
 
@@ -44,6 +46,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 UNKNOWN = Value()
 SOME_NUMBER = Value(inside=True, relative=True, is_number=True, splits=False)
+A_COUNT = replace(SOME_NUMBER, dashes=False)
 ValueOf: TypeAlias = "Callable[[WordPiece], Value]"
 Fragment: TypeAlias = "tuple[str, bool]"
 """A piece of text, and whether characters of patterns in it count."""
@@ -153,14 +156,7 @@ def split_fields(pieces: Sequence[WordPiece], values: Sequence[Value]) -> Iterat
 
 def partly_known(word: Word, pieces: Sequence[WordPiece], values: Sequence[Value]) -> Word:
     """A word of which not all is known: what it begins with, and whether it can lead out of the workspace."""
-    prefix, first = "", values[0]
-    for value in values:
-        if value.text is None:
-            prefix += value.prefix
-            break
-        prefix += value.text
-    if not prefix and first.text is None and not first.dashes:
-        prefix = "./"  # begins with some character that is no dash
+    found = combined(pieces, values)
     splits = any(
         value.text is None and not piece.quoted and value.splits for piece, value in zip(pieces, values, strict=True)
     )
@@ -169,30 +165,63 @@ def partly_known(word: Word, pieces: Sequence[WordPiece], values: Sequence[Value
         start=word.start,
         end=word.end,
         kind="dynamic",
-        prefix=prefix,
+        prefix=found.prefix or ("" if found.dashes else "./"),
         splits=splits,
         substitutes=word.substitutes,
-        inside=stays_inside(pieces, values),
-        is_number=len(values) == 1 and values[0].is_number,
+        inside=found.inside and (found.is_number or not splits),
+        is_number=found.is_number,
+        sample=None if splits else sample_of(values),
+    )
+
+
+def combined(pieces: Sequence[WordPiece], values: Sequence[Value]) -> Value:
+    """What is known of several pieces put together, of which at least one is not certain."""
+    prefix = ""
+    for value in values:
+        prefix += value.prefix if value.text is None else value.text
+        if value.text is None:
+            break
+    first = next(value for value in values if value.text != "")
+    inside = stays_inside(pieces, values)
+    return Value(
+        inside=inside,
+        relative=inside and (first.text is not None or first.relative),
+        is_number=all(value.text == "" or value.is_number for value in values),
+        dashes=prefix.startswith("-") if prefix else first.dashes,
+        splits=any(value.splits if value.text is None else bool(SPLITS.search(value.text)) for value in values),
+        prefix=prefix,
+    )
+
+
+def sample_of(values: Sequence[Value]) -> str | None:
+    """The text with a number in the place of each that is not known; none when there is more than numbers."""
+    if any(value.text is None and not value.is_number for value in values):
+        return None
+    first = next(value for value in values if value.text != "")
+    return (
+        None
+        if first.text is None and first.dashes
+        else "".join(value.text if value.text is not None else "1" for value in values)
     )
 
 
 def stays_inside(pieces: Sequence[WordPiece], values: Sequence[Value]) -> bool:
     """Whether names inside the workspace, put together with text, still are such names."""
-    before = ""
+    shape = ""
     for at, (piece, value) in enumerate(zip(pieces, values, strict=True)):
         if value.text is not None:
-            before += value.text
-            if ".." in before or (PATTERN.search(value.text) and piece.kind == "live"):
+            if piece.kind == "live" and PATTERN.search(value.text):
                 return False
+            shape += value.text
             continue
-        rest = values[at + 1].text if at + 1 < len(values) else ""
-        if not value.inside or before.startswith("/") or (not value.relative and (at or (rest or "/")[:1] != "/")):
+        follower = values[at + 1].text if at + 1 < len(values) else "/"
+        if not value.inside or (not value.relative and (shape or (follower or "")[:1] != "/")):
             return False
-        if value.is_number:
-            before += "0"
-        elif before and not before.endswith("/") and not AN_OPTION.fullmatch(before):
-            return False
-        else:
-            before = "x"
-    return True
+        shape += "0" if value.is_number else ANY_NAME
+    return not shape.startswith("/") and not any(map(may_lead_up, shape.split("/")))
+
+
+def may_lead_up(component: str) -> bool:
+    """Whether a part of a path may be `..`; a name that is not known may be empty, or a dot."""
+    rest = component.replace(ANY_NAME, "")
+    return rest == ".." or (rest == "." and rest != component)

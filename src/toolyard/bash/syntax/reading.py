@@ -54,6 +54,7 @@ class Redirection(msgspec.Struct, frozen=True, kw_only=True):
     body_span: tuple[int, int] = (0, 0)
     covers: tuple[int, int] = (0, 0)
     """Where the loop or group begins and ends that it stands behind; a command has its own redirections."""
+    block: tuple[int, ...] = ()
 
 
 class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +91,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[Word, ...]
     text: str
     start: int
+    block: tuple[int, ...] = ()
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):

@@ -191,7 +191,7 @@ class TreeReader:
             Arithmetic(
                 names=tuple(dict.fromkeys(NAME.findall(text))),
                 sets=tuple(sorted(sets)),
-                text=self._text.of(node),
+                text=f"(({text}))",
                 start=node.start_byte,
                 block=self._block,
                 is_command=is_command,
@@ -266,7 +266,7 @@ class TreeReader:
             self._append(self._commands.command(body, words, found, without=descriptor))
             return
         covers = (body.start_byte, body.end_byte) if body is not None else (0, 0)
-        self.parts.extend(replace(each, covers=covers) for each in found)
+        self.parts.extend(replace(each, covers=covers, block=self._block) for each in found)
         if body is not None:
             self._statement(body)
         if words:
@@ -326,7 +326,7 @@ class TreeReader:
             self._append(SimpleCommand(words=words, text=text, start=start))
         else:
             self._text.check_gaps(leaves)
-            self.parts.append(Condition(words=words, text=text, start=start))
+            self.parts.append(Condition(words=words, text=text, start=start, block=self._block))
 
     def _comment(self, node: Node) -> None:
         text = self._text.of(node)

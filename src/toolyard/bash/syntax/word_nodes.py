@@ -90,6 +90,7 @@ class WordReader:
             case "regex":
                 self._regex(node, text, builder)
             case "simple_expansion":
+                text = text.lstrip(" \t\n") if quoted else text  # the grammar counts blanks before it among its own
                 self._check(PARAMETER, text, "an expansion that is not understood")
                 builder.dynamic(WordPiece(kind="variable", text=text[1:], quoted=quoted, start=node.start_byte))
             case "expansion":
@@ -151,7 +152,8 @@ class WordReader:
             raise Misread("a string without its quotes")
         for child in node.children:
             if child.type.endswith(("expansion", "substitution")):
-                self._string_text(at, child.start_byte, builder)
+                blanks = self._text(child.start_byte, child.end_byte)
+                self._string_text(at, child.start_byte + len(blanks) - len(blanks.lstrip(" \t\n")), builder)
                 self._piece(child, builder, quoted=True)
                 at = child.end_byte
         self._string_text(at, end, builder)

@@ -58,8 +58,15 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it only becomes names of files inside the workspace, or numbers, whichever they are."""
     is_number: bool = False
     """Whether it only becomes a number."""
+    sample: str | None = None
+    """One of the texts that it becomes, when all of them differ in nothing but a number."""
     pieces: tuple[WordPiece, ...] = ()
     """What it consists of, unless its value is certain as it is written."""
+
+    @property
+    def sampled(self) -> Word:
+        """The word with one of its numbers, for those who do not care which."""
+        return self if self.sample is None else literal_word(self.sample, self.start, self.end)
 
     @property
     def may_be_option(self) -> bool:

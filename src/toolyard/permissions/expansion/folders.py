@@ -41,11 +41,11 @@ class FolderTrail:
             if first_repeated is not None and change.start > first_repeated:
                 self._loop(first_repeated, [each for each in changes if each.start > first_repeated])
                 break
-            self._steps.append((change.start, self._after(change, self._steps[-1][1])))
+            self._steps.append((end_of(change), self._after(change, self._steps[-1][1])))
 
     def where(self, start: int) -> Whereabouts:
         """Where a command runs that begins at a place of the line."""
-        return next(found for at, found in reversed(self._steps) if at < start)
+        return next(found for at, found in reversed(self._steps) if at <= start)
 
     @property
     def everywhere(self) -> tuple[str, ...]:
@@ -84,6 +84,11 @@ class FolderTrail:
         if is_back or len(operands) != 1 or starts_with_dash(operands[0]):
             return None
         return self._targets(change)
+
+
+def end_of(command: SimpleCommand) -> int:
+    """Where a command ends; what stands in its own words runs before it does."""
+    return command.start + len(command.text.encode())
 
 
 def existing(folders: Sequence[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from toolyard.bash.syntax.expansion import (
     PATTERN,
     UNKNOWN,
     Value,
+    combined,
     expand_word,
     known_value,
     partly_known,
@@ -23,7 +24,7 @@ from toolyard.bash.syntax.reading import Assignment, Condition, Loop, Redirectio
 from toolyard.bash.syntax.words import Word
 from toolyard.bash.syntax.wrappers import unwrapped
 from toolyard.files.inside import is_inside
-from toolyard.permissions.expansion.folders import CHANGES_FOLDER, FolderTrail, Whereabouts
+from toolyard.permissions.expansion.folders import CHANGES_FOLDER, FolderTrail, Whereabouts, end_of
 from toolyard.permissions.expansion.globs import files_matching
 from toolyard.permissions.expansion.outputs import output_of
 from toolyard.permissions.expansion.trees import names_below
@@ -45,13 +46,6 @@ MOST_WORDS = 64
 
 LONGEST = 4096
 """Characters of a text that is followed; each variable may be twice as long as the one before."""
-
-
-class Spot(msgspec.Struct, frozen=True):
-    """A place in a line."""
-
-    start: int
-    block: tuple[int, ...] = ()
 
 
 class ExpandedLine:
@@ -81,7 +75,7 @@ class ExpandedLine:
         """In which folders a command runs that begins at a place."""
         if self._trail is not None:
             return self._trail.where(start)
-        is_moved = any(change.start < start for change in self._changes)
+        is_moved = any(end_of(change) <= start for change in self._changes)
         return Whereabouts((self._cwd,), not is_moved)
 
     def contains(self, path: str, folder: str) -> bool:
@@ -118,10 +112,9 @@ class ExpandedLine:
             case Assignment():
                 return self._assignment(part, part)
             case Redirection():
-                return self._redirection(part, Spot(part.start))
+                return self._redirection(part, part)
             case Condition():
-                at = Spot(part.start, self._block_at(part.start))
-                return replace(part, words=tuple(self._single(word, at) for word in part.words))
+                return replace(part, words=tuple(self._single(word, part) for word in part.words))
             case Loop() if part.name is not None:
                 return replace(part, words=self._words(part.words, part))
         return part
@@ -149,13 +142,6 @@ class ExpandedLine:
             return part
         words = self._words((part.target,), at)
         return replace(part, target=words[0]) if len(words) == 1 else part
-
-    def _block_at(self, start: int) -> tuple[int, ...]:
-        """The block of whatever precedes a place."""
-        before = [
-            part for part in self.written.parts if part.start <= start and not isinstance(part, Redirection | Condition)
-        ]
-        return max(before, key=lambda part: part.start).block if before else ()
 
     def _words(self, words: Iterable[Word], at: LinePlace) -> tuple[Word, ...]:
         found: list[Word] = []
@@ -210,12 +196,24 @@ class ExpandedLine:
         return UNKNOWN if self.splits_oddly and not piece.quoted and not found.is_number else found
 
     def text_value(self, word: Word | None, at: LinePlace) -> Value:
-        if word is None:
-            return self.known("", at)
-        return self._of_word(self._single(word, at), at)
+        if word is None or word.value is not None:
+            return self.known(word.value or "" if word else "", at)
+        pieces = with_tilde(word.pieces)
+        values = [known_value(piece, lambda each: self._value(each, at)) for piece in pieces]
+        if not values or any(value.text is None for value in values):
+            return combined(pieces, values) if values else UNKNOWN
+        return self.known("".join(value.text or "" for value in values), at)
 
     def list_value(self, words: tuple[Word, ...], at: LinePlace) -> Value:
-        return union(self._of_word(word, at) for word in self._words(words, at))
+        return union(value for word in words for value in self._elements(word, at))
+
+    def _elements(self, word: Word, at: LinePlace) -> list[Value]:
+        """What each of the words that one becomes stands for."""
+        if len(word.pieces) == 1 and word.pieces[0].kind in ("variable", "output"):
+            found = self._value(word.pieces[0], at)
+            if found.text is None:
+                return [replace(found, splits=found.splits and not found.is_number)]
+        return [self._of_word(each, at) for each in self._words((word,), at)]
 
     def _of_word(self, word: Word, at: LinePlace) -> Value:
         if word.value is not None:
@@ -270,7 +268,8 @@ class ExpandedLine:
         found = self._words((word,), at)
         if all(each.value is not None for each in found):
             return [each.value or "" for each in found]
-        if len(word.pieces) == 1 and (loop := self._loop_of(word.pieces[0])) is not None:
+        pieces = [piece for piece in word.pieces if piece.text]
+        if len(pieces) == 1 and (loop := self._loop_of(pieces[0])) is not None:
             words = self._words(loop.words, loop)
             if all(each.value is not None for each in words):
                 return [each.value or "" for each in words]

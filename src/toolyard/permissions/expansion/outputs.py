@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
-from toolyard.bash.syntax.expansion import SOME_NUMBER, UNKNOWN, Value, union
+from toolyard.bash.syntax.expansion import A_COUNT, SOME_NUMBER, UNKNOWN, Value, union
 from toolyard.permissions.programs.categories import names
 
 if TYPE_CHECKING:
@@ -127,14 +127,14 @@ def divided(words: Sequence[Word], takes_value: str) -> tuple[list[str], list[Wo
 def count_lines(words: Sequence[Word], given: Value | None, _around: Surroundings) -> Value:
     options, operands = divided(words, "")
     is_one = len(options) == 1 and options[0] in COUNTS
-    return SOME_NUMBER if is_one and not operands and given is not None else UNKNOWN
+    return A_COUNT if is_one and not operands and given is not None else UNKNOWN
 
 
 def grep(words: Sequence[Word], given: Value | None, around: Surroundings) -> Value:
     options, operands = divided(words, "e")
     if any(re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*|--count", option) for option in options):
         has_one = len(operands) <= 2 and not any(re.fullmatch(r"-[a-zA-Z]*[rRH].*", option) for option in options)
-        return SOME_NUMBER if has_one else UNKNOWN
+        return A_COUNT if has_one else UNKNOWN
     lists = any(re.fullmatch(r"-[a-zA-Z]*[lL][a-zA-Z]*|--files.*", option) for option in options)
     return listed("grep", words, around, skip=1) if lists and given is None else UNKNOWN
 
@@ -205,7 +205,7 @@ def git(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Va
     if command == "rev-parse" and arguments == ["--show-toplevel"]:
         return around.known(top) if (top := top_of_repository(around.folder)) else UNKNOWN
     if command == "rev-list" and "--count" in arguments:
-        return SOME_NUMBER
+        return A_COUNT
     if command in GIT_LISTS and GIT_NEEDS.get(command, "") in ("", *arguments):
         return git_names(GIT_LISTS[command], arguments, around)
     if command in GIT_REVISIONS:
@@ -285,22 +285,23 @@ def piece_of_path(words: Sequence[Word], _given: Value | None, around: Surroundi
 
 def sequence(words: Sequence[Word], _given: Value | None, _around: Surroundings) -> Value:
     is_plain = all(word.is_number or re.fullmatch(r"-?\d+|-w", word.value or "") for word in words[1:])
-    return replace(SOME_NUMBER, splits=True) if is_plain else UNKNOWN
+    dashes = any(re.fullmatch(r"-\d+", word.value or "-1") for word in words[1:])
+    return replace(SOME_NUMBER, splits=True, dashes=dashes) if is_plain else UNKNOWN
 
 
 def date(words: Sequence[Word], _given: Value | None, _around: Surroundings) -> Value:
     values = [word.value for word in words[1:] if word.value != "-u"]
     if len(values) != 1 or not re.fullmatch(r"\+[%\w.:-]+", values[0] or ""):
         return UNKNOWN
-    return SOME_NUMBER if re.fullmatch(r"\+(?:%[sYmdHMSjN])+", values[0] or "") else A_WORD
+    return A_COUNT if re.fullmatch(r"\+(?:%[sYmdHMSjN])+", values[0] or "") else A_WORD
 
 
 def one_number(_words: Sequence[Word], _given: Value | None, _around: Surroundings) -> Value:
-    return SOME_NUMBER
+    return A_COUNT
 
 
 def user_id(words: Sequence[Word], _given: Value | None, _around: Surroundings) -> Value:
-    return SOME_NUMBER if [word.value for word in words[1:]] in (["-u"], ["-g"]) else UNKNOWN
+    return A_COUNT if [word.value for word in words[1:]] in (["-u"], ["-g"]) else UNKNOWN
 
 
 def first_field(words: Sequence[Word], given: Value | None, _around: Surroundings) -> Value:
