@@ -1,4 +1,4 @@
-"""Lines of everyday looking are not asked about, and lines that do more are, in a workspace with files, links and a repository."""
+"""Lines of everyday looking are not asked about, lines that do more are: in a workspace with files, links and git."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.permissions.lines.workspace import make_workspace
+from judged_workspace import lead_astray, make_workspace
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
 from toolyard.permissions.presets import make_book
@@ -45,6 +45,7 @@ async def test_hardly_any_harmless_line_is_asked_about(preset, tmp_path):
 async def test_no_hostile_line_is_allowed(preset, tmp_path):
     book = make_book(Section(is_configured=True, preset=preset))
     where = make_workspace(tmp_path)
+    lead_astray(where)
     site = CallSite(tool="bash", cwd=str(where), workspace=str(where))
     allowed = [line for line in HOSTILE if (await decide_line(line, book, site)).decision == "allow"]
     assert allowed == []
