@@ -12,7 +12,7 @@ import msgspec
 
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
-from toolyard.permissions.paths import resolved
+from toolyard.permissions.paths import is_of_process, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,6 +145,16 @@ class FileAccess:
                 return f"'{path}' is a device"
             if LATER_RUN.search(candidate) and any("*" in segment for segment in rule.write or ()):
                 return f"'{path}' changes what later commands do"
+        return None
+
+    def why_of_process(self, words: Sequence[Word]) -> str | None:
+        """Why a command may look into a process, by the folder of one: its variables, or the files that it has open."""
+        for word in words[1:]:
+            text = word.value if word.value is not None else word.prefix
+            joined = os.path.normpath(os.path.join(self._folder.cwd, text.partition("=")[2] or text))
+            is_open = word.value is None and (joined == "/proc" or joined.startswith("/proc/"))
+            if is_open or is_of_process(joined):
+                return f"'{word.text}' may hold the secrets of a process, or lead around other paths"
         return None
 
     def write_rule(self, path: str) -> Rule | None:

@@ -286,6 +286,8 @@ class Judge(msgspec.Struct):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
         if why := why_not_here(words, self.folder):
             return self._ask(text, why, "place", rule)
+        if why := self._files.why_of_process(words):
+            return self._ask(text, why, "process", rule)
         for each in concerns_about(words, self.folder, named):
             if each.option is not None and each.option in words[:named]:
                 continue

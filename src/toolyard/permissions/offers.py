@@ -112,6 +112,8 @@ INSTALLS = re.compile(
     r"(?:un|re)?install|publish|deploy|upload|release|push|run|exec|start|upgrade|add|remove|sync|compile"
 )
 """Commands of many programs after which an argument decides what comes to the machine, leaves it or runs."""
+MOST_WORDS = 200
+"""Words of a rule that nobody but a person would have written."""
 NONE: frozenset[str] = frozenset()
 
 
@@ -159,7 +161,7 @@ def words_kept(words: Sequence[Word]) -> int | None:
 def exact(words: Sequence[Word]) -> str | None:
     """The command's own text as a pattern for nothing else."""
     values = [word.value for word in words]
-    if not values or None in values:
+    if not values or None in values or len(values) > MOST_WORDS:
         return None
     return " ".join(quoted_token(value) for value in values if value is not None)
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 
 DEEP = "**"
+OF_PROCESS = re.compile(
+    r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/(?:environ|auxv|mem|maps|smaps|root|cwd|exe|fd|fdinfo|map_files|stack)(?:/|\Z)"
+)
 NOWHERE = "/dev/null/nowhere"
 """A path that no file has."""
 
@@ -42,6 +45,11 @@ def resolved(path: str, folder: str) -> tuple[str, str]:
         return os.path.normpath(joined), os.path.realpath(joined)
     except ValueError:  # a NUL character, or half a character
         return NOWHERE, NOWHERE
+
+
+def is_of_process(path: str) -> bool:
+    """Whether a path, made absolute, is a file of a process that holds its secrets or leads around other paths."""
+    return OF_PROCESS.match(os.path.normpath(path).replace("//", "/", 1)) is not None
 
 
 Value = TypeVar("Value")

@@ -61,6 +61,7 @@ class ExpandedLine:
         self._contained: dict[tuple[str, str], bool] = {}
         self._names_below: dict[str, Value] = {}
         self._outputs: dict[int, Value] = {}
+        self._matches: dict[tuple[tuple[WordPiece, ...], str], list[str] | None] = {}
         self._variables = Variables(reading, self, odd=shell.odd_variables, home=home_folder())
         self.splits_oddly = shell.splits_oddly or self._variables.is_set("IFS")
         self._trail = FolderTrail(self._cwd, self._changes, self._targets)
@@ -171,7 +172,7 @@ class ExpandedLine:
         where = self.where(at.start)
         matches: list[str] = []
         for folder in where.folders:
-            found = files_matching(word.pieces, folder)
+            found = self._files(word.pieces, folder)
             if found is None:
                 return [replace(word, pieces=())]
             matches += [path for path in found if path not in matches]
@@ -185,6 +186,11 @@ class ExpandedLine:
             inside = ".." not in word.text and all(self.contains(word.text, folder) for folder in where.folders)
             return [replace(word, pieces=(), inside=inside)]
         return [Word(text=path, start=word.start, end=word.end, value=path, prefix=path) for path in matches]
+
+    def _files(self, pieces: tuple[WordPiece, ...], folder: str) -> list[str] | None:
+        if (pieces, folder) not in self._matches:
+            self._matches[pieces, folder] = files_matching(pieces, folder)
+        return self._matches[pieces, folder]
 
     def _value(self, piece: WordPiece, at: LinePlace) -> Value:
         if piece.kind == "variable":
