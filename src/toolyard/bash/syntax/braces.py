@@ -98,7 +98,11 @@ def padding(first: str, last: str) -> int:
 
 
 def joined(symbols: Sequence[Symbol]) -> tuple[WordPiece, ...]:
-    """The symbols as pieces again."""
+    """The symbols as pieces again; raises Misread when a name goes on in what braces put behind it, as in `$x{a,b}`."""
+    for left, right in pairwise(symbols):
+        is_name = isinstance(left, WordPiece) and left.kind == "variable" and not left.quoted
+        if is_name and isinstance(right, str) and (right.isalnum() or right == "_"):
+            raise Misread("braces behind the name of a variable")
     pieces: list[WordPiece] = []
     for is_text, group in groupby(symbols, key=lambda symbol: isinstance(symbol, str)):
         found = list(group)

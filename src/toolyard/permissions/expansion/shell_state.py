@@ -278,19 +278,14 @@ class Learning:
                 raise Unfollowed
 
     def set(self, words: Sequence[Word]) -> None:
-        for value in certain_values(words):
-            if value == "--" or not value.startswith(("-", "+")):
-                if value not in KEEPS_MEANINGS and value not in GLOB_OPTIONS:
-                    return
-                self._globs_oddly = self._globs_oddly or value in GLOB_OPTIONS
-                continue
-            for letter in value[1:].replace("o", ""):
-                if letter == "f":
+        values = certain_values(words)
+        while values and values[0] not in ("-", "--") and values[0].startswith(("-", "+")):
+            for letter in values.pop(0)[1:]:
+                option = (values.pop(0) if values else "pipefail") if letter == "o" else letter
+                if option in GLOB_OPTIONS:
                     self._globs_oddly = True
-                elif letter not in KEEPS_MEANINGS:
+                elif option not in KEEPS_MEANINGS:
                     raise Unfollowed
-        if any(word.value in ("posix", "keyword", "allexport", "braceexpand", "history") for word in words):
-            raise Unfollowed
 
     def declare(self, words: Sequence[Word]) -> None:
         is_odd = words[0].value == "readonly" or any(ATTRIBUTES.fullmatch(word.value or "") for word in words[1:])
