@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 
+from judged_workspace import lead_astray, make_workspace
 from support import PATIENCE
 from toolyard.bash.syntax.parse import read_line
 from toolyard.permissions.approval import ApprovalDesk
@@ -338,3 +340,67 @@ async def test_A05_what_was_granted_holds_in_the_next_application_and_in_no_othe
     monkeypatch.chdir(other)
     async with yard.open(config) as app:
         assert (await app.call_tool("shell", {"command": "ls ."})).failure == "denied"
+
+
+SEEN_AS_BASH_SEES_THEM = {
+    "cat {src/app.py,README.md}": "allow",
+    "cat {README.md,/etc/passwd}": "ask",
+    "cat /etc/{passwd,group}": "ask",
+    "cat ~/.bashrc": "ask",
+    "ls {~,src}": "ask",
+    "cat src/*.py": "allow",
+    "cat *.py": "ask",  # one of them is a link that leads out
+    "cat astray/*": "ask",
+    "cat w*/passwd": "ask",
+    "ls */": "ask",
+    "for f in src/*.py; do cat $f; done": "allow",
+    "for f in *.py; do cat $f; done": "ask",
+    'for f in "README.md /etc/passwd"; do cat $f; done': "ask",
+    "for f in $(find src -name '*.py'); do cat $f; done": "allow",
+    "for f in $(cat README.md); do cat $f; done": "ask",
+    'x=src/app.py; cat "$x"': "allow",
+    'x=/etc/passwd; cat "$x"': "ask",
+    "x='README.md /etc/passwd'; cat $x": "ask",
+    "find src -name '*.py' | xargs grep -n def": "allow",
+    "find astray | xargs grep -n def": "ask",
+    'find src | while read -r f; do wc -l "$f"; done': "allow",
+    'while read -r f; do cat "$f"; done < README.md': "ask",
+    "n=$(grep -c def src/app.py); echo $((n + 1))": "allow",
+    "n=$(cat README.md); echo $((n + 1))": "ask",
+    "cd src && cat ../README.md": "allow",
+    "cd astray && cat key.py": "ask",
+    "(cd src && ls); cat ../neighbour/secret": "ask",
+    "cat /proc/$PPID/environ": "ask",
+    "GIT_PAGER=cat git log": "allow",
+    "GIT_PAGER=id git log": "ask",
+}
+
+
+@pytest.mark.parametrize(("line", "decision"), SEEN_AS_BASH_SEES_THEM.items())
+async def test_E08_words_are_judged_as_bash_will_see_them(line, decision, tmp_path):
+    where = make_workspace(tmp_path)
+    lead_astray(where)
+    site = CallSite(tool="bash", cwd=str(where), workspace=str(where))
+    found = await decide_line(line, preset_rules("read-only"), site)
+    assert found.decision == decision, found.reason
+
+
+async def test_E08_what_an_approved_line_left_in_a_session_counts_for_the_lines_after_it(yard):
+    class Yes:
+        asked: ClassVar[list[str]] = []
+
+        async def approve(self, request, verdict):
+            self.asked.append(request.plan.command)
+            return Answer(allowed=True, reason="yes", bound_to=request.fingerprint)
+
+    config = yard.config("shell:session", permissions={"preset": "workspace"})
+    async with yard.open(config, approver=Yes()) as app:
+        for line in ("export FOO=bar", "x=1", "ls", "export GIT_PAGER=id", "ls", "git log", "ls() { id; }", "ls"):
+            await app.call_tool("bash", {"command": line})
+        assert Yes.asked == ["export GIT_PAGER=id", "git log", "ls() { id; }", "ls"]
+        Yes.asked.clear()
+        for line in ("source /dev/null", "echo a", "pwd"):
+            await app.call_tool("bash", {"command": line})
+        await app.call_tool("bash", {"restart": True})
+        await app.call_tool("bash", {"command": "echo b"})
+        assert Yes.asked == ["source /dev/null", "echo a", "pwd"]

@@ -124,10 +124,12 @@ class TreeReader:
 
     def _enter(self, node: Node) -> None:
         """Note what of a node's commands is left in the shell, and whether they run at all."""
-        before, after = node.prev_sibling, node.next_sibling
+        after, parent = node.next_sibling, node.parent
         in_background = after is not None and after.type == "&"
+        is_piped = parent is not None and parent.type == "pipeline"
         self._forked += node.type in FORKING or in_background
-        if node.type in BRANCHES or in_background or (before is not None and before.type in ("&&", "||")):
+        self._block = (*self._block, *branch_starts(node))
+        if node.type in BRANCHES or in_background or is_piped:
             self._block = (*self._block, node.start_byte)
 
     def _read(self, node: Node) -> None:
@@ -333,6 +335,30 @@ class TreeReader:
         before = self._text.between(node.start_byte - 1, node.start_byte) if node.start_byte else "\n"
         if not text.startswith("#") or "\n" in text or before not in " \t\n;&|(){}":
             raise Misread("a comment that may be none")
+
+
+def branch_starts(node: Node) -> tuple[int, ...]:
+    """Where the branches begin that a node is in by its place among its neighbours: behind `then`, `&&` and `||`."""
+    before = node.prev_sibling
+    if before is not None and before.type == "||":
+        return (node.start_byte,)
+    if before is not None and before.type == "&&":
+        return (*chained(before.prev_sibling), node.start_byte)
+    if node.parent is None or node.parent.type not in ("if_statement", "elif_clause"):
+        return ()
+    if node.type in ("elif_clause", "else_clause") or not node.is_named:
+        return ()
+    then = next((child for child in node.parent.children if child.type == "then"), None)
+    return (then.start_byte,) if then is not None and then.start_byte < node.start_byte else ()
+
+
+def chained(node: Node | None) -> tuple[int, ...]:
+    """Where the commands begin that all have to run before what follows in `a && b && c`."""
+    starts: list[int] = []
+    while node is not None and node.type == "list" and len(node.children) == 3 and node.children[1].type == "&&":
+        starts.insert(0, node.children[2].start_byte)
+        node = node.children[0]
+    return tuple(starts)
 
 
 def leaves_of(node: Node) -> list[Node]:
