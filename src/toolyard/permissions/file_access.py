@@ -151,6 +151,8 @@ class FileAccess:
         """Why a command may look into a process, by the folder of one: its variables, or the files that it has open."""
         for word in words[1:]:
             text = word.value if word.value is not None else word.prefix
+            if "proc" not in text and not self._folder.cwd.startswith("/proc"):
+                continue
             joined = os.path.normpath(os.path.join(self._folder.cwd, text.partition("=")[2] or text))
             is_open = word.value is None and (joined == "/proc" or joined.startswith("/proc/"))
             if is_open or is_of_process(joined):

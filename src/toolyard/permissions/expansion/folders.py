@@ -32,9 +32,12 @@ class FolderTrail:
     """Follows the changes of folder in a line, from left to right; `where` may be asked at any place of it."""
 
     def __init__(
-        self, cwd: str, changes: Sequence[SimpleCommand], targets: Callable[[SimpleCommand], list[str] | None]
+        self,
+        at_first: Whereabouts,
+        changes: Sequence[SimpleCommand],
+        targets: Callable[[SimpleCommand], list[str] | None],
     ) -> None:
-        self._steps: list[tuple[int, Whereabouts]] = [(-1, Whereabouts((cwd,)))]
+        self._steps: list[tuple[int, Whereabouts]] = [(-1, at_first)]
         self._targets = targets
         first_repeated = next((change.block[0] for change in changes if change.repeated and change.block), None)
         for change in changes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -53,18 +54,31 @@ class ExpandedLine:
 
     def __init__(self, reading: Reading, cwd: str, workspace: str, shell: ShellFacts) -> None:
         self.written = reading
-        self._cwd, self._workspace, self._shell = os.path.normpath(cwd), os.path.normpath(workspace), shell
-        self._real_workspace: str | None = None
+        self._workspace, self._shell = os.path.normpath(workspace), shell
+        self._at_first = Whereabouts((os.path.normpath(cwd),))
+        self._changes = () if reading.plain else folder_changes(reading)
         self._trail: FolderTrail | None = None
-        self._commands = {part.start: part for part in reading.commands}
-        self._changes = [command for command in reading.commands if (command.name or "") in CHANGES_FOLDER]
+        self._building = False
         self._contained: dict[tuple[str, str], bool] = {}
         self._names_below: dict[str, Value] = {}
         self._outputs: dict[int, Value] = {}
         self._matches: dict[tuple[tuple[WordPiece, ...], str], list[str] | None] = {}
-        self._variables = Variables(reading, self, odd=shell.odd_variables, home=home_folder())
-        self.splits_oddly = shell.splits_oddly or self._variables.is_set("IFS")
-        self._trail = FolderTrail(self._cwd, self._changes, self._targets)
+
+    @cached_property
+    def _variables(self) -> Variables:
+        return Variables(self.written, self, odd=self._shell.odd_variables, home=home_folder())
+
+    @cached_property
+    def _commands(self) -> dict[int, SimpleCommand]:
+        return {part.start: part for part in self.written.commands}
+
+    @cached_property
+    def _real_workspace(self) -> str:
+        return os.path.realpath(self._workspace)
+
+    @property
+    def _splits_oddly(self) -> bool:
+        return self._shell.splits_oddly or self._variables.is_set("IFS")
 
     def reading(self) -> Reading:
         """The reading with all words expanded."""
@@ -74,17 +88,21 @@ class ExpandedLine:
 
     def where(self, start: int) -> Whereabouts:
         """In which folders a command runs that begins at a place."""
-        if self._trail is not None:
-            return self._trail.where(start)
-        is_moved = any(end_of(change) <= start for change in self._changes)
-        return Whereabouts((self._cwd,), not is_moved)
+        if not self._changes:
+            return self._at_first
+        if self._building:  # what is asked while `cd` itself is followed
+            is_moved = any(end_of(change) <= start for change in self._changes)
+            return Whereabouts(self._at_first.folders, not is_moved)
+        if self._trail is None:
+            self._building = True
+            self._trail = FolderTrail(self._at_first, self._changes, self._targets)
+            self._building = False
+        return self._trail.where(start)
 
     def contains(self, path: str, folder: str) -> bool:
         """Whether a path, as it is written and where it leads, is inside the workspace."""
         known = self._contained.get((path, folder))
         if known is None:
-            if self._real_workspace is None:
-                self._real_workspace = os.path.realpath(self._workspace)
             written, real = resolved(path, folder)
             known = is_inside(written, self._workspace) and is_inside(real, self._real_workspace)
             self._contained[path, folder] = known
@@ -199,7 +217,7 @@ class ExpandedLine:
             found = self._output(piece.start)
         else:
             return UNKNOWN
-        return UNKNOWN if self.splits_oddly and not piece.quoted and not found.is_number else found
+        return UNKNOWN if self._splits_oddly and not piece.quoted and not found.is_number else found
 
     def text_value(self, word: Word | None, at: LinePlace) -> Value:
         if word is None or word.value is not None:
@@ -360,6 +378,10 @@ class CommandSurroundings(msgspec.Struct, frozen=True):
     @property
     def folder(self) -> str | None:
         return self.line.folder_at(self.at)
+
+
+def folder_changes(reading: Reading) -> tuple[SimpleCommand, ...]:
+    return tuple(command for command in reading.commands if (command.name or "") in CHANGES_FOLDER)
 
 
 def needs_expansion(reading: Reading) -> bool:
