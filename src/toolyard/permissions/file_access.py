@@ -187,11 +187,7 @@ class FileAccess:
 
     def _stays_inside(self, word: Word) -> bool:
         """The output of a command in the place of a file, or what only becomes names of files of the workspace."""
-        if word.value is not None:
-            return False
-        if word.text.startswith("<(") and word.text.endswith(")"):
-            return True
-        return word.inside
+        return word.value is None and word.inside
 
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""

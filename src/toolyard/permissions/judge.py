@@ -258,9 +258,9 @@ class Judge(msgspec.Struct):
         """The command inside xargs, with what is known of the words that its input adds."""
         if words[0].value != "xargs" or self.fed_by is None or self.depth:
             return command
-        given = self.folder.line.input_word(self.fed_by)
         separated = any(is_separating(word.value or "") for word in words[1:])
-        if not given.inside or (given.splits and not separated):
+        given = self.folder.line.input_word(self.fed_by, separated=separated)
+        if not given.inside:
             return command
         own = set(words)
         return tuple(word if word in own or word.value is not None or word.prefix else given for word in command)
@@ -378,14 +378,14 @@ def as_checked(word: Word) -> Word:
 
 
 def is_only_set(name: str, part: Arithmetic) -> bool:
-    """Whether arithmetic gives a variable a number before it looks at it."""
-    first = re.search(rf"(?<![\w]){name}\b\s*(=(?!=))?", part.text)
+    """Whether arithmetic gives a variable a plain number before it looks at it."""
+    first = re.search(rf"(?<!\w){name}\b\s*(=\s*-?\d+\s*[,)])?", part.text)
     return first is not None and first[1] is not None
 
 
 def is_separating(option: str) -> bool:
     """Whether an option of xargs makes it take each line, or each text before a NUL, as it is."""
-    return bool(re.fullmatch(r"-[rtx]*0[rtx]*|--null|-d.*|--delimiter=.*|-I.*", option))
+    return bool(re.fullmatch(r"-[rtx]*0[rtx]*|--null|-d.*|--delimiter=.*", option))
 
 
 def is_free(operator: str, target: str) -> bool:

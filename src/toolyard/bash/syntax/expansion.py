@@ -19,7 +19,8 @@ PATTERN = re.compile(r"[*?\[]")
 NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 BLANKS = re.compile(r"[ \t\n]+")
 TILDE = re.compile(r"~([\w.+-]*)(?=/|\Z)", re.ASCII)
-ASSIGNED_TILDE = re.compile(r"[A-Za-z_]\w*=~|[A-Za-z_]\w*=.*:~", re.ASCII | re.DOTALL)
+LATER_TILDE = re.compile(r"[:=]~")
+"""Where bash takes a tilde for a home folder as well, if the word is an assignment."""
 SPLITS = re.compile(r"[ \t\n*?\[]")
 ANY_NAME = "\0"
 """Stands for names that are not known, in the shape of a path."""
@@ -86,11 +87,11 @@ def expand_word(word: Word, value_of: ValueOf) -> list[Word]:
 
 def with_tilde(pieces: tuple[WordPiece, ...]) -> tuple[WordPiece, ...]:
     """The pieces with the tilde at their beginning as what it stands for; elsewhere than there it is not certain."""
+    if any(piece.kind == "live" and LATER_TILDE.search(piece.text) for piece in pieces):
+        return (WordPiece(kind="unknown"), *pieces[1:])
     if not pieces or pieces[0].kind != "live":
         return pieces
     first = pieces[0]
-    if ASSIGNED_TILDE.match(first.text):
-        return (WordPiece(kind="unknown"), *pieces[1:])
     found = TILDE.match(first.text)
     if found is None or (found.end() == len(first.text) and len(pieces) > 1):
         return (WordPiece(kind="unknown"), *pieces[1:]) if first.text.startswith("~") else pieces
@@ -168,10 +169,15 @@ def partly_known(word: Word, pieces: Sequence[WordPiece], values: Sequence[Value
         prefix=found.prefix or ("" if found.dashes else "./"),
         splits=splits,
         substitutes=word.substitutes,
-        inside=found.inside and (found.is_number or not splits),
+        inside=is_process_output(pieces) or (found.inside and (found.is_number or not splits)),
         is_number=found.is_number,
         sample=None if splits else sample_of(values),
     )
+
+
+def is_process_output(pieces: Sequence[WordPiece]) -> bool:
+    """Whether a word is `<(…)` and nothing else: a file that only holds what a command prints."""
+    return len(pieces) == 1 and pieces[0].kind == "unknown" and pieces[0].text.startswith("<(")
 
 
 def combined(pieces: Sequence[WordPiece], values: Sequence[Value]) -> Value:

@@ -45,6 +45,8 @@ MOST_WORDS = 64
 """Files that a pattern is replaced by; of more, only what holds for all of them is told."""
 
 
+MOST_TREES = 8
+"""Folders of a line whose files are looked through."""
 LONGEST = 4096
 """Characters of a text that is followed; each variable may be twice as long as the one before."""
 
@@ -111,17 +113,17 @@ class ExpandedLine:
     def holds_number(self, name: str, at: LinePlace) -> bool:
         return self._variables.holds_number(name, at)
 
-    def input_word(self, command: SimpleCommand) -> Word:
-        """What a command is given by what feeds it, as further arguments of a command that it runs."""
+    def input_word(self, command: SimpleCommand, *, separated: bool) -> Word:
+        """What a command reads, as further arguments of a command that it runs: each line, or each word of it."""
         value = self.input_value(command)
         return Word(
             text="…",
             start=command.start,
             end=command.start,
-            kind="dynamic",
+            kind="dynamic" if value.dashes else "glob",
             prefix=value.prefix or ("" if value.dashes else "./"),
-            splits=value.splits,
-            inside=value.inside,
+            splits=True,
+            inside=value.inside and (not value.splits or separated),
         )
 
     def _part(self, part: Part) -> Part:
@@ -169,7 +171,8 @@ class ExpandedLine:
                 found.append(word)
                 continue
             for expanded in expand_word(word, lambda piece: self._value(piece, at)):
-                found.extend(self._matched(expanded, at) if expanded.kind == "glob" and expanded.pieces else [expanded])
+                is_pattern = expanded.kind == "glob" and expanded.pieces
+                found.extend(self._matched(expanded, at) if is_pattern else [self._checked(expanded, word, at)])
         return tuple(found)
 
     def _single(self, word: Word, at: LinePlace) -> Word:
@@ -179,11 +182,18 @@ class ExpandedLine:
         pieces = with_tilde(word.pieces)
         values = [known_value(piece, lambda each: self._value(each, at)) for piece in pieces]
         if any(value.text is None for value in values):
-            return replace(partly_known(word, pieces, values), splits=False)
+            return self._checked(replace(partly_known(word, pieces, values), splits=False), word, at)
         if any(piece.kind == "live" and PATTERN.search(piece.text) for piece in pieces):
             return replace(word, pieces=())
         text = "".join(value.text or "" for value in values)
         return Word(text=word.text, start=word.start, end=word.end, value=text, prefix=text)
+
+    def _checked(self, word: Word, written: Word, at: LinePlace) -> Word:
+        """A word that is put together of several pieces: as a whole it may be the name of a link that leads out."""
+        is_whole = sum(1 for piece in written.pieces if piece.text or piece.kind == "unknown") == 1
+        if word.value is not None or not word.inside or is_whole or self.below(".", at).inside:
+            return word
+        return replace(word, inside=False, sample=None)
 
     def _matched(self, word: Word, at: LinePlace) -> list[Word]:
         """A pattern as the files that it matches, or still as a pattern when there are none."""
@@ -234,7 +244,9 @@ class ExpandedLine:
     def _elements(self, word: Word, at: LinePlace) -> list[Value]:
         """What each of the words that one becomes stands for."""
         if len(word.pieces) == 1 and word.pieces[0].kind in ("variable", "output"):
-            found = self._value(word.pieces[0], at)
+            piece, found = word.pieces[0], self._value(word.pieces[0], at)
+            if found.text is None and found.splits and not found.is_number and not piece.quoted:
+                return [UNKNOWN]
             if found.text is None:
                 return [replace(found, splits=found.splits and not found.is_number)]
         return [self._of_word(each, at) for each in self._words((word,), at)]
@@ -357,6 +369,8 @@ class ExpandedLine:
             return UNKNOWN
         folder = os.path.join(where.folders[0], start)
         if folder not in self._names_below:
+            if len(self._names_below) >= MOST_TREES:
+                return UNKNOWN
             known = self.known(start, at)
             found = names_below(folder, self._workspace) if known.inside else UNKNOWN
             self._names_below[folder] = replace(found, relative=found.relative and known.relative)

@@ -102,6 +102,8 @@ def passed_on(name: str, words: Sequence[Word], given: Value) -> Value | None:
         CHANGES_LINES.fullmatch(option) for option in options if name in ("grep", "uniq", "cat")
     ):
         return None
+    if name == "tail" and any(option.startswith(("-c", "--bytes")) for option in options):
+        return None
     if len(operands) > (1 if name == "grep" and "-e" not in options else 0):
         return None
     return replace(given, text=None) if given.text and name != "cat" else given
@@ -206,6 +208,8 @@ def git(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Va
         return around.known(top) if (top := top_of_repository(around.folder)) else UNKNOWN
     if command == "rev-list" and "--count" in arguments:
         return A_COUNT
+    if command == "show" and not any(argument in ("--format=", "--pretty=") for argument in arguments):
+        return UNKNOWN
     if command in GIT_LISTS and GIT_NEEDS.get(command, "") in ("", *arguments):
         return git_names(GIT_LISTS[command], arguments, around)
     if command in GIT_REVISIONS:
@@ -262,7 +266,8 @@ def printf(words: Sequence[Word], given: Value | None, around: Surroundings) -> 
 def of_word(word: Word) -> Value:
     if word.value is not None:
         return UNKNOWN
-    return Value(inside=word.inside, relative=word.inside, is_number=word.is_number, dashes=word.may_be_option)
+    relative = word.inside and not word.prefix.startswith("/")
+    return Value(inside=word.inside, relative=relative, is_number=word.is_number, dashes=word.may_be_option)
 
 
 def working_folder(_words: Sequence[Word], _given: Value | None, around: Surroundings) -> Value:
@@ -275,7 +280,7 @@ def piece_of_path(words: Sequence[Word], _given: Value | None, around: Surroundi
     if not operands or len(operands) > 2:
         return UNKNOWN
     if (path := operands[0].value) is None:
-        return replace(NAMES, dashes=words[0].value == "basename") if operands[0].inside else UNKNOWN
+        return replace(around.below("."), dashes=words[0].value == "basename") if operands[0].inside else UNKNOWN
     if words[0].value == "dirname":
         return around.known(os.path.dirname(path) or ".")
     return around.known(
@@ -315,21 +320,17 @@ def first_field(words: Sequence[Word], given: Value | None, _around: Surrounding
 def translate(words: Sequence[Word], given: Value | None, _around: Surroundings) -> Value:
     """`tr -d ' '` of a number, `tr '\\n' ' '` of names."""
     values = [word.value for word in words[1:]]
-    if (
-        given is not None
-        and (given.is_number or given.relative)
-        and values in (["-d", " "], ["-d", "\\n"], ["\\n", " "], ["-d", "[:space:]"])
-    ):
+    if given is not None and given.is_number and values in (["-d", " "], ["-d", "\\n"], ["-d", "[:space:]"]):
         return replace(given, text=None)
-    return UNKNOWN
+    return replace(given, text=None) if given is not None and given.relative and values == ["\\n", " "] else UNKNOWN
 
 
-def through_xargs(words: Sequence[Word], given: Value | None, _around: Surroundings) -> Value:
+def through_xargs(words: Sequence[Word], given: Value | None, around: Surroundings) -> Value:
     """`xargs -n1 dirname`: a piece of each name that is read."""
     values = [word.value for word in words[1:]]
     rest = [value for value in values if value not in ("-n1", "-n", "1", "-r")]
     is_piece = rest in (["dirname"], ["basename"], ["-I{}", "dirname", "{}"], ["-I{}", "basename", "{}"])
-    return replace(given, text=None, prefix="") if given is not None and given.relative and is_piece else UNKNOWN
+    return around.below(".") if given is not None and given.relative and is_piece else UNKNOWN
 
 
 PRINTERS: dict[str, Callable[[Sequence[Word], Value | None, Surroundings], Value]] = {

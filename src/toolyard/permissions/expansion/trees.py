@@ -12,8 +12,8 @@ from toolyard.files.inside import is_inside
 MOST_ENTRIES = 1500
 """Files that are looked at. Beyond them nothing is known, and the sandbox alone keeps what is read inside."""
 LOOKED_AT_LAST = frozenset({".git", "node_modules", ".venv", "__pycache__", "target", "dist", "build"})
-BREAKS_OUT = re.compile(r"\n|\s\Z|\s(?:\.\.|/)")
-"""A name that would be several lines, or behind a blank of which a path would begin anew."""
+BREAKS_OUT = re.compile(r"[\n\\]|\s\Z|\s(?:\.\.|/)")
+"""A name that would be several lines or another name, or behind a blank of which a path would begin anew."""
 BLANK = re.compile(r"[\s'\"\\*?\[]")
 
 

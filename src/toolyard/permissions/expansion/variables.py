@@ -48,6 +48,9 @@ class LineContext(Protocol):
     def known(self, text: str, at: LinePlace) -> Value:
         """What there is to know of a text."""
 
+    def below(self, start: str, at: LinePlace) -> Value:
+        """What there is to know of the names below a folder."""
+
     def folder_at(self, at: LinePlace) -> str | None:
         """Where a command runs, if that is certain."""
 
@@ -81,7 +84,11 @@ class Variables:
     def value(self, piece: WordPiece, at: LinePlace) -> Value:
         """What a variable holds, with the change that the expansion makes to it."""
         found = self._value(piece.text, at)
-        return changed(found, piece.change, lambda text: self._context.known(text, at)) if piece.change else found
+        if not piece.change:
+            return found
+        after = changed(found, piece.change, lambda text: self._context.known(text, at))
+        is_piece = after.text is None and after.inside and not after.is_number
+        return UNKNOWN if is_piece and not self._context.below(".", at).inside else after
 
     def holds_number(self, name: str, at: LinePlace) -> bool:
         return self._value(name, at).is_number
@@ -155,9 +162,16 @@ def names_set_by(part: Setter) -> Iterator[str]:
 
 def always_before(setter: Setter, at: LinePlace) -> bool:
     """Whether a variable has been set for certain when a place of the line is reached."""
-    if setter.start >= at.start or (isinstance(setter, Assignment) and setter.adds):
+    if end_of_setter(setter) > at.start or (isinstance(setter, Assignment) and setter.adds):
         return False
     return at.block[: len(setter.block)] == setter.block
+
+
+def end_of_setter(setter: Setter) -> int:
+    """Where a setter has set its variable; what it is set to is looked at before."""
+    if isinstance(setter, Loop):
+        return max((word.end for word in setter.words), default=setter.start)
+    return setter.start + len(setter.text.encode())
 
 
 def home_folder() -> str | None:
