@@ -77,6 +77,8 @@ class WorkingFolder:
     @cached_property
     def leaves(self) -> bool:
         """Whether the command may run outside of the workspace; whatever is not certain counts as leaving."""
+        if self._where.folders == (self.workspace,):
+            return not self._where.certain
         return not self._where.certain or not self.contains(".")
 
     def contains(self, path: str) -> bool:
