@@ -266,7 +266,7 @@ async def in_session(app, command):
         ("ls() { echo other; }", "ls", "unset -f ls"),
         ("function pwd { echo other; }", "pwd | cat", "unset -f pwd"),
         ("shopt -s expand_aliases; alias wc='echo other'", "echo a && timeout 5 wc x", "unalias wc"),
-        ("enable -n echo", "echo x", "unalias -a"),
+        ("enable -n echo", "echo x", "enable echo"),
     ],
 )
 async def test_a_word_with_another_meaning_in_a_session_is_asked_about(yard, definition, later, taken_back):

@@ -170,12 +170,12 @@ async def test_a_preset_knows_what_stays_inside_the_workspace(line, decision, tm
 @pytest.mark.parametrize(
     ("line", "is_allowed"),
     [
-        *((line, True) for line in ("cat src/*.py", "wc -l *.py", "cat b.py")),
+        *((line, True) for line in ("cat src/*.py", "wc -l *.py", "cat b.py", "cat src/**")),
         *(
             (line, False)
             for line in ("cat s*/key", "cat */key", "cat .e*", "cat .[a-z]*", "cat {secrets/key,x}", "cat */*")
         ),
-        *((line, False) for line in ("find . -exec cat {} +", "cat [s]ecrets/key", "cat secrets/*", "cat src/**")),
+        *((line, False) for line in ("find . -exec cat {} +", "cat [s]ecrets/key", "cat secrets/*")),
     ],
 )
 async def test_a_pattern_of_files_does_not_lead_around_a_rule_against_one(line, is_allowed, tmp_path):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 
+from judged_workspace import lead_astray, make_workspace
 from support import PATIENCE
 from toolyard.bash.syntax.parse import read_line
 from toolyard.permissions.approval import ApprovalDesk
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
-from toolyard.permissions.grants import default_grants_file
+from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.offers import derive_pattern
 from toolyard.permissions.presets import ALLOWLIST, preset_rules
 from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, parse_rule
@@ -88,11 +90,10 @@ async def test_O05_no_answer_and_no_rule_makes_it_allowed(yard):
         ("git status", "git status **"),
         ("git log --oneline -5", "git log **"),
         ("npm test", "npm test **"),
-        ("npm run build -- --watch", "npm run build **"),
         ("docker compose ps", "docker compose ps"),
         ("kubectl get pods -n x", "kubectl get **"),
         ("cargo build --release", "cargo build **"),
-        ("uv pip install x", "uv pip install **"),
+        ("uv pip list --outdated", "uv pip list **"),
         ("./run.sh a b", "./run.sh **"),
         ("python3 script.py x", "python3 script.py x"),
         ("bash -c 'ls; pwd'", "bash -c 'ls; pwd'"),
@@ -117,6 +118,48 @@ async def test_O06_always_derives_the_first_words_and_nothing_wider_than_the_tex
 ):
     (part,) = (part for part in read_line(command).commands[:1])
     assert derive_pattern(part) == pattern
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("pip install requests", "pip3 install -r requirements.txt", "uv pip install x", "uv add x", "uv sync"),
+        *("npm install left-pad", "npm i", "npm ci", "pnpm add x", "yarn add x", "yarn install", "bun add x"),
+        *("cargo install ripgrep", "cargo add serde", "go install example.org/x@latest", "gem install rails"),
+        *("brew install jq", "apt install jq", "apt-get install -y jq", "dnf install jq", "pacman -S jq", "apk add jq"),
+        *("poetry add x", "bundle install", "composer require x/y", "conda install numpy", "rustup update"),
+        *("npm publish", "twine upload dist/x", "cargo publish", "gem push x.gem", "uv publish", "poetry publish"),
+        *("make test", "make -j4 all", "npm run build -- --watch", "pnpm run dev", "yarn run lint", "just build"),
+        *("task lint", "tox -e py311", "nox -s tests", "cargo run --release", "docker build .", "docker run x"),
+        *("rake db:migrate", "gradle build", "mvn package", "bazel test //x", "pre-commit run -a", "bun run dev"),
+        *("uv run pytest -x", "poetry run pytest", "npx eslint .", "git pull origin main", "helm upgrade a b"),
+    ],
+)
+async def test_E09_always_is_the_exact_text_for_what_installs_publishes_or_runs_one_of_several_targets(
+    tmp_path, command
+):
+    asked = await verdict(command, tmp_path)
+    assert asked.decision == "ask"
+    assert [offer.rule for offer in asked.offers] == [{"command": command}]
+    allow = [offer.rule for offer in asked.offers]
+    assert (await verdict(command, tmp_path, allow=allow)).decision == "allow"
+    assert (await verdict(f"{command} more", tmp_path, allow=allow)).decision == "ask"
+
+
+async def test_E09_always_holds_in_the_workspace_where_it_was_answered_and_in_no_other(yard, tmp_path):
+    class Always:
+        async def approve(self, request, verdict):
+            return Answer(allowed=True, reason="yes", scope="always", bound_to=request.fingerprint)
+
+    config = yard.config("shell:command", permissions={"preset": "ask-everything"})
+    async with yard.open(config, approver=Always()) as app:
+        assert (await app.call_tool("shell", {"command": "ls -la"})).ok
+    saved = GrantStore(default_grants_file()).load()
+    (grant,) = saved.grants
+    assert grant.rule == {"command": "ls **"}
+    assert grant.workspace is not None
+    assert [rule.text for rule in saved.rules(grant.workspace, default_grants_file())] == ["ls **"]
+    assert saved.rules(str(tmp_path / "elsewhere"), default_grants_file()) == []
 
 
 async def test_O06_each_part_of_a_line_gets_a_rule_of_its_own_and_together_they_allow_it(tmp_path):
@@ -297,3 +340,67 @@ async def test_A05_what_was_granted_holds_in_the_next_application_and_in_no_othe
     monkeypatch.chdir(other)
     async with yard.open(config) as app:
         assert (await app.call_tool("shell", {"command": "ls ."})).failure == "denied"
+
+
+SEEN_AS_BASH_SEES_THEM = {
+    "cat {src/app.py,README.md}": "allow",
+    "cat {README.md,/etc/passwd}": "ask",
+    "cat /etc/{passwd,group}": "ask",
+    "cat ~/.bashrc": "ask",
+    "ls {~,src}": "ask",
+    "cat src/*.py": "allow",
+    "cat *.py": "ask",  # one of them is a link that leads out
+    "cat astray/*": "ask",
+    "cat w*/passwd": "ask",
+    "ls */": "ask",
+    "for f in src/*.py; do cat $f; done": "allow",
+    "for f in *.py; do cat $f; done": "ask",
+    'for f in "README.md /etc/passwd"; do cat $f; done': "ask",
+    "for f in $(find src -name '*.py'); do cat $f; done": "allow",
+    "for f in $(cat README.md); do cat $f; done": "ask",
+    'x=src/app.py; cat "$x"': "allow",
+    'x=/etc/passwd; cat "$x"': "ask",
+    "x='README.md /etc/passwd'; cat $x": "ask",
+    "find src -name '*.py' | xargs grep -n def": "allow",
+    "find astray | xargs grep -n def": "ask",
+    'find src | while read -r f; do wc -l "$f"; done': "allow",
+    'while read -r f; do cat "$f"; done < README.md': "ask",
+    "n=$(grep -c def src/app.py); echo $((n + 1))": "allow",
+    "n=$(cat README.md); echo $((n + 1))": "ask",
+    "cd src && cat ../README.md": "allow",
+    "cd astray && cat key.py": "ask",
+    "(cd src && ls); cat ../neighbour/secret": "ask",
+    "cat /proc/$PPID/environ": "ask",
+    "GIT_PAGER=cat git log": "allow",
+    "GIT_PAGER=id git log": "ask",
+}
+
+
+@pytest.mark.parametrize(("line", "decision"), SEEN_AS_BASH_SEES_THEM.items())
+async def test_E08_words_are_judged_as_bash_will_see_them(line, decision, tmp_path):
+    where = make_workspace(tmp_path)
+    lead_astray(where)
+    site = CallSite(tool="bash", cwd=str(where), workspace=str(where))
+    found = await decide_line(line, preset_rules("read-only"), site)
+    assert found.decision == decision, found.reason
+
+
+async def test_E08_what_an_approved_line_left_in_a_session_counts_for_the_lines_after_it(yard):
+    class Yes:
+        asked: ClassVar[list[str]] = []
+
+        async def approve(self, request, verdict):
+            self.asked.append(request.plan.command)
+            return Answer(allowed=True, reason="yes", bound_to=request.fingerprint)
+
+    config = yard.config("shell:session", permissions={"preset": "workspace"})
+    async with yard.open(config, approver=Yes()) as app:
+        for line in ("export FOO=bar", "x=1", "ls", "export GIT_PAGER=id", "ls", "git log", "ls() { id; }", "ls"):
+            await app.call_tool("bash", {"command": line})
+        assert Yes.asked == ["export GIT_PAGER=id", "git log", "ls() { id; }", "ls"]
+        Yes.asked.clear()
+        for line in ("source /dev/null", "echo a", "pwd"):
+            await app.call_tool("bash", {"command": line})
+        await app.call_tool("bash", {"restart": True})
+        await app.call_tool("bash", {"command": "echo b"})
+        assert Yes.asked == ["source /dev/null", "echo a", "pwd"]

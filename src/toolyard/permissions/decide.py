@@ -36,14 +36,13 @@ PATH_ARGUMENTS = names("""
     relativepath notebookpath workingdirectory
 """)
 """The names under which tools take the files that they are about, in small letters and without underscores."""
-DEEPEST = 8
 
 
 async def decide_request(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
     """The verdict on a call, as it may be shown and kept."""
-    if request.plan.command is None:
-        return decide_tool(request, book, site)
-    return without_secrets(await decide_line(request.plan.command, book, site), request.redact)
+    command = request.plan.command
+    verdict = decide_tool(request, book, site) if command is None else await decide_line(command, book, site)
+    return without_secrets(verdict, request.redact)
 
 
 async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
@@ -136,16 +135,19 @@ def allowed_by(use: ToolUse, book: RuleBook) -> Rule | None:
     return next((rule for rule in book.by_arguments("allow", use.tool) if fits(rule, use)), None)
 
 
-def paths_of(arguments: Json, depth: int = 0) -> list[str]:
+def paths_of(arguments: Json) -> list[str]:
     """The paths among a call's arguments, however deep; what only may be one counts: a rule has to cover it, too."""
     found: list[str] = []
-    if isinstance(arguments, list) and depth < DEEPEST:
-        found += [path for item in arguments for path in paths_of(item, depth + 1)]
-    elif isinstance(arguments, dict) and depth < DEEPEST:
-        for name, value in arguments.items():
-            if name.replace("_", "").replace("-", "").lower() in PATH_ARGUMENTS:
-                found += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
-            found += paths_of(value, depth + 1)
+    waiting: list[Json] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+            for name, given in value.items():
+                if name.replace("_", "").replace("-", "").lower() in PATH_ARGUMENTS:
+                    found += [item for item in (given if isinstance(given, list) else [given]) if isinstance(item, str)]
     return found
 
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.bash.syntax.reading import Assignment, Loop
 from toolyard.files.inside import is_inside
-from toolyard.permissions.paths import resolved
+from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
+from toolyard.permissions.paths import is_of_process, resolved
 from toolyard.permissions.programs.categories import SPEAKS_ONLY
 from toolyard.permissions.programs.operands import any_operands, operands_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.bash.syntax.reading import Reading, SimpleCommand
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
+    from toolyard.permissions.expansion.line import ExpandedLine
     from toolyard.permissions.programs.options import Operand
     from toolyard.permissions.rules import Access, Rule, RuleBook
 
@@ -32,7 +32,6 @@ ACCESSES: tuple[Access, ...] = ("read", "write")
 FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 """Names to which anything may be written."""
 NETWORK_FILE = re.compile(r"/+dev/+(?:tcp|udp)/")
-LOOP_VARIABLE = re.compile(r"\"?\$(?:(\w+)|\{(\w+)\})\"?")
 LATER_RUN = re.compile(
     r"(?:^|/)(?:\.git|\.git/(?:hooks|config|info/attributes|modules)(?:/.*)?|\.gitmodules|\.gitconfig|\.config/git/.*|\.bashrc"
     r"|\.bash_profile|\.bash_login|\.bash_logout|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.zprofile|\.zlogin|\.inputrc|\.envrc"
@@ -46,10 +45,6 @@ PLAIN_OPTION = re.compile(r"-[^-]?|--[^=]*=?")
 """An option with no value in the same word."""
 MOST_FOLLOWED = 10_000
 """How many files are looked at to see whether a link among them leads out of the workspace."""
-CHANGES_FOLDER = frozenset({"cd", "pushd", "popd"})
-SETS_VARIABLES = frozenset({None, "read", "printf", "mapfile", "readarray", "getopts", "eval", "source", ".", "wait"})
-"""Commands after which a variable may have another value; one whose name is not certain may be any of them."""
-QUOTED = re.compile(r"[{\\'\"]")
 
 
 class CallSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,69 +55,41 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     protected: tuple[str, ...] = ()
     """Files that hold the rules themselves."""
+    shell: ShellFacts = FRESH
+    """What earlier lines left in the shell that the line would run in."""
 
 
 class WorkingFolder:
-    """The folder that a line runs in, as far as that is certain; the disk is looked at only when it matters."""
+    """The folder that a command of a line runs in, as far as that is certain."""
 
-    def __init__(self, reading: Reading, site: CallSite) -> None:
-        self.cwd = os.path.normpath(site.cwd)
+    def __init__(self, line: ExpandedLine, site: CallSite, start: int = 0) -> None:
+        self.line = line
         self.workspace = os.path.normpath(site.workspace)
         self.protected = site.protected
-        self._reading = reading
-        self._moves = [command for command in reading.commands if (command.name or "") in CHANGES_FOLDER]
+        self._site = site
+        self._where = line.where(start)
+        self.cwd = self._where.folders[0]
+        """One of the folders that it may be."""
+
+    def at(self, start: int) -> WorkingFolder:
+        """The folder at another place of the line."""
+        return self if self.line.where(start) is self._where else WorkingFolder(self.line, self._site, start)
 
     @property
     def moves(self) -> bool:
-        """Whether the line changes its folder at all."""
-        return bool(self._moves)
+        """Whether it may be more than one folder."""
+        return not self._where.certain or len(self._where.folders) > 1
 
     @cached_property
     def leaves(self) -> bool:
-        """Whether a part of the line may run outside of the workspace; whatever is not certain counts as leaving."""
-        if self.cwd != self.workspace and not self.contains("."):
-            return True
-        climbed = "."
-        for command in self._moves:
-            target = target_of(command)
-            if target is None or not self.contains(target):
-                return True
-            # A folder that was entered before may not exist, so that only the ways up count for certain.
-            ways_up = target.split("/").count("..")
-            climbed += "/.." * ways_up
-            if (ways_up and command.repeated) or not self.contains(climbed):
-                return True
-        return False
-
-    @cached_property
-    def loop_names(self) -> frozenset[str]:
-        """Variables that only stand for files inside the workspace: `for f in src/*.py`, and nothing else sets f."""
-        if self._moves or any(command.name in SETS_VARIABLES for command in self._reading.commands):
-            return frozenset()
-        loops = [part for part in self._reading.parts if isinstance(part, Loop) and part.name]
-        astray = {loop.name for loop in loops if not all(map(self._is_inside, loop.words))}
-        set_alone = {part.name for part in self._reading.parts if isinstance(part, Assignment)}
-        return frozenset(loop.name for loop in loops if loop.name) - astray - set_alone
-
-    def _is_inside(self, word: Word) -> bool:
-        """Whether everything that a word becomes is inside the workspace."""
-        text = word.value if word.value is not None else word.text
-        return word.kind != "dynamic" and ".." not in text and not QUOTED.search(text) and self.contains(text)
+        """Whether the command may run outside of the workspace; whatever is not certain counts as leaving."""
+        if self._where.folders == (self.workspace,):
+            return not self._where.certain
+        return not self._where.certain or not self.contains(".")
 
     def contains(self, path: str) -> bool:
         """Whether a path, as it is written and where it leads, is inside the workspace."""
-        written, real = resolved(path, self.cwd)
-        return is_inside(written, self.workspace) and is_inside(real, os.path.realpath(self.workspace))
-
-
-def target_of(command: SimpleCommand) -> str | None:
-    """Where `cd` goes, if that is certain."""
-    if command.name != "cd":
-        return None
-    operands = [word.value for word in command.words[1:] if word.value not in ("-P", "-L", "-e", "-@", "--")]
-    if len(operands) != 1 or operands[0] is None or operands[0].startswith("-"):
-        return None
-    return operands[0]
+        return all(self.line.contains(path, folder) for folder in self._where.folders)
 
 
 class FileAccess:
@@ -188,6 +155,18 @@ class FileAccess:
                 return f"'{path}' changes what later commands do"
         return None
 
+    def why_of_process(self, words: Sequence[Word]) -> str | None:
+        """Why a command may look into a process, by the folder of one: its variables, or the files that it has open."""
+        for word in words[1:]:
+            text = word.value if word.value is not None else word.prefix
+            if "proc" not in text and not self._folder.cwd.startswith("/proc"):
+                continue
+            joined = os.path.normpath(os.path.join(self._folder.cwd, text.partition("=")[2] or text))
+            is_open = word.value is None and (joined == "/proc" or joined.startswith("/proc/"))
+            if is_open or is_of_process(joined):
+                return f"'{word.text}' may hold the secrets of a process, or lead around other paths"
+        return None
+
     def write_rule(self, path: str) -> Rule | None:
         return self._rule("allow", "write", resolved(path, self._folder.cwd)[0])
 
@@ -239,13 +218,10 @@ class FileAccess:
         return False
 
     def _stays_inside(self, word: Word) -> bool:
-        """The output of a command in the place of a file, or a loop's variable for files of the workspace."""
-        if word.kind != "dynamic" or word.value is not None:
+        """The output of a command in the place of a file, or what only becomes names of files of the workspace."""
+        if word.value is not None:
             return False
-        if word.text.startswith("<(") and word.text.endswith(")"):
-            return True
-        variable = LOOP_VARIABLE.fullmatch(word.text)
-        return variable is not None and (variable[1] or variable[2]) in self._folder.loop_names
+        return word.inside or (word.text.startswith("<(") and word.text.endswith(")"))
 
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""

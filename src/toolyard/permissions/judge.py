@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.bash.syntax.parse import read_line
-from toolyard.bash.syntax.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
+from toolyard.bash.syntax.reading import Arithmetic, Assignment, Condition, Loop, Redirection, SimpleCommand
+from toolyard.bash.syntax.words import literal_word
 from toolyard.bash.syntax.wrappers import take_off_wrappers
 from toolyard.core.visible_text import escaped
+from toolyard.permissions.expansion.line import ExpandedLine
+from toolyard.permissions.expansion.shell_state import FRESH
+from toolyard.permissions.expansion.variable_names import is_harmless, is_own_variable, is_safe_variable
 from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess, WorkingFolder
-from toolyard.permissions.programs.builtins import check_condition, is_harmless_assignment, is_safe_variable
+from toolyard.permissions.programs.builtins import check_condition
 from toolyard.permissions.programs.carriers import carried_by
 from toolyard.permissions.programs.categories import is_shell, obeys_its_input, program_name
 from toolyard.permissions.programs.git import git_subcommand
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.reading import Doubt, Part, Reading
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
+    from toolyard.permissions.expansion.shell_state import ShellFacts
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.rules import Rule, RuleBook
 
@@ -54,8 +59,8 @@ class LineVerdict(msgspec.Struct, kw_only=True):
 
 
 def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
-    reading = read_line(text)
-    return Judge(book, site.tool, WorkingFolder(reading, site)).line(reading)
+    line = ExpandedLine(read_line(text), site.cwd, site.workspace, site.shell)
+    return Judge(book, site.tool, WorkingFolder(line, site), site.shell).line(line.reading())
 
 
 class Judge(msgspec.Struct):
@@ -68,9 +73,12 @@ class Judge(msgspec.Struct):
     book: RuleBook
     tool: str
     folder: WorkingFolder
+    shell: ShellFacts = FRESH
     depth: int = 0
     alone: bool = True
     """Whether the line is one command, with nothing before it that it could read."""
+    fed_by: SimpleCommand | None = None
+    """The command of the line that is being judged, to find out what it reads."""
 
     def line(self, reading: Reading) -> LineVerdict:
         self.alone = len(reading.parts) == 1
@@ -89,11 +97,13 @@ class Judge(msgspec.Struct):
         )
 
     def part(self, part: Part) -> Iterator[Judged]:
+        self.folder = self.folder.at(part.start)
         match part:
             case SimpleCommand():
                 reads = part.name == "read"
                 yield from (self._assignment(each, before_read=reads) for each in part.assignments)
                 if part.words:
+                    self.fed_by = part
                     judged = self._denied_input(part) or self._obeys_input(part)
                     yield judged or self.command(part.words, part.wrapped, part.text)
                 yield from map(self._redirection, part.redirections)
@@ -102,11 +112,14 @@ class Judge(msgspec.Struct):
             case Assignment():
                 yield self._assignment(part)
             case Condition():
-                why = check_condition(part.words)
+                why = check_condition([as_checked(word) for word in part.words] if self.book.confines else part.words)
                 yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
             case Loop():
-                why = None if part.name is None or is_safe_variable(part.name) else f"it sets '{part.name}'"
+                is_free = part.name is None or self._is_own(part.name)
+                why = None if is_free else f"it sets '{part.name}'"
                 yield self._unless(why, part.text, "loop", "a loop runs nothing itself")
+            case Arithmetic():
+                yield self._unless(self._why_evaluates(part), part.text, "arithmetic", "it only computes numbers")
 
     def _denied_input(self, part: SimpleCommand) -> Judged | None:
         """What a shell is given to read in the line itself, and a rule denies."""
@@ -128,9 +141,24 @@ class Judge(msgspec.Struct):
             return refused
         return self._ask(part.text, "it runs what it reads from its standard input", OBEYS_INPUT)
 
+    def _why_evaluates(self, part: Arithmetic) -> str | None:
+        """Why arithmetic may run commands: a variable may hold more than a number."""
+        if name := next((name for name in part.sets if not (self.book.confines and self._is_own(name))), None):
+            return f"it sets '{name}'"
+        known = (name for name in part.names if name not in part.sets or not is_only_set(name, part))
+        for name in known:
+            if not self.folder.line.holds_number(name, part):
+                return f"what '{name}' holds is evaluated, and that may be a command"
+        return None
+
+    def _is_own(self, name: str) -> bool:
+        """Whether only the line itself looks at a variable, and it is one that holds what it is given."""
+        return is_own_variable(name) and name not in self.shell.odd_variables
+
     def _denied_in(self, line: str, text: str) -> Judged | None:
         """The first command that is denied in a line that another reads."""
-        for judged in Judge(self.book, self.tool, self.folder, self.depth + 1).line(read_line(line)).parts:
+        inner = Judge(self.book, self.tool, self.folder, self.shell, self.depth + 1)
+        for judged in inner.line(read_line(line)).parts:
             if judged.decision == "deny":
                 why = f"it runs '{judged.text}': {judged.reason}"
                 return judged_as("deny", text, "command", why, doubt=judged.doubt)
@@ -141,6 +169,8 @@ class Judge(msgspec.Struct):
         layers = [*wrapped, words]
         if refused := self._refused(layers, text):
             return refused
+        if not self._trusts_blindly and (why := self._why_changed(layers)):
+            return self._ask(text, why, "meaning")
         found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
         if rule := next((each.rule for each in found if each.pattern.is_exact), None):
             why = why_not_here(words, self.folder)
@@ -149,7 +179,22 @@ class Judge(msgspec.Struct):
             return self._trusted(words, text)
         if words[0].value is None:
             return self._ask(text, "what runs is not certain", "dynamic_name")
+        if words[0].value == "export" and self.book.confines and (free := self._exported(words, text)):
+            return free
         return self._by_content(words, text) or self._by_rule(words, text)
+
+    def _why_changed(self, layers: Sequence[Sequence[Word]]) -> str | None:
+        """Why a word of a command is not what the rules are about, after what ran in its shell before."""
+        return next((why for words in layers if words and (why := self.shell.why_changed(words))), None)
+
+    def _exported(self, words: Sequence[Word], text: str) -> Judged | None:
+        """`export NAME=value` of variables that no program obeys."""
+        for word in words[1:]:
+            name, equals, value = (word.value or word.prefix).partition("=")
+            is_free = is_own_variable(name, exported=True) or is_harmless(name, value if word.value else None)
+            if not equals or not is_free or name in self.shell.odd_variables:
+                return None
+        return judged_as("allow", text, "command", "no program obeys such a variable") if len(words) > 1 else None
 
     @property
     def _trusts(self) -> bool:
@@ -199,9 +244,9 @@ class Judge(msgspec.Struct):
         carried = carried_by(words)
         if carried is None or not carried.is_all or self.depth >= DEEPEST:
             return None
-        inner = Judge(self.book, self.tool, self.folder, self.depth + 1)
+        inner = Judge(self.book, self.tool, self.folder, self.shell, self.depth + 1, fed_by=self.fed_by)
         for command in carried.commands:
-            wrapped, unwrapped = take_off_wrappers(command)
+            wrapped, unwrapped = take_off_wrappers(self._with_input(words, command))
             judged = inner.command(unwrapped, wrapped, " ".join(word.text for word in command))
             if judged.decision != "allow":
                 return self._ask(text, f"it runs '{judged.text}': {judged.reason}", judged.doubt)
@@ -209,22 +254,40 @@ class Judge(msgspec.Struct):
             return None
         return judged_as("allow", text, "command", "what it runs is allowed")
 
+    def _with_input(self, words: Sequence[Word], command: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The command inside xargs, with what is known of the words that its input adds."""
+        if words[0].value != "xargs" or self.fed_by is None or self.depth:
+            return command
+        separated = any(is_separating(word.value or "") for word in words[1:])
+        given = self.folder.line.input_word(self.fed_by, separated=separated)
+        if not given.inside:
+            return command
+        own = set(words)
+        return tuple(word if word in own or word.value is not None or word.prefix else given for word in command)
+
     def _by_rule(self, words: Sequence[Word], text: str) -> Judged:
         """A rule with `**`, if nothing about the command speaks against it."""
         matched = words
         if words[0].value == "git" and len(words) > 1 and (words[1].value or "-").startswith("-"):
             matched = git_subcommand(words) or words
-        for found in self.book.commands("allow", matched, self.tool):
-            if found.certain:
-                return self._covered(words, text, found.rule, found.pattern.named)
-        return self._otherwise(text, "no rule allows it", "no_rule")
+        found = [each for each in self.book.commands("allow", matched, self.tool) if each.certain]
+        judged: Judged | None = None
+        for each in sorted(found, key=lambda each: each.rule.confined):  # those of the user before those of a preset
+            covered = self._covered(words, text, each.rule, each.pattern.named)
+            if covered.decision == "allow":
+                return covered
+            judged = judged or covered
+        return judged or self._otherwise(text, "no rule allows it", "no_rule")
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
+        words = [word.sampled for word in words]
         if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
         if why := why_not_here(words, self.folder):
             return self._ask(text, why, "place", rule)
+        if why := self._files.why_of_process(words):
+            return self._ask(text, why, "process", rule)
         for each in concerns_about(words, self.folder, named):
             if each.option is not None and each.option in words[:named]:
                 continue
@@ -245,7 +308,11 @@ class Judge(msgspec.Struct):
         if target is None or (target.value is not None and is_free(part.operator, target.value)):
             return judged_as("allow", part.text, "redirection", "no file is touched")
         if target.value is None:
-            return self._unless("which file is meant is not certain", part.text, "redirection", "")
+            is_read = (
+                part.operator == "<" and (target.inside or target.text.startswith("<(")) and not self.book.refuses_files
+            )
+            why = None if is_read else "which file is meant is not certain"
+            return self._unless(why, part.text, "redirection", "it reads files of the workspace")
         if part.operator in (">&", "<&") and target.value.rstrip("-").isdigit():
             return self._unless("the descriptor may be one of bash's own", part.text, "redirection", "")
         if rule := self._files.rule_against(target.value):
@@ -267,10 +334,11 @@ class Judge(msgspec.Struct):
         if self._trusts and is_safe_variable(part.name) and value is not None:
             pass  # nobody looks at a variable of that name but the line itself, and `$name` is never certain
         elif part.alone:
-            why = "a variable of the shell is set"
+            is_free = self.book.confines and part.name is not None and self._is_own(part.name)
+            why = None if is_free else "a variable of the shell is set"
         elif before_read and part.name == "IFS" and value is not None:
             pass  # how read splits its line, and nothing else
-        elif not is_harmless_assignment(part.name, value):
+        elif not is_harmless(part.name, value):
             why = f"'{part.text}' may change what the command does"
         return self._unless(why, part.text, "assignment", "it changes nothing but how the command prints")
 
@@ -300,6 +368,24 @@ class Judge(msgspec.Struct):
 
     def _ask(self, text: str, why: str, doubt: str | None, rule: Rule | None = None) -> Judged:
         return judged_as(self.book.otherwise, text, "command", why, rule=rule, doubt=doubt)
+
+
+def as_checked(word: Word) -> Word:
+    """A word of a condition: a number is one, whichever, and a regular expression is compared like any text."""
+    if word.is_number:
+        return literal_word("0")
+    return literal_word("==") if word.value == "=~" else word
+
+
+def is_only_set(name: str, part: Arithmetic) -> bool:
+    """Whether arithmetic gives a variable a plain number before it looks at it."""
+    first = re.search(rf"(?<!\w){name}\b\s*(=\s*-?\d+\s*[,)])?", part.text)
+    return first is not None and first[1] is not None
+
+
+def is_separating(option: str) -> bool:
+    """Whether an option of xargs makes it take each line, or each text before a NUL, as it is."""
+    return bool(re.fullmatch(r"-[rtx]*0[rtx]*|--null|-d.*|--delimiter=.*", option))
 
 
 def is_free(operator: str, target: str) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
+from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Redirection, SimpleCommand
 from toolyard.files.inside import is_inside
+from toolyard.permissions.expansion.line import ExpandedLine
 from toolyard.permissions.file_access import WorkingFolder
 from toolyard.permissions.judge import OBEYS_INPUT, Judge
 from toolyard.permissions.patterns import quoted_token
@@ -33,13 +36,23 @@ WORDS_KEPT = {
         names("""
             git npm pnpm yarn cargo go docker podman kubectl uv pip pip3 poetry pdm hatch pipenv bundle gem composer
             dotnet mvn gradle flutter dart rustup conda mamba nix helm terraform tofu pulumi vagrant systemctl
-            journalctl launchctl brew apt apt-get dnf yum pacman snap make gmake just task rake mix deno bun openssl
-            ip svn hg jj
+            journalctl launchctl brew apt apt-get dnf yum pacman snap mix deno bun openssl ip svn hg jj
         """),
         2,
     ),
 }
 """Programs whose command is in their first words."""
+RUNS_TARGETS = names("""
+    make gmake bmake remake just task rake tox nox invoke inv fab doit scons ninja bazel buck2 pants please gulp grunt
+    turbo nx lerna ant mvn mvnw gradle gradlew sbt mill waf meson cmake ctest earthly dagger act pre-commit foreman
+    honcho overmind docker-compose docker podman nerdctl ansible ansible-playbook npx bunx pnpx uvx pipx
+""")
+"""Programs that run whichever of several targets, images or plans they are given."""
+INSTALLERS = names("""
+    apt apt-get aptitude dnf yum zypper pacman apk emerge snap flatpak brew port choco scoop winget easy_install cpan
+    cpanm opam cabal stack luarocks vcpkg conan rustup sdkman nvm fnm volta pyenv rbenv asdf mise
+""")
+PUBLISHERS = names("twine vsce ovsx npm-publish semantic-release goreleaser wrangler netlify vercel surge firebase")
 KEEPS_ONE_MORE = name_lists(
     {
         "npm": "run run-script exec config",
@@ -57,20 +70,50 @@ KEEPS_ONE_MORE = name_lists(
     }
 )
 """Commands that are again several."""
-DESTRUCTIVE_COMMANDS = name_lists(
+ONLY_AS_WRITTEN = name_lists(
     {
         "git": """
             push reset clean rebase restore checkout switch rm gc prune branch tag stash filter-branch update-ref
-            reflog config merge
+            reflog config merge pull fetch clone submodule subtree bisect am apply cherry-pick revert worktree remote
         """,
-        "npm": "publish unpublish exec deprecate config token login",
+        "npm": """
+            publish unpublish exec deprecate config token login run run-script start restart install i add ci update
+            up upgrade uninstall remove rm un link ln rebuild init create dist-tag owner access audit dedupe prune
+        """,
+        "pnpm yarn": """
+            publish exec dlx run run-script start install i add update up upgrade remove rm uninstall link init
+            create config node global rebuild
+        """,
+        "bun deno": "run x exec install add remove update upgrade link publish create init task compile",
+        "cargo": "publish yank install uninstall owner run r add remove rm update login fix",
+        "go": "install run get generate tool mod work",
+        "pip pip3": "install uninstall download wheel config cache",
+        "uv": "publish run tool add remove sync lock build venv python cache init x",
+        "poetry pdm hatch pipenv rye": """
+            install add remove update run publish build lock sync shell env config init uninstall upgrade self new
+        """,
+        "gem": "install uninstall update push yank exec fetch build cleanup",
+        "bundle": "install update exec add remove config init clean lock",
+        "composer": "install update require remove create-project run-script run exec global config",
+        "dotnet": "add remove publish run tool nuget restore new msbuild workload",
         "kubectl": "delete exec apply drain replace scale cp",
-        "cargo": "publish yank install owner",
         "gh": "api repo release secret auth",
-        "pip pip3 brew helm": "uninstall",
-        "uv": "publish",
+        "helm": "install upgrade uninstall rollback push",
+        "flutter dart": "pub run build publish install upgrade",
+        "mix": "run deps.get phx.server ecto.migrate archive.install hex.publish",
+        "svn hg jj": "commit ci push update up checkout co merge revert delete rm",
+        "systemctl launchctl": "start stop restart enable disable reload mask kill load unload",
+        "openssl": "enc genrsa req s_client s_server",
     }
 )
+"""Commands that install, publish, lose something or run a target: with other arguments it is another matter."""
+EXACT_ONLY = DESTRUCTIVE | RUNS_TARGETS | INSTALLERS | PUBLISHERS
+INSTALLS = re.compile(
+    r"(?:un|re)?install|publish|deploy|upload|release|push|run|exec|start|upgrade|add|remove|sync|compile"
+)
+"""Commands of many programs after which an argument decides what comes to the machine, leaves it or runs."""
+MOST_WORDS = 200
+"""Words of a rule that nobody but a person would have written."""
 NONE: frozenset[str] = frozenset()
 
 
@@ -86,15 +129,21 @@ def derive_pattern(command: SimpleCommand) -> str | None:
 
 
 def is_special(words: Sequence[Word]) -> bool:
-    """Whether a command is a carrier, an interpreter or destructive, so that other arguments are another matter."""
+    """Whether a command carries, interprets, installs, publishes, runs a target or destroys: then only its own text."""
     name = program_name(words[0].value)
     first = words[1].value if len(words) > 1 else None
     return (
         why_never_covered(words, 1) is not None
         or carried_by(words) is not None
-        or name in DESTRUCTIVE
-        or first in DESTRUCTIVE_COMMANDS.get(name, NONE)
+        or name in EXACT_ONLY
+        or first in ONLY_AS_WRITTEN.get(name, NONE)
+        or (is_installer(words) and name in WORDS_KEPT)
     )
+
+
+def is_installer(words: Sequence[Word]) -> bool:
+    """Whether a word before any other operand says that something is installed, published or run."""
+    return any(INSTALLS.fullmatch(word.value or "") for word in words[1:3])
 
 
 def words_kept(words: Sequence[Word]) -> int | None:
@@ -112,7 +161,7 @@ def words_kept(words: Sequence[Word]) -> int | None:
 def exact(words: Sequence[Word]) -> str | None:
     """The command's own text as a pattern for nothing else."""
     values = [word.value for word in words]
-    if not values or None in values:
+    if not values or None in values or len(values) > MOST_WORDS:
         return None
     return " ".join(quoted_token(value) for value in values if value is not None)
 
@@ -121,7 +170,8 @@ def derive_offers(verdict: LineVerdict, book: RuleBook, site: CallSite) -> tuple
     """Rules for all parts of a line that are asked about; none when one of them would be asked about even so."""
     if verdict.reading.doubts or any(part.doubt == OBEYS_INPUT for part in verdict.parts):
         return ()
-    folder = WorkingFolder(verdict.reading, site)
+    line = ExpandedLine(read_line(verdict.reading.text), site.cwd, site.workspace, site.shell)
+    folder = WorkingFolder(line, site)
     offers: dict[str, Offer] = {}
     for part in verdict.reading.parts:
         found = offers_for(part, book, folder, site.tool)

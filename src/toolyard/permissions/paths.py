@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
@@ -12,13 +13,15 @@ from toolyard.files.inside import is_inside
 from toolyard.permissions.patterns import bad_rule
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.problems import Problem
 
 
 DEEP = "**"
+OF_PROCESS = re.compile(
+    r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/(?:environ|auxv|mem|maps|smaps|root|cwd|exe|fd|fdinfo|map_files|stack)(?:/|\Z)"
+)
 NOWHERE = "/dev/null/nowhere"
 """A path that no file has."""
 
@@ -43,6 +46,11 @@ def resolved(path: str, folder: str) -> tuple[str, str]:
         return os.path.normpath(joined), os.path.realpath(joined)
     except ValueError:  # a NUL character, or half a character
         return NOWHERE, NOWHERE
+
+
+def is_of_process(path: str) -> bool:
+    """Whether a path, made absolute, is a file of a process that holds its secrets or leads around other paths."""
+    return OF_PROCESS.match(os.path.normpath(path).replace("//", "/", 1)) is not None
 
 
 Value = TypeVar("Value")

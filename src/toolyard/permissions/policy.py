@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,11 +17,12 @@ from toolyard.permissions.grants import WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from toolyard.config.settings import Preset
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
+    from toolyard.permissions.expansion.shell_state import ShellStates
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.grants import GrantStore
     from toolyard.permissions.rules import Rule, RuleBook
@@ -63,7 +64,12 @@ class RulePolicy:
         self._session_presets: dict[str, Preset] = {}
         self._raised: dict[tuple[str, Preset], tuple[Section, Section]] = {}
         """For each agent and preset the section that it came from, and the one with that preset."""
-        self._definitions = ShellDefinitions()
+
+    @cached_property
+    def _shells(self) -> ShellStates:
+        from toolyard.permissions.expansion.shell_state import ShellStates
+
+        return ShellStates()
 
     def ask_timeout(self, agent: str) -> float:
         return self.sections.of(agent).ask_timeout
@@ -101,12 +107,12 @@ class RulePolicy:
         from toolyard.permissions.decide import decide_request
 
         verdict = await decide_request(request, book, site)
-        if verdict.decision == "allow" and (book.refuses or not book.trusts_tool(site.tool)):
-            verdict = self._unless_redefined(request, verdict, book)
         if verdict.decision == "allow" and verdict.rule is None and not section.is_configured:
-            return replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
-        if verdict.decision == "allow" and section.is_configured and not request.kept_in:
-            return await self._without_sandbox(request, verdict, site)
+            verdict = replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
+        elif verdict.decision == "allow" and section.is_configured and not request.kept_in:
+            verdict = await self._without_sandbox(request, verdict, site)
+        if verdict.decision == "allow":
+            self.approved(request)
         return verdict
 
     def section(self, agent: str, session: str = "") -> Section:
@@ -124,32 +130,11 @@ class RulePolicy:
         return bool(self.grants.load().grants or self._session_rules.get(session))
 
     def approved(self, request: PermissionRequest) -> None:
-        """Note what a line that a person let pass leaves behind in its session."""
+        """Note what a line that was let pass leaves behind in its session."""
         if request.kind == LIVE_SHELL and request.plan.command is not None:
-            self._definitions.learn(shell_of(request), request.plan.command)
+            self._shells.learn(shell_of(request), request.plan.command)
         elif request.kind == LIVE_SHELL and request.plan.arguments.get("restart"):
-            self._definitions.forget(shell_of(request))
-
-    def _unless_redefined(self, request: PermissionRequest, verdict: Verdict, book: RuleBook) -> Verdict:
-        """The verdict, unless a word of the line is no longer what the rules are about."""
-        if request.kind != LIVE_SHELL:
-            return verdict
-        if request.plan.command is None:
-            self.approved(request)
-            return verdict
-        from toolyard.bash.syntax.parse import read_line
-        from toolyard.permissions.judge import judged_as
-
-        command = request.plan.command
-        words = (
-            words[0].value for part in read_line(command).commands for words in (*part.wrapped, part.words) if words
-        )
-        name = self._definitions.changed_among(shell_of(request), words)
-        if name is None:
-            return verdict
-        why = f"an earlier command gave '{name}' another meaning in this session"
-        part = judged_as(book.otherwise, command, "doubt", why, doubt="meaning")
-        return replace(verdict, decision=book.otherwise, reason=why, rule=None, parts=(*verdict.parts, part))
+            self._shells.forget(shell_of(request))
 
     async def _without_sandbox(self, request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
         """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
@@ -197,6 +182,7 @@ class RulePolicy:
         self._session_rules.setdefault(session, []).extend(kept)
 
     def _site(self, request: PermissionRequest) -> CallSite:
+        from toolyard.permissions.expansion.shell_state import FRESH
         from toolyard.permissions.file_access import CallSite
 
         workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
@@ -205,43 +191,5 @@ class RulePolicy:
             cwd=os.fspath(request.plan.cwd or workspace),
             workspace=workspace,
             protected=self._protected,
+            shell=self._shells.of(shell_of(request)) if request.kind == LIVE_SHELL else FRESH,
         )
-
-
-NAME = r"[^\s;&|<>()$`'\"\\=]+"
-FUNCTION = re.compile(rf"(?:^|[\s;&|({{])(?:function\s+({NAME})|({NAME})\s*\(\s*\))")
-ALIAS = re.compile(r"(?:^|[\s;&|({])alias\s+([^;&|\n]*)")
-ALIASED = re.compile(rf"(?:^|\s)['\"]?({NAME})=")
-REPLACED = re.compile(rf"\b(?:enable\s+-n|hash\s+-p\s+\S+)\s+({NAME})")
-UNDEFINED = re.compile(rf"\b(?:unset\s+-f|unalias)\s+((?:{NAME}\s*)+)")
-
-
-class ShellDefinitions:
-    """For each live shell, the names that functions and aliases gave another meaning, so that no rule is about them."""
-
-    def __init__(self) -> None:
-        self._changed: dict[str, set[str]] = {}
-
-    def learn(self, shell: str, text: str) -> None:
-        changed = self._changed.setdefault(shell, set())
-        for found in UNDEFINED.finditer(text):
-            names = found[1].split()
-            changed.difference_update(changed.copy() if "-a" in names else names)
-        changed.update(defined_in(text))
-
-    def forget(self, shell: str) -> None:
-        """The shell was started anew."""
-        self._changed.pop(shell, None)
-
-    def changed_among(self, shell: str, names: Iterable[str | None]) -> str | None:
-        changed = self._changed.get(shell)
-        return next((name for name in names if name in changed), None) if changed else None
-
-
-def defined_in(text: str) -> set[str]:
-    """The names that a line gives another meaning, as far as the line itself says."""
-    found = {match[1] or match[2] for match in FUNCTION.finditer(text)}
-    for aliases in ALIAS.finditer(text):
-        found.update(match[1] for match in ALIASED.finditer(aliases[1]))
-    found.update(match[1] for match in REPLACED.finditer(text))
-    return found

@@ -10,7 +10,7 @@ import msgspec
 from toolyard.bash.syntax.words import Word, literal_word
 from toolyard.bash.syntax.wrappers import take_off_wrappers
 from toolyard.permissions.programs.carriers import carried_by, suspects_in
-from toolyard.permissions.programs.categories import PRIVILEGED, program_name
+from toolyard.permissions.programs.categories import PRIVILEGED, is_carrier, is_shell, program_name
 from toolyard.permissions.programs.git import git_subcommand
 from toolyard.permissions.programs.guards import is_known
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 
 MOST = 32
+MOST_WORDS = 200
+"""Words of a command that runs others: any of them may begin one, and each of those may again."""
+UNSEEN = "it runs what it is given, and that is more than can be looked over"
 AT_A_COMMAND = re.compile(r"(?:^|[\s;&|(){}!`])(?:\S*/)?(sudo|doas|pkexec|su|sudoedit)(?=[\s;&|)<>]|$)", re.MULTILINE)
 
 
@@ -44,12 +47,17 @@ class PossibleCommands(msgspec.Struct):
     """Text that a shell reads."""
     arguments: list[Sequence[Word]]
     """Of programs that nobody knows here: what stands behind their names may be a command, too."""
+    unseen: Sequence[Word] = ()
+    """A command that runs others, with more words than can be looked over."""
 
 
 def possible_commands(layers: Sequence[Sequence[Word]]) -> PossibleCommands:
     """The command in all its wrappers, and what each of them carries."""
     possible = PossibleCommands([words for words in layers if words], [], [], [])
     for words in possible.commands:
+        if len(words) > MOST_WORDS and may_run_others(words):
+            possible.unseen = words
+            break
         if not is_known(words[0].value or ""):
             possible.arguments.extend(suspects_in(words))
         if len(possible.commands) < MOST and (carried := carried_by(words)) is not None:
@@ -61,11 +69,19 @@ def possible_commands(layers: Sequence[Sequence[Word]]) -> PossibleCommands:
     return possible
 
 
+def may_run_others(words: Sequence[Word]) -> bool:
+    name = program_name(words[0].value)
+    return is_carrier(name) or is_shell(name) or name in ("find", "gfind") or not is_known(name)
+
+
 def find_refusal(possible: PossibleCommands, book: RuleBook, tool: str) -> Refusal | None:
     """Why one of the commands is refused; a rule that denies counts before one that asks."""
-    for words in (*possible.commands, *possible.suspects):
-        if (name := program_name(words[0].value)) in PRIVILEGED:
+    firsts = [words[0] for words in (*possible.commands, *possible.suspects)]
+    for word in (*firsts, *possible.unseen):
+        if (name := program_name(word.value)) in PRIVILEGED:
             return Refusal(decision="deny", reason=privilege_reason(name), doubt="privilege")
+    if possible.unseen and (book.refuses or not book.trusts_tool(tool)):
+        return Refusal(decision=book.otherwise, reason=UNSEEN, doubt="too_many")
     if not book.refuses:
         return None
     return by_rules("deny", possible, book, tool) or by_rules("ask", possible, book, tool)

@@ -195,6 +195,8 @@ class RuleBook:
         """Whether there are rules against files."""
         self.refuses = self.refuses_files or not (self._commands["deny"].is_empty and self._commands["ask"].is_empty)
         """Whether a command could be asked about or refused by a rule, so that what is unproven matters."""
+        self.confines = any(rule.confined for rule in self.rules)
+        """Whether a preset says what a line may look at, so that what only the line itself sees is free."""
 
     def _add(self, rule: Rule) -> None:
         if rule.command is not None:

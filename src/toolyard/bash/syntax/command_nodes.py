@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from toolyard.bash.syntax.reading import Assignment, Redirection, SimpleCommand
 from toolyard.bash.syntax.word_nodes import WordReader
-from toolyard.bash.syntax.words import Misread, Word, literal_word
+from toolyard.bash.syntax.words import Misread, Word, WordPiece, literal_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +38,7 @@ DELIMITER = re.compile(r"""(?:[\w.-]+|'[\w. -]+'|"[\w. -]+"|\\[\w.-]+)""", re.AS
 """A bare word, or one in a single pair of quotes; anything else is legal and never seen."""
 REST_OF_LINE = re.compile(r"""(?:[^"'`\\(<$]|"[^"`\\$]*"|'[^']*'|<(?!<)|<<<)*""")
 """What may stand behind the delimiter: no second here-document, and no quote that goes on in the next line."""
+ESCAPED = re.compile(r"\\[^\n]")
 EXPANDS = re.compile(r"[`\\]|\$(?![A-Za-z_]\w*|\{[A-Za-z_]\w*\}|[^\w@*#?$!({\[-]|\Z)", re.ASCII)
 """What in an unquoted here-document is more than the value of a variable."""
 
@@ -44,11 +47,15 @@ class CommandReader:
     """Reads commands; substitutions and other nodes that hold statements go to the callbacks."""
 
     def __init__(
-        self, text: SourceText, on_substitution: Callable[[Node], None], look_inside: Callable[[Node], None]
+        self,
+        text: SourceText,
+        on_substitution: Callable[[Node], None],
+        look_inside: Callable[[Node], None],
+        on_arithmetic: Callable[[str, Node], None],
     ) -> None:
         self._text = text
         self._look_inside = look_inside
-        self._words = WordReader(text.source, on_substitution)
+        self._words = WordReader(text.source, on_substitution, on_arithmetic)
 
     def word(self, node: Node) -> Word:
         """A word; one that cannot be read may be anything."""
@@ -75,7 +82,6 @@ class CommandReader:
         after: Sequence[Node] = (),
         redirections: Sequence[Redirection] = (),
         *,
-        repeated: bool,
         without: Node | None = None,
     ) -> SimpleCommand:
         """A simple command; `after` are words of it that stand behind its redirections."""
@@ -101,7 +107,6 @@ class CommandReader:
             start=node.start_byte,
             assignments=tuple(assignments),
             redirections=tuple(found),
-            repeated=repeated,
         )
 
     def _checked(self, words: list[Word], node: Node) -> tuple[Word, ...]:
@@ -160,22 +165,61 @@ class CommandReader:
                 found.append(read_heredoc(self._text.source, node))
         return found, words
 
+    def declaration(self, node: Node) -> SimpleCommand:
+        """`export NAME=value`, `declare -r NAME`: a builtin whose arguments are assignments and names."""
+        self._text.check_words(node.children)
+        words = [literal_word(self._text.of(node.children[0]), node.children[0].start_byte, node.children[0].end_byte)]
+        for child in node.children[1:]:
+            if child.type == "variable_assignment":
+                words.append(self._declared(child))
+            elif child.type in ("word", "variable_name"):
+                words.append(self.word(child))
+            else:
+                raise Misread("a declaration that is not understood")
+        return SimpleCommand(words=tuple(words), text=self._text.of(node), start=node.start_byte)
+
+    def _declared(self, node: Node) -> Word:
+        """`NAME=value` as an argument: one word, certain if its value is."""
+        assigned = self.assignment(node)
+        if assigned.name is None or assigned.adds or assigned.elements is not None:
+            raise Misread("a declaration that is not understood")
+        name, value = f"{assigned.name}=", assigned.value
+        word = Word(text=assigned.text, start=node.start_byte, end=node.end_byte, prefix=name)
+        if value is None or value.value is not None:
+            certain = name + (value.value or "" if value else "")
+            return replace(word, value=certain, prefix=certain)
+        return replace(word, kind="dynamic", pieces=(WordPiece(kind="text", text=name), *value.pieces))
+
     def assignment(self, node: Node, *, alone: bool = False) -> Assignment:
-        """`NAME=value`; the value of anything more is looked into for commands, but not read."""
+        """`NAME=value`, `NAME+=value` or `NAME=(…)`; anything more is looked into for commands, but not read."""
         kinds = [child.type for child in node.children]
         value: Word | None = None
-        if len(kinds) == 3 and kinds[2] != "array":
+        elements: tuple[Word, ...] | None = None
+        is_plain = kinds[:1] == ["variable_name"] and kinds[1:2] in (["="], ["+="])
+        if is_plain and len(kinds) == 3 and kinds[2] == "array":
+            elements = self._elements(node.children[2])
+        elif len(kinds) == 3 and kinds[2] != "array":
             value = self.word(node.children[2])
         else:
             self._look_inside(node)
-        is_plain = kinds[:2] == ["variable_name", "="]
         return Assignment(
             name=self._text.of(node.children[0]) if is_plain else None,
             value=value,
             text=self._text.of(node),
             start=node.start_byte,
             alone=alone,
+            elements=elements,
+            adds=kinds[1:2] == ["+="],
         )
+
+    def _elements(self, node: Node) -> tuple[Word, ...]:
+        """The words of an array; a subscript in it would be evaluated."""
+        self._text.check_gaps(node.children)
+        self._text.check_words(node.children[1:-1])
+        words = tuple(self.word(child) for child in node.children[1:-1] if child.type != "comment")
+        if any(word.text.startswith("[") for word in words) or "#" in self._text.of(node):
+            raise Misread("an array with subscripts or comments")
+        return words
 
 
 def read_heredoc(source: bytes, node: Node) -> Redirection:
@@ -191,7 +235,7 @@ def read_heredoc(source: bytes, node: Node) -> Redirection:
     is_literal = word[0] in "'\"\\"
     delimiter = word.strip("'\"").removeprefix("\\")
     content, span = heredoc_body(source, start.end_byte, end, delimiter, strips_tabs=operator == "<<-")
-    if not is_literal and EXPANDS.search(content):
+    if not is_literal and EXPANDS.search(ESCAPED.sub("", content)):
         raise Misread("a here-document that may run commands")
     descriptor = by_type.get("file_descriptor")
     return Redirection(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from toolyard.bash.syntax.parse import read_line
-from toolyard.bash.syntax.reading import Assignment, Condition, Loop, Redirection, SimpleCommand
+from toolyard.bash.syntax.reading import Arithmetic, Assignment, Condition, Loop, Redirection, SimpleCommand
 from toolyard.process.shfmt import parse_with_shfmt
 
 if TYPE_CHECKING:
@@ -42,7 +42,11 @@ async def shfmt_agrees(text: str) -> bool:
         tree = await asyncio.to_thread(parse_with_shfmt, text.encode("utf-8", "replace"))
         if tree is None:
             return False
-        known = REMEMBERED[text] = same_reading(read_line(text), msgspec.json.decode(tree))
+        try:
+            decoded = msgspec.json.decode(tree)
+        except RecursionError:
+            return False
+        known = REMEMBERED[text] = same_reading(read_line(text), decoded)
         while len(REMEMBERED) > MOST_REMEMBERED:
             del REMEMBERED[next(iter(REMEMBERED))]
     return known
@@ -81,7 +85,9 @@ def outline_of(reading: Reading) -> tuple[list[Item], dict[Span, str]]:
         return ("redirection", operator, part.descriptor, target, part.body_span if part.body else NO_BODY)
 
     def assignment(part: Assignment) -> Item:
-        return ("assignment", part.start, words([part.value]) if part.value and part.value.text else ())
+        if part.elements is not None:
+            return ("array", part.start, part.adds, words(part.elements))
+        return ("assignment", part.start, part.adds, words([part.value]) if part.value and part.value.text else ())
 
     for part in reading.parts:
         match part:
@@ -96,6 +102,9 @@ def outline_of(reading: Reading) -> tuple[list[Item], dict[Span, str]]:
             case Condition():
                 operands = [word for word in part.words if not CONDITION_OPERATORS.fullmatch(word.text)]
                 items.append(("condition", words(operands)))
+            case Arithmetic():
+                if part.is_command:
+                    items.append(("arithmetic", part.start))
             case Loop(name=None):
                 items.extend(("pattern", span) for span in words(part.words))
             case Loop():
@@ -127,8 +136,16 @@ class ShfmtOutline:
             self._call(node)
         elif kind == "TestClause":
             self.items.append(("condition", self._words(operands_of(node["X"]))))
+        elif kind == "ArithmCmd":
+            self.items.append(("arithmetic", node["Left"]["Offset"]))
+        elif kind == "DeclClause":
+            self._declaration(node)
         elif kind == "ForClause":
             loop = node["Loop"]
+            if loop["Type"] == "CStyleLoop":
+                self.items.append(("arithmetic", loop["Lparen"]["Offset"]))
+                self._statements(node["Do"])
+                return
             if loop["Type"] != "WordIter" or node.get("Select"):
                 raise Different
             self.items.append(("loop", loop["Name"]["Value"], self._words(loop.get("Items", ()))))
@@ -153,12 +170,41 @@ class ShfmtOutline:
 
     def _call(self, node: dict[str, Any]) -> None:
         for assign in node.get("Assigns", ()):
-            if assign.get("Array") or assign.get("Index") or assign.get("Append"):
-                raise Different
-            value = assign.get("Value")
-            self.items.append(("assignment", assign["Pos"]["Offset"], self._words([value]) if value else ()))
+            self._assign(assign)
         if node.get("Args"):
             self.items.append(("command", self._words(node["Args"])))
+
+    def _assign(self, node: dict[str, Any]) -> None:
+        """`NAME=value`, `NAME+=value`, `NAME=(…)`."""
+        if node.get("Index"):
+            raise Different
+        start, adds, array = node["Pos"]["Offset"], bool(node.get("Append")), node.get("Array")
+        if array:
+            elements = array.get("Elems", ())
+            if any(element.get("Index") for element in elements):
+                raise Different
+            self.items.append(("array", start, adds, self._words(element["Value"] for element in elements)))
+            return
+        value = node.get("Value")
+        self.items.append(("assignment", start, adds, self._words([value]) if value else ()))
+
+    def _declaration(self, node: dict[str, Any]) -> None:
+        """`export NAME=value …`, each argument as one word."""
+        spans = [self._confirmed(span_of(node["Variant"]), node["Variant"]["Value"])]
+        for argument in node.get("Args", ()):
+            if argument.get("Array") or argument.get("Index") or argument.get("Append"):
+                raise Different
+            value = self._value_of(argument["Value"]) if argument.get("Value") else ""
+            name = argument.get("Name", {}).get("Value", "")
+            if name and not argument.get("Naked"):
+                value = None if value is None else f"{name}={value}"
+            spans.append(self._confirmed(span_of(argument), name if argument.get("Naked") and name else value))
+        self.items.append(("command", tuple(spans)))
+
+    def _confirmed(self, span: Span, value: str | None) -> Span:
+        if span in self.unconfirmed and value == self.unconfirmed[span]:
+            del self.unconfirmed[span]
+        return span
 
     def _redirect(self, node: dict[str, Any]) -> None:
         body = node.get("Hdoc")

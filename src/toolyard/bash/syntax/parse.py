@@ -52,7 +52,13 @@ def read_by_grammar(text: str, *doubts: Doubt) -> Reading:
         reader = TreeReader(text)
         reader.read()
         parts = tuple(unwrapped(part) if isinstance(part, SimpleCommand) else part for part in reader.parts)
-        return Reading(text=text, parts=parts, doubts=(*doubts, *reader.doubts))
+        return Reading(
+            text=text,
+            parts=parts,
+            doubts=(*doubts, *reader.doubts),
+            pipes=tuple(reader.pipes),
+            defines=tuple(reader.defines),
+        )
     except Exception as error:  # a parser that fails, or is not installed, has proven nothing
         doubt = Doubt(code="unreadable", message=f"it cannot be read: {type(error).__name__}")
         return Reading(text=text, doubts=(*doubts, doubt))

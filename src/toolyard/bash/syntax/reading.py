@@ -30,6 +30,12 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     alone: bool = False
     """Whether it stands for itself, and so changes the shell."""
+    block: tuple[int, ...] = ()
+    """Where the branches, loops and subshells begin that it stands in, from the outermost."""
+    elements: tuple[Word, ...] | None = None
+    """The words of an array, `NAME=(…)`."""
+    adds: bool = False
+    """Whether it is `NAME+=value`, which leaves what was there before."""
 
 
 class Redirection(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +52,9 @@ class Redirection(msgspec.Struct, frozen=True, kw_only=True):
     is_literal: bool = False
     """Whether bash leaves the here-document's text as it is."""
     body_span: tuple[int, int] = (0, 0)
+    covers: tuple[int, int] = (0, 0)
+    """Where the loop or group begins and ends that it stands behind; a command has its own redirections."""
+    block: tuple[int, ...] = ()
 
 
 class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +69,10 @@ class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The same command with its wrappers, such as `timeout 5`, from the outermost to the innermost."""
     repeated: bool = False
     """Whether it may run several times."""
+    block: tuple[int, ...] = ()
+    """Where the branches, loops and subshells begin that it stands in, from the outermost."""
+    forked: bool = False
+    """Whether it runs in a copy of the shell, so that nothing of it is left there."""
 
     @property
     def name(self) -> str | None:
@@ -78,6 +91,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[Word, ...]
     text: str
     start: int
+    block: tuple[int, ...] = ()
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,9 +101,33 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[Word, ...]
     text: str
     start: int
+    block: tuple[int, ...] = ()
 
 
-Part: TypeAlias = SimpleCommand | Redirection | Assignment | Condition | Loop
+class Arithmetic(msgspec.Struct, frozen=True, kw_only=True):
+    """`$((…))`, `((…))`: harmless as long as its variables hold numbers, for bash evaluates anything else."""
+
+    names: tuple[str, ...]
+    """The variables that it looks at."""
+    sets: tuple[str, ...]
+    """Those that it gives a new number."""
+    text: str
+    start: int
+    block: tuple[int, ...] = ()
+    is_command: bool = False
+    """Whether it stands where a command could."""
+
+
+class Pipe(msgspec.Struct, frozen=True, kw_only=True):
+    """Commands of which each reads what the one before it prints: a pipeline, or what is inside `$(…)`."""
+
+    start: int
+    end: int
+    elements: tuple[tuple[int, int], ...]
+    """Where each begins and ends; none when what is inside a substitution is no plain row of commands."""
+
+
+Part: TypeAlias = SimpleCommand | Redirection | Assignment | Condition | Loop | Arithmetic
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +138,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[Doubt, ...] = ()
     plain: bool = False
     """Whether it is one command of plain words, which cannot be misread."""
+    pipes: tuple[Pipe, ...] = ()
+    """The pipelines and substitutions in it."""
+    defines: tuple[str, ...] = ()
+    """The functions that it defines."""
 
     @property
     def commands(self) -> tuple[SimpleCommand, ...]:

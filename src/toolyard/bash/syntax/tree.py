@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.command_nodes import WORD_NODES, CommandReader
-from toolyard.bash.syntax.reading import Condition, Doubt, Loop, SimpleCommand
+from toolyard.bash.syntax.reading import Arithmetic, Condition, Doubt, Loop, Pipe, SimpleCommand
 from toolyard.bash.syntax.source_text import SourceText
+from toolyard.bash.syntax.word_nodes import ARITHMETIC, EXPANDED_NAME
 from toolyard.bash.syntax.words import Misread
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ ENDLESS = re.compile(
     re.DOTALL,
 )
 """Loops whose condition is always met, and that nothing inside leaves."""
+BRANCHES = frozenset({
+    "subshell", "pipeline", "if_statement", "elif_clause", "else_clause", "while_statement", "for_statement",
+    "c_style_for_statement", "case_statement", "case_item", "function_definition", "command_substitution",
+    "process_substitution",
+})  # fmt: skip
+"""Nodes whose commands may not run, or run in a copy of the shell."""
+FORKING = frozenset({"subshell", "pipeline", "command_substitution", "process_substitution"})
 REPEATING = frozenset({"while_statement", "for_statement", "c_style_for_statement"})
 TOKENS = frozenset({
     ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "!", "if", "then", "elif", "else", "fi", "while",
@@ -49,10 +57,11 @@ TOKENS = frozenset({
 EXPRESSIONS = frozenset({"binary_expression", "unary_expression", "parenthesized_expression", "negation_expression"})
 CONSTRUCTS = {
     "function_definition": "a function is defined",
-    "declaration_command": "the shell's variables are changed",
     "unset_command": "the shell's variables are changed",
-    "c_style_for_statement": "arithmetic can run commands",
 }
+EVALUATES = "arithmetic can run commands"
+NAME = re.compile(r"(?<![\w#])[A-Za-z_]\w*", re.ASCII)
+SETS = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII)
 
 
 @cache
@@ -70,9 +79,13 @@ class TreeReader:
     def __init__(self, text: str) -> None:
         self.parts: list[Part] = []
         self._text = SourceText(text)
-        self._commands = CommandReader(self._text, self._substitution, self._look_inside)
+        self.pipes: list[Pipe] = []
+        self.defines: list[str] = []
+        self._commands = CommandReader(self._text, self._substitution, self._look_inside, self._arithmetic)
         self._depth = 0
         self._repeating = 0
+        self._forked = 0
+        self._block: tuple[int, ...] = ()
         self._looking = False
 
     @property
@@ -94,20 +107,30 @@ class TreeReader:
 
     def _statement(self, node: Node) -> None:
         """Anything that can stand where a command can."""
+        if self._depth >= DEEPEST:
+            self._text.doubt("too_deep", "commands are nested too deep")
+            return
+        outside = (self._depth, self._repeating, self._forked, self._block)
         self._depth += 1
-        repeats = node.type in REPEATING
-        self._repeating += repeats
+        self._repeating += node.type in REPEATING
+        self._enter(node)
         try:
-            if self._depth > DEEPEST:
-                self._text.doubt("too_deep", "commands are nested too deep")
-            else:
-                self._read(node)
+            self._read(node)
         except Misread as error:
             self._text.doubt("misread", str(error), node)
             self._look_once(node)
         finally:
-            self._depth -= 1
-            self._repeating -= repeats
+            self._depth, self._repeating, self._forked, self._block = outside
+
+    def _enter(self, node: Node) -> None:
+        """Note what of a node's commands is left in the shell, and whether they run at all."""
+        after, parent = node.next_sibling, node.parent
+        in_background = after is not None and after.type == "&"
+        is_piped = parent is not None and parent.type == "pipeline"
+        self._forked += node.type in FORKING or in_background
+        self._block = (*self._block, *branch_starts(node))
+        if node.type in BRANCHES or in_background or is_piped:
+            self._block = (*self._block, node.start_byte)
 
     def _read(self, node: Node) -> None:
         match node.type:
@@ -115,10 +138,19 @@ class TreeReader:
                 self._text.check_gaps(node.children)
                 if kind == "while_statement" and ENDLESS.match(self._text.of(node)):
                     self._text.doubt("endless", "a loop that does not end by itself", node)
+                if kind == "pipeline":
+                    self._pipe(node, [node])
+                if kind == "compound_statement" and node.children[0].type == "((":
+                    self._arithmetic_command(node, node.children[0], node.children[-1])
+                    return
                 for child in node.children:
                     self._statement(child)
             case "command":
-                self.parts.append(self._commands.command(node, repeated=self._repeating > 0))
+                self._append(self._commands.command(node))
+            case "declaration_command":
+                self._append(self._commands.declaration(node))
+            case "c_style_for_statement":
+                self._counting_loop(node)
             case "redirected_statement":
                 self._redirected(node)
             case "test_command":
@@ -134,7 +166,58 @@ class TreeReader:
             case kind if not node.is_named and kind in TOKENS:
                 self._token(node)
             case _:
+                if node.type == "function_definition":
+                    self.defines += [self._text.of(child) for child in node.children if child.type == "word"]
                 self._unknown(node)
+
+    def _append(self, command: SimpleCommand) -> None:
+        self.parts.append(replace(command, repeated=self._repeating > 0, block=self._block, forked=self._forked > 0))
+
+    def _pipe(self, node: Node, statements: list[Node]) -> None:
+        """Note what feeds what; a statement that is no command or row of commands feeds something that is not known."""
+        elements: tuple[tuple[int, int], ...] = ()
+        if len(statements) == 1 and statements[0].type == "pipeline":
+            named = [child for child in statements[0].children if child.is_named]
+            elements = tuple((child.start_byte, child.end_byte) for child in named)
+        elif len(statements) == 1 and statements[0].type in ("command", "redirected_statement"):
+            elements = ((statements[0].start_byte, statements[0].end_byte),)
+        self.pipes.append(Pipe(start=node.start_byte, end=node.end_byte, elements=elements))
+
+    def _arithmetic(self, text: str, node: Node, *, is_command: bool = False) -> None:
+        """What is between `((` and `))`: nothing that runs commands, as far as can be seen without its variables."""
+        text = re.sub(r"\$\{([A-Za-z_]\w*)\}", r"\1", text)
+        if not ARITHMETIC.fullmatch(text) or EXPANDED_NAME.search(text):
+            raise Misread(EVALUATES)
+        sets = {first or second for first, second in SETS.findall(text)}
+        self.parts.append(
+            Arithmetic(
+                names=tuple(dict.fromkeys(NAME.findall(text))),
+                sets=tuple(sorted(sets)),
+                text=f"(({text}))",
+                start=node.start_byte,
+                block=self._block,
+                is_command=is_command,
+            )
+        )
+
+    def _arithmetic_command(self, node: Node, opening: Node, closing: Node) -> None:
+        """`((…))`; the tree of a construct that is no arithmetic at all would look the same."""
+        self._look_inside(node)
+        if closing.type != "))" or self._text.of(node)[:2] != "((":
+            raise Misread(EVALUATES)
+        self._arithmetic(self._text.between(opening.end_byte, closing.start_byte), node, is_command=True)
+
+    def _counting_loop(self, node: Node) -> None:
+        """`for ((…; …; …))`."""
+        self._text.check_gaps(node.children)
+        kinds = [child.type for child in node.children]
+        opening, closing = node.children[kinds.index("((")], node.children[kinds.index("))")]
+        inside = self._text.between(opening.end_byte, closing.start_byte)
+        if inside.count(";") != 2 or not inside.split(";")[1].strip():
+            self._text.doubt("endless", "a loop that does not end by itself", node)
+        self._arithmetic(inside.replace(";", ","), opening, is_command=True)
+        for child in node.children[kinds.index("))") + 1 :]:
+            self._statement(child)
 
     def _token(self, node: Node) -> None:
         if self._text.of(node).strip(" \t") != node.type.strip(" \t"):
@@ -165,8 +248,12 @@ class TreeReader:
     def _substitution(self, node: Node) -> None:
         """The commands inside `$(…)`, `<(…)` or backticks."""
         self._text.check_gaps(node.children)
+        self._pipe(node, node.children[1:-1])
+        outside = (self._forked, self._block)
+        self._enter(node)
         for child in node.children[1:-1]:
             self._statement(child)
+        self._forked, self._block = outside
 
     def _redirected(self, node: Node) -> None:
         """A statement with redirections behind it, or redirections alone."""
@@ -178,10 +265,10 @@ class TreeReader:
             descriptor = self._commands.descriptor_of(body, node.children[1])
             if descriptor is not None:
                 found[0] = replace(found[0], descriptor=self._text.of(descriptor), start=descriptor.start_byte)
-            command = self._commands.command(body, words, found, repeated=self._repeating > 0, without=descriptor)
-            self.parts.append(command)
+            self._append(self._commands.command(body, words, found, without=descriptor))
             return
-        self.parts.extend(found)
+        covers = (body.start_byte, body.end_byte) if body is not None else (0, 0)
+        self.parts.extend(replace(each, covers=covers, block=self._block) for each in found)
         if body is not None:
             self._statement(body)
         if words:
@@ -203,7 +290,8 @@ class TreeReader:
                     raise Misread("select asks a person")
                 case _:
                     words.append(self._commands.word(child))
-        self.parts.append(Loop(name=name, words=tuple(words), text=self._text.of(node), start=node.start_byte))
+        text = self._text.of(node)
+        self.parts.append(Loop(name=name, words=tuple(words), text=text, start=node.start_byte, block=self._block))
 
     def _case(self, node: Node) -> None:
         self._text.check_gaps(node.children)
@@ -221,30 +309,56 @@ class TreeReader:
     def _bare_assignments(self, node: Node) -> None:
         nodes = node.children if node.type == "variable_assignments" else [node]
         self._text.check_words(nodes)
-        self.parts.extend(self._commands.assignment(child, alone=True) for child in nodes)
+        found = (self._commands.assignment(child, alone=True) for child in nodes)
+        self.parts.extend(replace(each, block=self._block) for each in found)
 
     def _test(self, node: Node) -> None:
-        """`[ … ]` is a command, `[[ … ]]` a condition; `(( … ))` is arithmetic, which can run commands."""
+        """`[ … ]` is a command, `[[ … ]]` a condition, `(( … ))` arithmetic."""
         opening = node.children[0].type
-        if opening not in ("[", "[["):
-            self._text.doubt("arithmetic", "arithmetic can run commands", node)
-            self._look_inside(node)
+        if opening == "((":
+            self._arithmetic_command(node, node.children[0], node.children[-1])
             return
+        if opening not in ("[", "[["):
+            raise Misread("a test that is not understood")
         leaves = [leaf for child in node.children for leaf in leaves_of(child)]
         words = tuple(map(self._commands.word, leaves))
         text, start = self._text.of(node), node.start_byte
         if opening == "[":
             self._text.check_words(leaves)
-            self.parts.append(SimpleCommand(words=words, text=text, start=start, repeated=self._repeating > 0))
+            self._append(SimpleCommand(words=words, text=text, start=start))
         else:
             self._text.check_gaps(leaves)
-            self.parts.append(Condition(words=words, text=text, start=start))
+            self.parts.append(Condition(words=words, text=text, start=start, block=self._block))
 
     def _comment(self, node: Node) -> None:
         text = self._text.of(node)
         before = self._text.between(node.start_byte - 1, node.start_byte) if node.start_byte else "\n"
         if not text.startswith("#") or "\n" in text or before not in " \t\n;&|(){}":
             raise Misread("a comment that may be none")
+
+
+def branch_starts(node: Node) -> tuple[int, ...]:
+    """Where the branches begin that a node is in by its place among its neighbours: behind `then`, `&&` and `||`."""
+    before = node.prev_sibling
+    if before is not None and before.type == "||":
+        return (node.start_byte,)
+    if before is not None and before.type == "&&":
+        return (*chained(before.prev_sibling), node.start_byte)
+    if node.parent is None or node.parent.type not in ("if_statement", "elif_clause"):
+        return ()
+    if node.type in ("elif_clause", "else_clause") or not node.is_named:
+        return ()
+    then = next((child for child in node.parent.children if child.type == "then"), None)
+    return (then.start_byte,) if then is not None and then.start_byte < node.start_byte else ()
+
+
+def chained(node: Node | None) -> tuple[int, ...]:
+    """Where the commands begin that all have to run before what follows in `a && b && c`."""
+    starts: list[int] = []
+    while node is not None and node.type == "list" and len(node.children) == 3 and node.children[1].type == "&&":
+        starts.insert(0, node.children[2].start_byte)
+        node = node.children[0]
+    return tuple(starts)
 
 
 def leaves_of(node: Node) -> list[Node]:

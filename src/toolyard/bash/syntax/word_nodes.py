@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.syntax.words import Misread, WordBuilder, decode_ansi_c
+from toolyard.bash.syntax.braces import expand_braces
+from toolyard.bash.syntax.words import Misread, WordBuilder, WordPiece, decode_ansi_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tree_sitter import Node
 
-    from toolyard.bash.syntax.words import Word
+    from toolyard.bash.syntax.words import PieceKind, Word
 
 
 PLAIN_NODES = frozenset(
-    {"word", "number", "test_operator", "extglob_pattern", "regex", "special_variable_name", "variable_name"}
+    {"word", "number", "test_operator", "extglob_pattern", "special_variable_name", "variable_name"}
 )
 """Nodes whose text is a piece of an unquoted word."""
 OPERATOR_WORDS = frozenset(
@@ -26,15 +27,22 @@ OPERATOR_WORDS = frozenset(
 PARAMETER = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!_-])")
 HARMLESS_EXPANSION = re.compile(
     r"""\$\{(?:
-        (?:[A-Za-z_]\w*|[0-9]+|[@*#?$!-])
-      | \#[A-Za-z_]\w*
-      | [A-Za-z_]\w* :?[-+] [\w./ ,%+-]*
-      | [A-Za-z_]\w* (?:\#\#?|%%?) [\w./*?-]*
+        (?P<name>[A-Za-z_]\w*|[0-9]+|[@*#?$!-])
+      | \#(?P<measured>[A-Za-z_]\w*(?:\[[@*]\])?)
+      | (?P<element>[A-Za-z_]\w*)\[(?:[@*]|[0-9]{1,4})\]
+      | (?P<changed>[A-Za-z_]\w*) (?P<change>
+            :?[-+] [\w./ ,%+-]*
+          | (?:\#\#?|%%?) [\w./*?,:@+-]*
+          | //?[\#%]?[\w.,:@*?-]+(?:/[\w./,:@ -]*)?
+          | \^\^? | ,,? | :[ ]?-?[0-9]{1,6}(?::-?[0-9]{1,6})?
+        )
     )\}""",
     re.VERBOSE | re.ASCII,
 )
-"""Expansions that look a variable up, give another text for it or cut a piece off; nothing in them is evaluated."""
-ONLY_NUMBERS = re.compile(r"\$\(\([0-9\s+*/%()<>=&|^!~?:-]*\)\)", re.ASCII)
+"""Expansions that look a variable up, give another text for it, or change or cut off a piece; none is evaluated."""
+ARITHMETIC = re.compile(r"[0-9A-Za-z_\s+*/%()<>=&|^!~?:,$-]*", re.ASCII)
+"""Numbers, variables and operators; only what the variables hold may still be evaluated."""
+EXPANDED_NAME = re.compile(r"\$(?![A-Za-z_])", re.ASCII)
 LITERAL_DOLLAR = re.compile(r"\$(?![\w@*#?$!({\[-])", re.ASCII)
 """A dollar that begins no expansion."""
 
@@ -42,9 +50,12 @@ LITERAL_DOLLAR = re.compile(r"\$(?![\w@*#?$!({\[-])", re.ASCII)
 class WordReader:
     """Reads words; the commands inside them go to `on_substitution`."""
 
-    def __init__(self, source: bytes, on_substitution: Callable[[Node], None]) -> None:
+    def __init__(
+        self, source: bytes, on_substitution: Callable[[Node], None], on_arithmetic: Callable[[str, Node], None]
+    ) -> None:
         self._source = source
         self._on_substitution = on_substitution
+        self._on_arithmetic = on_arithmetic
 
     def read(self, node: Node) -> Word:
         """The word of a node; raises Misread when its text is not what the node says."""
@@ -56,7 +67,9 @@ class WordReader:
             raise Misread("a word that may be a comment")
         else:
             self._piece(node, builder, quoted=False)
-        return builder.finish()
+        word = builder.finish()
+        expand_braces(word.pieces)
+        return word
 
     def _text(self, start: int, end: int) -> str:
         return self._source[start:end].decode("utf-8", "replace")
@@ -74,20 +87,24 @@ class WordReader:
                 builder.quoted(decode_ansi_c(text))
             case "string":
                 self._string(node, builder)
+            case "regex":
+                self._regex(node, text, builder)
             case "simple_expansion":
+                text = text.lstrip(" \t\n") if quoted else text  # the grammar counts blanks before it among its own
                 self._check(PARAMETER, text, "an expansion that is not understood")
-                builder.dynamic(quoted=quoted)
+                builder.dynamic(WordPiece(kind="variable", text=text[1:], quoted=quoted, start=node.start_byte))
             case "expansion":
                 self._look_inside(node)
-                self._check(HARMLESS_EXPANSION, text, "an expansion that may evaluate what it finds")
-                builder.dynamic(quoted=quoted)
+                builder.dynamic(self._expansion(node, text, quoted=quoted))
             case "arithmetic_expansion":
                 self._look_inside(node)
-                self._check(ONLY_NUMBERS, text, "arithmetic can run commands")
-                builder.dynamic(quoted=True)
+                self._on_arithmetic(text[3:-2], node)
+                builder.dynamic(WordPiece(kind="number", text=text, start=node.start_byte))
             case "command_substitution" | "process_substitution":
                 self._substitution(node, text)
-                builder.dynamic(quoted=quoted or node.type == "process_substitution", substitutes=True)
+                is_quoted = quoted or node.type == "process_substitution"
+                what: PieceKind = "output" if node.type == "command_substitution" else "unknown"
+                builder.dynamic(WordPiece(kind=what, text=text, quoted=is_quoted, start=node.start_byte))
             case "$" if text == "$":
                 builder.quoted(text)
             case kind if not node.is_named and text == kind and kind in ("{", "}", "..", ","):
@@ -95,6 +112,27 @@ class WordReader:
             case _:
                 self._look_inside(node)
                 raise Misread(f"a word of kind {node.type}")
+
+    def _regex(self, node: Node, text: str, builder: WordBuilder) -> None:
+        """The right side of `=~`; of a regular expression without expansions nothing is evaluated."""
+        self._look_inside(node)
+        if node.children or re.search(r"[`'\"\n]|\$(?![\s)|]|\Z)", text):
+            raise Misread("a regular expression with expansions or quotes")
+        builder.dynamic(WordPiece(kind="unknown", text=text, start=node.start_byte))
+
+    def _expansion(self, node: Node, text: str, *, quoted: bool) -> WordPiece:
+        """`${…}`, if nothing in it is evaluated."""
+        found = HARMLESS_EXPANSION.fullmatch(text)
+        if found is None:
+            raise Misread("an expansion that may evaluate what it finds")
+        if found["measured"]:
+            return WordPiece(kind="number", text=text, start=node.start_byte)
+        name = found["name"] or found["changed"] or found["element"]
+        is_whole = found["element"] is not None and text[-3] in "@*"  # becomes several words, also between quotes
+        change = found["change"] or ""
+        return WordPiece(
+            kind="variable", text=name, quoted=quoted and not is_whole, change=change, start=node.start_byte
+        )
 
     def _joined(self, node: Node, builder: WordBuilder) -> None:
         end = node.start_byte
@@ -114,7 +152,8 @@ class WordReader:
             raise Misread("a string without its quotes")
         for child in node.children:
             if child.type.endswith(("expansion", "substitution")):
-                self._string_text(at, child.start_byte, builder)
+                blanks = self._text(child.start_byte, child.end_byte)
+                self._string_text(at, child.start_byte + len(blanks) - len(blanks.lstrip(" \t\n")), builder)
                 self._piece(child, builder, quoted=True)
                 at = child.end_byte
         self._string_text(at, end, builder)

@@ -8,13 +8,12 @@ from typing import Literal
 import msgspec
 
 WordKind = Literal["literal", "glob", "dynamic"]
+PieceKind = Literal["text", "live", "variable", "output", "number", "unknown"]
 METACHARACTERS = frozenset(" \t\n|&;()<>'\"`$")
 """What cannot stand in an unquoted piece of a word."""
 ASSIGNED_TILDE = re.compile(r"(?:^[A-Za-z_]\w*=|:)$")
-RANGE = re.compile(r"\{(-?\d{1,5})\.\.(-?\d{1,5})\}")
-LONGEST_RANGE = 1000
-MOST_BRACES = 4
-"""Each pair multiplies the words: thirty of `{a,b}` are a thousand million."""
+MOST_BRACES = 8
+"""Pairs of braces in a word; each multiplies the words that it becomes."""
 MOST_COMMAS = 200
 ESCAPE = re.compile(
     r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.)|(.))", re.DOTALL
@@ -26,8 +25,22 @@ class Misread(Exception):
     """The text does not fit the kind of its node, or is of a form that is not understood."""
 
 
+class WordPiece(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a word that bash expands in its own way."""
+
+    kind: PieceKind
+    text: str = ""
+    """What stands there; of a variable, its name."""
+    quoted: bool = True
+    """Whether bash leaves what it becomes in one piece."""
+    change: str = ""
+    """What `${name…}` does to the value, such as `%.py`."""
+    start: int = 0
+    """Where it begins in the line."""
+
+
 class Word(msgspec.Struct, frozen=True, kw_only=True):
-    """One word as it is written."""
+    """One word as it is written, or as it is after expansion."""
 
     text: str
     start: int
@@ -41,6 +54,19 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may become several words, or none."""
     substitutes: bool = False
     """Whether the output of a command is in it."""
+    inside: bool = False
+    """Whether it only becomes names of files inside the workspace, or numbers, whichever they are."""
+    is_number: bool = False
+    """Whether it only becomes a number."""
+    sample: str | None = None
+    """One of the texts that it becomes, when all of them differ in nothing but a number."""
+    pieces: tuple[WordPiece, ...] = ()
+    """What it consists of, unless its value is certain as it is written."""
+
+    @property
+    def sampled(self) -> Word:
+        """The word with one of its numbers, for those who do not care which."""
+        return self if self.sample is None else literal_word(self.sample, self.start, self.end)
 
     @property
     def may_be_option(self) -> bool:
@@ -65,6 +91,7 @@ class WordBuilder:
         self._text, self._start, self._end = text, start, end
         self._value: list[str] = []
         self._prefix: list[str] = []
+        self._pieces: list[WordPiece] = []
         self._certain = True
         self._glob = self._dynamic = self._splits = self._substitutes = False
         self._shape: list[str] = []
@@ -74,6 +101,7 @@ class WordBuilder:
         """A piece that stands for itself."""
         self._add(text)
         self._shape.append("x" * len(text))
+        self._pieces.append(WordPiece(kind="text", text=text))
 
     def unquoted(self, text: str) -> None:
         """A piece without quotes: escapes, patterns, a tilde at its beginning."""
@@ -88,24 +116,18 @@ class WordBuilder:
                     self.quoted(text[at])
             elif char in METACHARACTERS:
                 raise Misread(f"an unquoted {char!r} inside a word")
-            elif char in "*?[":
-                self._certain = False
-                self._glob = self._splits = True
-                self._shape.append(char)
-            elif char == "~" and self._is_tilde_place():
-                self._tilde()
             else:
-                self._add(char)
-                self._shape.append(char)
+                self._live(char)
             at += 1
 
-    def dynamic(self, *, quoted: bool, substitutes: bool = False) -> None:
+    def dynamic(self, piece: WordPiece) -> None:
         """A piece that only bash knows."""
         self._certain = False
         self._dynamic = True
-        self._splits = self._splits or not quoted
-        self._substitutes = self._substitutes or substitutes
+        self._splits = self._splits or not piece.quoted
+        self._substitutes = self._substitutes or piece.kind == "output"
         self._shape.append("x")
+        self._pieces.append(piece)
 
     def finish(self) -> Word:
         self._look_for_braces()
@@ -119,7 +141,22 @@ class WordBuilder:
             prefix="".join(self._prefix),
             splits=self._splits,
             substitutes=self._substitutes,
+            pieces=() if self._certain else tuple(self._pieces),
         )
+
+    def _live(self, char: str) -> None:
+        """A character without quotes, which may be part of a pattern, of braces or of a tilde's name."""
+        if char in "*?[":
+            self._certain = False
+            self._glob = self._splits = True
+        elif char == "~" and self._is_tilde_place():
+            self._tilde()
+        else:
+            self._add(char)
+        self._shape.append(char)
+        if self._pieces and self._pieces[-1].kind == "live":
+            char = self._pieces.pop().text + char
+        self._pieces.append(WordPiece(kind="live", text=char, quoted=False))
 
     def _add(self, text: str) -> None:
         if self._certain:
@@ -132,7 +169,6 @@ class WordBuilder:
             self._prefix.append("/")
         self._certain = False
         self._dynamic = True
-        self._shape.append("~")
 
     def _is_tilde_place(self) -> bool:
         shape = "".join(self._shape)
@@ -149,16 +185,8 @@ class WordBuilder:
             return
         if shape.count("{") > MOST_BRACES or shape.count(",") > MOST_COMMAS:
             raise Misread("braces that become more words than can be looked over")
-        self._check_ranges(shape)
         self._certain, self._glob, self._splits = False, True, True
         self._prefix = ["".join(self._prefix)[:opened]]
-
-    def _check_ranges(self, shape: str) -> None:
-        if ".." not in shape:
-            return
-        ranges = RANGE.findall(shape)
-        if len(ranges) != 1 or shape.count("..") != 1 or abs(int(ranges[0][1]) - int(ranges[0][0])) > LONGEST_RANGE:
-            raise Misread("a range of words that may have no end")
 
 
 def decode_ansi_c(text: str) -> str:

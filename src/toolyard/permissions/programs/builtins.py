@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.permissions.programs.categories import each_name, names
+from toolyard.permissions.expansion.variable_names import is_safe_variable
+from toolyard.permissions.programs.categories import names
 from toolyard.permissions.programs.options import Concern, Options
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from toolyard.permissions.programs.options import FolderFacts, Given, Guard
 
 
-SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
 DIRECTIVE = re.compile(r"%(?:%|[-+ #0-9.*'$]*(?:\([^)]*\)T|[hlLjzt]*(?P<kind>.?)))", re.DOTALL)
 """What begins with a percent sign in a format; bash takes letters for the size before any kind."""
 UNARY = names("-e -f -d -r -w -x -s -L -h -z -n -b -c -p -S -g -u -k -O -G -N -a -t")
@@ -25,33 +25,6 @@ NUMBER_OPERATORS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 JOINING = frozenset({"&&", "||", "(", ")", "!", "[[", "]]", "-a", "-o"})
 NUMBER = re.compile(r"-?\d{1,18}")
 EVALUATED = re.compile(r"\[.*(?:\$|`)", re.DOTALL)
-LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
-SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
-COUNT = re.compile(r"\d{0,6}")
-ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
-HARMLESS = each_name(
-    {
-        "LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME": LOCALE,
-        "COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH": COUNT,
-        "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM": SWITCH,
-        "NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE": SWITCH,
-        "TZ": ZONE,
-    }
-)
-"""Variables by which programs only print otherwise, each with the values that mean no more than that."""
-
-
-def is_safe_variable(name: str | None) -> bool:
-    """Whether no program and no part of bash looks at a variable of that name."""
-    if name is None or not SAFE_VARIABLE.fullmatch(name):
-        return False
-    return not (name.endswith("_proxy") or name.startswith(("npm_", "pip_", "git_", "auto_")) or name == "histchars")
-
-
-def is_harmless_assignment(name: str | None, value: str | None) -> bool:
-    """Whether a program does nothing else for a variable than it would without."""
-    pattern = HARMLESS.get(name or "")
-    return pattern is not None and value is not None and bool(pattern.fullmatch(value))
 
 
 def guard_printf(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.bash.syntax.words import Word
-from toolyard.permissions.programs.builtins import is_harmless_assignment
+from toolyard.permissions.expansion.variable_names import is_harmless_assignment
 from toolyard.permissions.programs.categories import is_carrier, is_shell, names, program_name
 from toolyard.permissions.programs.files.find import find_commands
 from toolyard.permissions.programs.options import Options

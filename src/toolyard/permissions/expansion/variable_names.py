@@ -1,0 +1,116 @@
+"""Variables by their names: which only the line itself looks at, and which programs obey the others."""
+
+from __future__ import annotations
+
+import re
+
+from toolyard.permissions.programs.categories import each_name, names
+
+SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
+SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
+COUNT = re.compile(r"\d{0,6}")
+ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z][A-Za-z0-9_+-]*){0,2}|")
+HARMLESS = each_name(
+    {
+        "LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME": LOCALE,
+        "COLUMNS LINES PYTHONHASHSEED SOURCE_DATE_EPOCH": COUNT,
+        "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM": SWITCH,
+        "NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE": SWITCH,
+        "TZ": ZONE,
+    }
+)
+"""Variables by which programs only print otherwise, each with the values that mean no more than that."""
+OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,39}", re.ASCII)
+OBEYED = re.compile(
+    r"(?:^|_)(?:PATH|HOME|DIR|DIRS|CONFIG|CONF|OPTIONS?|OPTS?|FLAGS|ARGS|EDITOR|PAGER|VISUAL|SHELL|BROWSER|VIEWER|PROXY|PRELOAD|AUDIT"
+    r"|COMMAND|CMD|PROMPT|HOOKS?|RC|INIT|STARTUP|PLUGINS?|EXEC|RUNNER|WRAPPER|LAUNCHER|ASKPASS|SSH|ENV|TERM|TOKEN|KEY"
+    r"|SECRET|PASSWORD|PASS|USER|HOST|URL|URI|SERVER|SOCK|SOCKET|DISPLAY|LOG|TRACE|DEBUG|LEVEL|MODE|PYTHON|PERL|RUBY|LUA"
+    r"|NODE|JAVA|CC|CXX|CPP|LD|AR|AS|NM|CONFIGURATION|PROFILE|LOCALE|LOAD|MODULE|MODULES|TZ|TMP|TEMP|CACHE|CERT|CA|INDEX)(?:_|$)"
+    r"|(?:PATH|RC|HOME|DIR|OPTS?|OPTIONS|FLAGS|CONFIG|CONF|PRELOAD|PAGER|EDITOR|SHELL)$"
+)
+"""Words in the names of variables that programs obey."""
+FAMILIES = re.compile(
+    r"(?:BASH|PYTHON|PERL|RUBY|JAVA|DYLD|HIST|PS[0-9]|POSIX|GLOB|TERM|MAIL|LESS|XDG|MAN|NLS|LOC|GCONV|CARGO|RUST|KUBE|GREP"
+    r"|(?:GIT|LD|PYTEST|NODE|NPM|PNPM|YARN|PIP|UV|GO|GEM|BUNDLE|JDK|MAVEN|GRADLE|DOCKER|AWS|AZURE|GOOGLE|LC|RIPGREP|FZF|FD|BAT|JQ|TAR"
+    r"|GZIP|XZ|ZSTD|ZIP|MAKE|CMAKE|PKG|HTTP|HTTPS|ALL|NO|FTP|SSL|CURL|MALLOC|GLIBC|COMP|READLINE|PROMPT|CHILD|LS|TREE|SED|AWK|DIFF|COLOR"
+    r"|BLOCK|QUOTING|VIM|DEB|APT|RES|KRB|GPG|SSH|FUNC|EXEC|TOOLYARD|AGENT|TMUX|WSL|VSCODE|CLAUDE|OPENSSL)_)"
+)
+"""How the names of variables begin that belong to a program."""
+SHELL_OWN = names("""
+    IFS PATH HOME CDPATH ENV PWD OLDPWD SHLVL UID EUID PPID GROUPS RANDOM SRANDOM SECONDS LINENO OSTYPE MACHTYPE
+    HOSTTYPE REPLY MAPFILE COPROC FCEDIT INPUTRC LOGNAME USER USERNAME IGNOREEOF PIPESTATUS DISPLAY CI EDITOR VISUAL
+    PAGER BROWSER SHELL SHELLOPTS FUNCNEST EXECIGNORE TIMEFORMAT TMOUT TMPDIR TMP TEMP TZ LANG LANGUAGE COLUMNS
+    LINES FIGNORE OPTIND OPTARG OPTERR DIRSTACK WGETRC HOSTALIASES GNUPGHOME MAKEFLAGS MAKELEVEL MFLAGS GZIP MAGIC
+    TAPE RSH CLASSPATH GOPATH GOFLAGS GOROOT GOBIN GOENV GOPROXY RSYNC_RSH CVS_RSH SUDO_ASKPASS UNZIP
+    UNZIPOPT ZIPOPT ZIPINFO ZIPINFOOPT
+""")
+"""Variables that bash or a program of everyday use looks at."""
+WHO_OBEYS = each_name(
+    {
+        "PAGER EDITOR VISUAL LESS LESSOPEN LESSCLOSE MANPAGER BROWSER EMAIL": names("git gh man less svn hg"),
+        "RIPGREP_CONFIG_PATH": names("rg"),
+        "JQ_COLORS JQ_LIBRARY_PATH": names("jq"),
+        "GREP_OPTIONS GREP_COLORS GREP_COLOR": names("grep egrep fgrep rg"),
+        "LS_COLORS": names("ls tree fd"),
+        "FCEDIT HISTFILE HISTCONTROL PS1 PS2 TMOUT": names("fc history"),
+        "VIRTUAL_ENV VIRTUAL_ENV_PROMPT CONDA_PREFIX": names("python python3 pip pip3 uv poetry pytest"),
+    }
+)
+"""Of single variables, the programs that look at them."""
+WHO_OBEYS_FAMILY = {
+    "GIT_": names("git gh hub tig"),
+    "PYTHON": names("python python3 pip pip3 uv pytest poetry tox nox mypy ruff"),
+    "PYTEST": names("pytest python python3"),
+    "NODE_": names("node npm npx pnpm yarn tsx ts-node"),
+    "NPM_": names("npm npx"),
+    "npm_": names("npm npx"),
+    "PIP_": names("pip pip3 python python3"),
+    "UV_": names("uv uvx"),
+    "CARGO": names("cargo rustc"),
+    "RUST": names("cargo rustc rustup"),
+    "JAVA": names("java javac mvn gradle"),
+    "MAKE": names("make gmake cmake ninja"),
+    "DOCKER": names("docker docker-compose"),
+    "KUBE": names("kubectl helm"),
+    "AWS_": names("aws"),
+}
+
+
+def is_safe_variable(name: str | None) -> bool:
+    """Whether no program and no part of bash looks at a variable of that name."""
+    if name is None or not SAFE_VARIABLE.fullmatch(name):
+        return False
+    return not (name.endswith("_proxy") or name.startswith(("npm_", "pip_", "git_", "auto_")) or name == "histchars")
+
+
+def is_harmless_assignment(name: str | None, value: str | None) -> bool:
+    """Whether a program does nothing else for a variable than it would without."""
+    pattern = HARMLESS.get(name or "")
+    return pattern is not None and value is not None and bool(pattern.fullmatch(value))
+
+
+def is_own_variable(name: str | None, *, exported: bool = False) -> bool:
+    """Whether nobody looks at a variable of that name but the line itself; programs see only exported ones."""
+    if name is None:
+        return False
+    if is_safe_variable(name):
+        return True
+    is_plain = OWN_NAME.fullmatch(name) is not None and name not in SHELL_OWN and not FAMILIES.match(name)
+    return is_plain and not (exported and OBEYED.search(name))
+
+
+def is_harmless(name: str | None, value: str | None) -> bool:
+    """Whether setting a variable to a value, where programs see it, changes nothing but how they print."""
+    if name in ("GIT_PAGER", "PAGER", "MANPAGER"):
+        return value in ("cat", "")
+    if name in ("GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT"):
+        return value == "0"
+    return is_harmless_assignment(name, value)
+
+
+def obeyed_by(name: str) -> frozenset[str] | None:
+    """The programs that obey a variable; None when it may be any."""
+    if name in WHO_OBEYS:
+        return WHO_OBEYS[name]
+    return next((programs for start, programs in WHO_OBEYS_FAMILY.items() if name.startswith(start)), None)

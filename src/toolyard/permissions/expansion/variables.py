@@ -1,0 +1,179 @@
+"""What the variables of a line can hold, wherever in the line they are looked at."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from toolyard.bash.syntax.expansion import SOME_NUMBER, UNKNOWN, Value, union
+from toolyard.bash.syntax.reading import Arithmetic, Assignment, Loop, SimpleCommand
+from toolyard.permissions.expansion.changes import changed
+from toolyard.permissions.programs.categories import names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.bash.syntax.reading import Reading
+    from toolyard.bash.syntax.words import Word, WordPiece
+
+
+Setter: TypeAlias = "Assignment | Loop | SimpleCommand | Arithmetic"
+SETS_ANY = names("eval source . getopts mapfile readarray printf wait unset declare typeset local readonly let select")
+"""Builtins that may set a variable which is not to be seen here."""
+NUMBERS = names("? # $ ! PPID RANDOM SRANDOM SECONDS LINENO UID EUID BASHPID")
+READ_FLAGS = frozenset("rs")
+
+
+class LinePlace(Protocol):
+    """Where in a line something stands."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def block(self) -> tuple[int, ...]: ...
+
+
+class LineContext(Protocol):
+    """What of a line the values of its variables depend on."""
+
+    def text_value(self, word: Word | None, at: LinePlace) -> Value:
+        """What a word stands for that is neither split nor matched with files."""
+
+    def list_value(self, words: tuple[Word, ...], at: LinePlace) -> Value:
+        """What one of the words that a list becomes stands for."""
+
+    def input_value(self, command: SimpleCommand) -> Value:
+        """What a command reads from its standard input."""
+
+    def known(self, text: str, at: LinePlace) -> Value:
+        """What there is to know of a text."""
+
+    def below(self, start: str, at: LinePlace) -> Value:
+        """What there is to know of the names below a folder."""
+
+    def folder_at(self, at: LinePlace) -> str | None:
+        """Where a command runs, if that is certain."""
+
+
+class Variables:
+    """The setters of one line, by the names that they set."""
+
+    def __init__(self, reading: Reading, context: LineContext, *, odd: frozenset[str], home: str | None) -> None:
+        self._context = context
+        self._odd, self._home = odd, home
+        self._setters: dict[str, list[Setter]] = {}
+        self._looking: set[str] = set()
+        self._values: dict[tuple[int, str], Value] = {}
+        self.any_may_be_set = False
+        for part in reading.parts:
+            if isinstance(part, Assignment | Loop | SimpleCommand | Arithmetic):
+                self._note(part)
+
+    def _note(self, part: Setter) -> None:
+        if isinstance(part, SimpleCommand):
+            sets_unseen = part.name is None or (part.name in SETS_ANY and part.words[1:2] != ())
+            if sets_unseen and not (part.name == "printf" and not part.words[1].may_be_option):
+                self.any_may_be_set = True
+        for name in names_set_by(part):
+            self._setters.setdefault(name, []).append(part)
+
+    def is_set(self, name: str) -> bool:
+        """Whether the line itself sets a variable."""
+        return name in self._setters
+
+    def value(self, piece: WordPiece, at: LinePlace) -> Value:
+        """What a variable holds, with the change that the expansion makes to it."""
+        found = self._value(piece.text, at)
+        if not piece.change:
+            return found
+        after = changed(found, piece.change, lambda text: self._context.known(text, at))
+        is_piece = after.text is None and after.inside and not after.is_number
+        return UNKNOWN if is_piece and not self._context.below(".", at).inside else after
+
+    def holds_number(self, name: str, at: LinePlace) -> bool:
+        return self._value(name, at).is_number
+
+    def _value(self, name: str, at: LinePlace) -> Value:
+        if self.any_may_be_set or name in self._odd or name in self._looking:
+            return UNKNOWN
+        setters = self._setters.get(name)
+        if setters is None:
+            return self._preset(name, at)
+        self._looking.add(name)
+        try:
+            values = [self._remembered(setter, name) for setter in setters]
+        finally:
+            self._looking.discard(name)
+        if not any(always_before(setter, at) for setter in setters):
+            values.append(UNKNOWN)
+        return union(values)
+
+    def _preset(self, name: str, at: LinePlace) -> Value:
+        """What bash itself keeps in a variable."""
+        if name in NUMBERS:
+            return SOME_NUMBER
+        if name == "PWD" and (folder := self._context.folder_at(at)) is not None:
+            return self._context.known(folder, at)
+        if name == "HOME" and self._home is not None:
+            return self._context.known(self._home, at)
+        return UNKNOWN
+
+    def _remembered(self, setter: Setter, name: str) -> Value:
+        """What a setter sets; found out once, or a chain of variables would take time without end."""
+        key = (setter.start, name)
+        if key not in self._values:
+            self._values[key] = self._set_by(setter)
+        return self._values[key]
+
+    def _set_by(self, setter: Setter) -> Value:
+        match setter:
+            case Arithmetic():
+                return SOME_NUMBER
+            case Loop():
+                return self._context.list_value(setter.words, setter)
+            case SimpleCommand():
+                return self._read_by(setter)
+        if setter.adds and setter.elements is None:
+            return UNKNOWN
+        if setter.elements is not None:
+            return self._context.list_value(setter.elements, setter)
+        return self._context.text_value(setter.value, setter)
+
+    def _read_by(self, command: SimpleCommand) -> Value:
+        """What `read` puts into its only variable: a line."""
+        if command.name != "read" or len(list(names_set_by(command))) != 1:
+            return UNKNOWN
+        found = self._context.input_value(command)
+        return UNKNOWN if found.text is not None and "\n" in found.text else found
+
+
+def names_set_by(part: Setter) -> Iterator[str]:
+    match part:
+        case Assignment() if part.name is not None and part.alone:
+            yield part.name
+        case Loop() if part.name is not None:
+            yield part.name
+        case Arithmetic():
+            yield from part.sets
+        case SimpleCommand() if part.name in ("read", "export"):
+            values = [word.value or word.prefix for word in part.words[1:]]
+            yield from (value.partition("=")[0] for value in values if value and not value.startswith("-"))
+
+
+def always_before(setter: Setter, at: LinePlace) -> bool:
+    """Whether a variable has been set for certain when a place of the line is reached."""
+    if end_of_setter(setter) > at.start or (isinstance(setter, Assignment) and setter.adds):
+        return False
+    return at.block[: len(setter.block)] == setter.block
+
+
+def end_of_setter(setter: Setter) -> int:
+    """Where a setter has set its variable; what it is set to is looked at before."""
+    if isinstance(setter, Loop):
+        return max((word.end for word in setter.words), default=setter.start)
+    return setter.start + len(setter.text.encode())
+
+
+def home_folder() -> str | None:
+    home = os.path.expanduser("~")
+    return home if os.path.isabs(home) else None
