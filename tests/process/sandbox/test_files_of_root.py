@@ -14,6 +14,7 @@ import pytest
 
 from boxes import PATIENCE, Box
 from support import need_backend
+from toolyard.files.inside import is_inside
 from toolyard.process.sandbox import secrets as sandbox_secrets
 from toolyard.process.sandbox.backends import bubblewrap as bubblewrap_backend
 from toolyard.process.sandbox.backends.owner_map import can_map_owners, in_mapped_mounts, mapped_mounts, mounts
@@ -103,8 +104,27 @@ async def test_it_is_not_read_either_when_it_comes_to_be_later(box, folder):
 async def test_where_owners_cannot_be_mapped_it_is_looked_for_and_hidden(box, folder, monkeypatch):
     for module in (sandbox_secrets, bubblewrap_backend):
         monkeypatch.setattr(module, "can_map_owners", lambda _: False)
+    assert any(is_inside(str(folder), top) for top in ROOTS_ALONE)
+    # Only there, because elsewhere other tests make and remove files of root's meanwhile.
+    monkeypatch.setattr(sandbox_secrets, "ROOTS_ALONE", (str(folder),))
+    children = box.mounts()
     paths = make_secrets(folder)
-    assert await read_inside(box, box.mounts(), paths) == PUBLIC
+    assert await read_inside(box, children, paths) == PUBLIC
+    assert children.sandbox.name.startswith("bubblewrap")
+
+
+@pytest.mark.usefixtures("closed")
+async def test_a_secret_that_is_gone_when_the_sandbox_starts_costs_nothing(box):
+    kept, gone = box.folder / "kept", box.folder / "gone"
+    for path in (kept, gone):
+        path.write_text("told")
+    children = box.children(
+        need_backend("bubblewrap", "bubblewrap-pids"), places={"also_hidden": [str(kept), str(gone)]}
+    )
+    assert children.sandbox.layout.access(str(gone)) in ("hidden", "private")
+    gone.unlink()
+    assert await read_inside(box, children, [kept, gone]) == set()
+    assert children.sandbox.name.startswith("bubblewrap")
 
 
 @pytest.mark.usefixtures("closed")

@@ -63,6 +63,8 @@ class Bubblewrap(NamedTuple):
                     yield from ("--bind", path, path)
                 case "read" if path != "/":
                     yield from ("--ro-bind", path, path)
+                case "hidden" if not os.path.lexists(path):
+                    continue  # gone since the layout was made; for what is not there bubblewrap would not start
                 case "hidden" if path in hollow:
                     yield from ("--tmpfs", path)
                 case "hidden" if os.path.isdir(path):
