@@ -72,10 +72,10 @@ async def test_work_in_the_store_itself_leaves_the_log_alone(yard, monkeypatch):
     monkeypatch.chdir(sessions)
     async with yard.open(config) as app:
         result = await app.call_tool(
-            "shell", {"command": "echo x > made; echo x > audit/x; echo x >> audit.head; ls audit"}
+            "shell", {"command": "echo x > made; echo x > audit/x; echo x >> audit.head; ls audit; cat audit.head"}
         )
     assert (sessions / "made").exists()
-    assert result.data["stdout"].endswith(".ndjson\n")
+    assert result.data["stdout"] == "", "what is locked outside cannot even be opened"
     assert not (sessions / "audit" / "x").exists()
 
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.catalog import Catalog
-    from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind, Reference
+    from toolyard.plugins.entries import Entries, Entry
+    from toolyard.plugins.kind import Kind
 
 
 class ApplicationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,7 +195,7 @@ class Lifecycle:
         configuration = self._read()
         named = read_entries(configuration, options.kinds)
         # Also where only one entry is loaded, tools must not write what all others name: it is obeyed another time.
-        inputs = self._sandbox_inputs(configuration, named.references())
+        inputs = self._sandbox_inputs(configuration, named)
         entries = read_only(options.only, configuration, options.kinds) if options.only else named
         for agent in entries.by_agent.values():
             agent.extend(options.given)
@@ -223,13 +223,14 @@ class Lifecycle:
             return in_memory(options.config, path, self._names(path), settings)
         return read_configuration(options.config, self._names(options.config), settings, stands_for(options.kinds))
 
-    def _sandbox_inputs(self, configuration: Configuration, references: Sequence[Reference]) -> SandboxInputs:
+    def _sandbox_inputs(self, configuration: Configuration, named: Entries) -> SandboxInputs:
         options = self.options
         plugin_cache = configuration.plugin_cache(options.cache)
         own = [store for kind in options.kinds for store in kind.stores(configuration.policy, plugin_cache)]
         return SandboxInputs(
             configuration=configuration,
-            references=references,
+            references=named.references(),
+            guessed=named.guessed,
             sessions=options.sessions,
             stores=[str(options.cache), str(plugin_cache), *own],
             cwd=os.getcwd(),

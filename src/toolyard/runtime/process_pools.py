@@ -9,7 +9,7 @@ from toolyard.core.problems import Problem
 from toolyard.plugins.host import Processes
 from toolyard.process.child import Children
 from toolyard.runtime.audit.log import AuditUnavailable
-from toolyard.runtime.sandbox_policy import build_runner, sandbox_problems, tools_sandbox
+from toolyard.runtime.sandbox_policy import build_runner, open_roots, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,9 @@ class ProcessPools:
         """What is wrong with the sandbox; one that is required and cannot be had stops every call."""
         yield from sandbox_problems(inputs)
         sandbox = now.work.sandbox
-        if sandbox and not sandbox.policy.damaged and (reason := sandbox.refusal()):
+        if sandbox:
+            yield from open_roots(inputs, sandbox)
+        if sandbox and not sandbox.policy.damaged and not sandbox.layout.open_roots and (reason := sandbox.refusal()):
             hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
             where = inputs.configuration.document.position(("sandbox", "mode"))
             yield Problem(code="sandbox_unavailable", message=reason, hint=hint, where=where)

@@ -95,6 +95,8 @@ class Sandbox:
         """Why nothing may be run: something is required that no backend keeps, or it is not known what is required."""
         if self.policy.damaged:
             return self.policy.damaged
+        if self.layout.open_roots and not self.is_missing:
+            return f"tools could write what is run outside of their sandbox: {', '.join(self.layout.open_roots)}"
         return self._unmet(self.choose()) if self.policy.mode == "require" else None
 
     def rule_out(self, backend: Backend, reason: str) -> None:

@@ -88,7 +88,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
 
 def landlock_confinement(layout: Layout, policy: SandboxPolicy, folder: SharedFolder) -> Confinement:
     """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
-    readable, writable = grants(layout.rules)
+    readable, writable = grants(layout.for_landlock())
     families = [
         AF_NETLINK,
         *([AF_INET, AF_INET6] if policy.network else []),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
+from toolyard.process.sandbox.mount_points import make
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.self_test.cache import SelfTestResult
 
@@ -94,8 +95,8 @@ class Scene:
         self._closing.callback(shared.remove)
         layout = lay_out(self._paths())
         if backend != "landlock":
-            for path, _ in layout.mount_points:
-                os.mkdir(path)
+            for path, content in layout.mount_points:
+                make(path, content)
         return support.confinement(backend, layout, SandboxPolicy(), shared)
 
     def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
