@@ -36,9 +36,11 @@ def main() -> None:
     from toolyard.files.removal import remove_tree
     from toolyard.process.cgroups import remove_group
     from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
+    from toolyard.process.sandbox.nested_git import NestedRepositories
 
     for group in left["groups"]:
         remove_group(group)
     move_unwanted(left["unwanted"])
+    NestedRepositories(left["workspace"], left["since"], left["guarded"]).sweep(at_end=True)
     remove_unused([(path, None if content is None else content.encode()) for path, content in left["mount_points"]])
     remove_tree(folder)

@@ -10,7 +10,8 @@ import contextlib
 import json
 import os
 import platform
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import NoSandbox
 from toolyard.process.cgroups import ControlGroup
@@ -18,6 +19,7 @@ from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
+from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch
@@ -46,6 +48,7 @@ class Sandbox:
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
         self._limits: SandboxLimits | None = None
+        self._nested: NestedRepositories | None = None
         self._is_in_use = False
         self._proxies: list[Proxy] = []
         self.on_decision: Callable[[ConnectionAttempt], None] | None = None
@@ -172,9 +175,11 @@ class Sandbox:
         self._folder = self._folder or SharedFolder()
         return self._folder
 
-    def sweep(self) -> dict[str, str]:
+    def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
-        return move_unwanted(self.layout.unwanted) if self._is_in_use else {}
+        if not self._is_in_use:
+            return {}
+        return move_unwanted(self.layout.unwanted) | (self._nested.sweep(at_end=at_end) if self._nested else {})
 
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
@@ -187,7 +192,7 @@ class Sandbox:
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
-        self.sweep()
+        self.sweep(at_end=True)
         self._is_in_use = False
         for needed in (self._folder, self._mount_points, self._limits and self._limits.group):
             if needed:
@@ -206,14 +211,22 @@ class Sandbox:
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
         made = self._mount_points.made if self._mount_points else []
-        left = {
+        left: dict[str, Any] = {
             "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
             "unwanted": list(self.layout.unwanted),
             "groups": list(map(str, self._limits.group.folders)) if self._limits else [],
+            "workspace": self._worked_in(),
+            "since": time.time(),
+            "guarded": self.layout.guards() if self._mount_points else [],
         }
+        self._nested = self._nested or NestedRepositories(left["workspace"], left["since"], left["guarded"])
         with open(self.folder().cleanup_file, "w", encoding="utf-8") as file:
             json.dump(left, file)
         self._is_in_use = True
+
+    def _worked_in(self) -> list[str]:
+        """The folders of the workspace that can be written."""
+        return [real for path in self.paths.workspace if self.layout.access(real := os.path.realpath(path)) == "write"]
 
     def _choose(self) -> BackendChoice:
         best: Backend | None = None
