@@ -50,6 +50,11 @@ class ProcessPools:
             where = inputs.configuration.document.position(("sandbox", "mode"))
             yield Problem(code="sandbox_unavailable", message=reason, hint=hint, where=where)
 
+    def note_rest(self) -> None:
+        """Before something is read: where nothing runs, its owner may have changed it, and nobody else."""
+        for children in self._in_use:
+            children.note_rest()
+
     async def retire(self, *, except_for: Processes) -> None:
         """Close all others, except those that still do something."""
         kept = (except_for.work, except_for.outside)

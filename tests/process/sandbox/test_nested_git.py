@@ -82,8 +82,8 @@ def test_a_bare_repository_laid_out_in_the_workspace_itself_is_disarmed(work):
     nested = NestedRepositories([str(work)], time.time())
     run(
         work,
-        "git init -q --bare x; mv x/* .; git config -f config core.fsmonitor $EVIL; git config -f config core.bare false;"
-        "git config -f config core.worktree $PWD",
+        "git init -q --bare x; mv x/* .; for pair in 'fsmonitor $EVIL' 'bare false' \"worktree $PWD\"; do"
+        " eval git config -f config core.$pair; done",
     )
     assert nested.sweep()
     assert not status(work, ".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -43,4 +44,8 @@ def main() -> None:
     move_unwanted(left["unwanted"])
     NestedRepositories(left["workspace"], left["since"], left["guarded"]).sweep(at_end=True)
     remove_unused([(path, None if content is None else content.encode()) for path, content in left["mount_points"]])
+    if span := left["span"]:
+        with contextlib.suppress(OSError):
+            os.rename(span, f"{span}.ended")
+            os.utime(f"{span}.ended")
     remove_tree(folder)

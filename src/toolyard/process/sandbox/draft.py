@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -127,7 +127,6 @@ def is_missing(path: str) -> bool:
     return name in OURS and text_of(path) == OURS[name].decode()
 
 
-MOST_READ = 1 << 18
 ITSELF, NOTHING, HELD = b".\n", b"# nothing\n", b"# held by toolyard while tools can run here\n"
 """In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
 `config.worktree`, the third for the lock of a configuration."""
@@ -135,14 +134,3 @@ EMPTY = (".git", ".cargo", ".npmrc", ".yarnrc.yml")
 """What is nothing as long as it is an empty folder."""
 OURS = {"commondir": ITSELF, "config.worktree": NOTHING, "config.lock": HELD, "config.worktree.lock": HELD}
 """The contents by which a mount point of another sandbox is recognised, which will remove it when it ends."""
-
-
-def text_of(path: str) -> str:
-    """The text of a regular file; empty when there is none, or when it holds a NUL."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            data = file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    except (OSError, ValueError):
-        return ""
-    return "" if b"\0" in data else os.fsdecode(data)

@@ -10,7 +10,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.process.sandbox.draft import HELD, ITSELF, NOTHING, is_missing, text_of
+from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.draft import HELD, ITSELF, NOTHING, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -104,11 +104,22 @@ def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
     """Move away what should not have been created; tells where each went."""
     moved = {}
     for path in paths:
-        if not os.path.lexists(path):
+        if is_nothing(path):
             continue
         with contextlib.suppress(OSError), folder_itself(os.path.dirname(path)) as folder, writable(folder):
             moved[path] = os.path.join(os.path.dirname(path), move_aside(os.path.basename(path), folder))
     return moved
+
+
+def is_nothing(path: str) -> bool:
+    """Whether there certainly is nothing; who may not look cannot tell."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def move_aside(name: str, folder: int) -> str:

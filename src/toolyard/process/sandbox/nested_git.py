@@ -14,12 +14,14 @@ import time
 from collections import deque
 
 from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import MOST_READ, text_of
 from toolyard.process.sandbox.git_config import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
+from toolyard.process.sandbox.watch import identity_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 MOST_FOLDERS = 5000
@@ -29,7 +31,6 @@ TICK = 0.02
 """By how much the kernel's time of a change may lag behind."""
 JUST_NOW = 100_000_000
 """Nanoseconds within which another change may have the same time as the one that was seen."""
-MOST_READ = 1 << 18
 LIKE_GIT = frozenset({"HEAD", "objects", "refs"})
 """What a folder needs so that git takes it for a repository."""
 CONFIGS = ("config", "config.worktree")
@@ -39,11 +40,16 @@ DEEPEST_POINTER = 4
 class NestedRepositories:
     """Looks through some folders again and again, the second time only where something has changed."""
 
-    def __init__(self, roots: Sequence[str], since: float, guarded: Sequence[str] = ()) -> None:
-        """`since` is when tools began to be able to write there: what is older, or guarded, is its owner's."""
+    def __init__(self, roots: Sequence[str], since: float, guarded: Mapping[str, Sequence[int]] | None = None) -> None:
+        """`since` is when tools began to be able to write there: what is older is its owner's.
+
+        So is what is guarded, as long as it is the same file: the guard of one that was replaced is gone. Where nothing
+        is guarded, the workspace's own repository is left alone.
+        """
         self._roots = [os.path.realpath(root) for root in roots]
         self._since = int((since - TICK) * 1e9)
-        self._guarded = {*guarded, *(os.path.join(root, ".git") for root in self._roots)}
+        self._guarded = {path: tuple(which) for path, which in (guarded or {}).items()}
+        self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
         self._seen: dict[str, tuple[int, list[str], list[str]]] = {}
         self._next = 0.0
 
@@ -88,13 +94,13 @@ class NestedRepositories:
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
         git = os.path.realpath(git)
-        if depth > DEEPEST_POINTER or git in self._guarded or not any(is_inside(git, root) for root in self._roots):
+        if depth > DEEPEST_POINTER or git in self._spared or not any(is_inside(git, root) for root in self._roots):
             return {}
         moved: dict[str, str] = {}
         if os.path.isfile(git):
-            pointer = read_plainly(git).removeprefix("gitdir:").strip()
+            pointer = text_of(git).removeprefix("gitdir:").strip()
             return self._disarm(os.path.join(os.path.dirname(git), pointer), depth + 1) if pointer else {}
-        if (common := read_plainly(os.path.join(git, "commondir")).strip()) not in ("", "."):
+        if (common := text_of(os.path.join(git, "commondir")).strip()) not in ("", "."):
             moved |= self._disarm(os.path.join(git, common), depth + 1)
         with contextlib.suppress(OSError):
             moved |= self._disarm_configs(git)
@@ -106,7 +112,7 @@ class NestedRepositories:
         moved = {}
         for name in CONFIGS:
             path = os.path.join(git, name)
-            if not self._is_new(path) or (plain := plain_part(read_plainly(path), git, self._roots)) is None:
+            if not self._is_new(path) or (plain := plain_part(settings_text(path), git, self._roots)) is None:
                 continue
             with folder_itself(git) as folder, writable(folder):
                 moved[path] = os.path.join(git, move_aside(name, folder))
@@ -116,7 +122,7 @@ class NestedRepositories:
 
     def _disarm_hooks(self, git: str) -> dict[str, str]:
         hooks = os.path.join(git, "hooks")
-        if hooks in self._guarded:
+        if identity_of(hooks) in self._guarded.values():
             return {}
         new = [name for name in names_in(hooks) if not is_idle(name) and self._is_new(os.path.join(hooks, name))]
         if not new:
@@ -127,9 +133,10 @@ class NestedRepositories:
     def _is_new(self, path: str) -> bool:
         """Whether something was made or changed since tools can write; that time nobody can set."""
         try:
-            return path not in self._guarded and os.lstat(path).st_ctime_ns >= self._since
+            facts = os.lstat(path)
         except OSError:
             return False
+        return facts.st_ctime_ns >= self._since and self._guarded.get(path) != (facts.st_dev, facts.st_ino)
 
 
 def is_idle(hook: str) -> bool:
@@ -144,15 +151,11 @@ def names_in(folder: str) -> Iterable[str]:
         return []
 
 
-def read_plainly(path: str) -> str:
-    """The text of a regular file; of anything else, or without end, something that no program takes for settings."""
+def settings_text(path: str) -> str:
+    """The text of a configuration; of what is none, or is too long, something that nobody takes for settings."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return "\0"
-            data = file.read(MOST_READ + 1)
-    except FileNotFoundError:
-        return ""
+        facts = os.lstat(path)
     except OSError:
-        return "\0"
-    return "\0" if len(data) > MOST_READ else data.decode("utf-8", "replace")
+        return ""
+    is_text = stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_READ
+    return (text_of(path) if is_text else "") or ("\0" if facts.st_size or not is_text else "")

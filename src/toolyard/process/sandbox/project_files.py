@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolyard.process.sandbox.draft import text_of
+from toolyard.files.plain_text import text_of
 
 if TYPE_CHECKING:
     from toolyard.process.sandbox.draft import LayoutDraft

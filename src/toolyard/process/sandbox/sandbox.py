@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import NoSandbox
+from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
@@ -22,12 +23,13 @@ from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
 from toolyard.process.sandbox.self_test.cache import SelfTest
-from toolyard.process.sandbox.watch import FileWatch
+from toolyard.process.sandbox.watch import FileWatch, identity_of
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
+    from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
@@ -49,6 +51,13 @@ class Sandbox:
         self._watch = FileWatch()
         self._limits: SandboxLimits | None = None
         self._nested: NestedRepositories | None = None
+        self._since = 0.0
+        self._span: OpenSpan | None = None
+        self._guarded: dict[str, Identity] = {}
+        """Which files and folders are guarded by mounts."""
+        self._obeyed: dict[str, Identity] = {}
+        """The files among what is guarded that the application obeys, and which they were."""
+        self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
         self._proxies: list[Proxy] = []
         self.on_decision: Callable[[ConnectionAttempt], None] | None = None
@@ -175,6 +184,27 @@ class Sandbox:
         self._folder = self._folder or SharedFolder()
         return self._folder
 
+    def begin(self) -> None:
+        """Something starts inside: from now on it may change what it can write."""
+        if self._span is None:
+            with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
+                self._span = OpenSpan(self._worked_in(), self._obeyed)
+                self._write_cleanup_file()
+
+    def rest(self) -> None:
+        """Nothing runs inside just now: remember which files its owner may replace from here on."""
+        self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
+
+    def end_span(self) -> None:
+        """Nothing runs inside: what was replaced since it came to rest is its owner's, and was guarded before."""
+        span, self._span = self._span, None
+        if span is None:
+            return
+        until, then = self._idle or (time.time(), {})
+        now = {path: identity_of(path) for path in self._obeyed}
+        replaced = {path: which for path, which in now.items() if which and path in then and which != then[path]}
+        span.close(until, self._obeyed | replaced)
+
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         if not self._is_in_use:
@@ -193,6 +223,7 @@ class Sandbox:
         for proxy in proxies:
             await proxy.aclose()
         self.sweep(at_end=True)
+        self.end_span()
         self._is_in_use = False
         for needed in (self._folder, self._mount_points, self._limits and self._limits.group):
             if needed:
@@ -207,17 +238,24 @@ class Sandbox:
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._watch.close()
         self._watch = FileWatch(exactly=self._layout.guards(), roughly=self._layout.secrets)
+        self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
+        of_git = f"{os.sep}.git{os.sep}"
+        self._obeyed = {
+            path: which for path, which in self._guarded.items() if of_git not in path and os.path.isfile(path)
+        }
 
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
+        self._since = self._since or time.time()
         made = self._mount_points.made if self._mount_points else []
         left: dict[str, Any] = {
             "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
             "unwanted": list(self.layout.unwanted),
             "groups": list(map(str, self._limits.group.folders)) if self._limits else [],
             "workspace": self._worked_in(),
-            "since": time.time(),
-            "guarded": self.layout.guards() if self._mount_points else [],
+            "since": self._since,
+            "span": str(self._span.live) if self._span else "",
+            "guarded": self._guarded,
         }
         self._nested = self._nested or NestedRepositories(left["workspace"], left["since"], left["guarded"])
         with open(self.folder().cleanup_file, "w", encoding="utf-8") as file:
