@@ -218,7 +218,7 @@ async def test_local_sockets_can_be_allowed(box, backend):
     assert "Permission denied" in (await box.python(box.children(backend), source)).stderr.text
     allowed = box.children(backend, unix_sockets=True)
     assert (await box.python(allowed, source)).stdout.text == "bound\n"
-    assert allowed.sandbox.name == {"landlock": "landlock without attributes, protected, sockets"}.get(
+    assert allowed.sandbox.name == {"landlock": "landlock without attributes, protected, obeyed, sockets"}.get(
         backend, f"{backend} without sockets"
     )
 
@@ -234,7 +234,7 @@ async def test_the_network_can_be_allowed(box, backend):
 
 async def test_required_means_all_or_nothing(box):
     refused = box.children("landlock", mode="require")
-    with pytest.raises(NoSandbox, match="required: attributes, protected"):
+    with pytest.raises(NoSandbox, match="required: attributes, protected, obeyed"):
         await box.bash(refused, "true")
     content = box.children("landlock", mode="require", properties=("writes", "network"))
     assert (await box.bash(content, "echo ran")).stdout.text == "ran\n"
@@ -252,7 +252,7 @@ async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box):
     broken = children.sandbox.layout.rules
     broken["/nowhere/at/all"] = "write"  # as a mount that bubblewrap cannot make
     assert (await box.bash(children, "echo ran")).stdout.text == "ran\n"
-    assert children.sandbox.name == "landlock without attributes, protected"
+    assert children.sandbox.name == "landlock without attributes, protected, obeyed"
     assert "nowhere" in children.sandbox.choose().passed_over[mounts]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -105,15 +104,18 @@ def parts_of(path: str) -> list[str]:
 
 
 def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
-    for place in (path, *map(str, PurePosixPath(path).parents)):
-        if place in rules:
-            return place, rules[place]
-    return "/", rules.get("/", "read")
+    """The rule that decides about a path, and the path that it is about."""
+    while path not in rules and path != os.sep:
+        path = path.rpartition(os.sep)[0] or os.sep
+    return path, rules.get(path, "read")
 
 
 def between(root: str, path: str) -> list[str]:
-    """The folders below a root and above a path."""
-    return [above for above in map(str, PurePosixPath(path).parents) if above != root and is_inside(above, root)]
+    """The folders below a root and above a path, the innermost first."""
+    found: list[str] = []
+    while (path := path.rpartition(os.sep)[0]) and path != root and is_inside(path, root):
+        found.append(path)
+    return found
 
 
 def is_missing(path: str) -> bool:

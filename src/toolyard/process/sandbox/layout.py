@@ -117,9 +117,10 @@ def lay_out(paths: SandboxPaths) -> Layout:
         os.makedirs(path, exist_ok=True)
     draft.add("write", paths.made)
     guard_home(draft, home)
-    code, programs = code_folders(paths.workspace), program_folders()
-    for path in (*paths.protected, *code, *programs):
-        draft.guard(os.path.realpath(path))
+    code = code_folders(paths.workspace)
+    roots = {path: os.path.realpath(path) for path in (*code, *program_folders())}
+    for path in (*map(os.path.realpath, paths.protected), *roots.values()):
+        draft.guard(path)
     unseen = {os.path.realpath(path) for path in paths.unseen if os.path.lexists(path)}
     for path in unseen:
         draft.hide(path)
@@ -132,7 +133,7 @@ def lay_out(paths: SandboxPaths) -> Layout:
         unwanted=[*draft.unwanted, *(path for path in paths.unwanted if draft.can_write(path))],
         unguarded=draft.unguarded,
         secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
-        open_roots=open_roots(rules, code, programs),
+        open_roots=open_roots(rules, roots, code),
         unseen=sorted(unseen),
     )
 

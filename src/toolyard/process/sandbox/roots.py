@@ -10,7 +10,7 @@ from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.draft import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping
 
     from toolyard.process.sandbox.draft import Access
 
@@ -43,19 +43,24 @@ def holds_any(folder: str, paths: Collection[str]) -> bool:
     return any(is_inside(path, folder) for path in paths)
 
 
-def open_roots(rules: dict[str, Access], code: Sequence[str], programs: Sequence[str]) -> list[str]:
-    """Those that can be written by these rules: code anywhere below, of folders with programs only the folder."""
+def open_roots(rules: dict[str, Access], roots: Mapping[str, str], code: Collection[str]) -> list[str]:
+    """Those that can be written by these rules: of code anything below, of folders with programs only the folder.
+
+    `roots` says where each leads to.
+    """
     writable = [path for path, access in rules.items() if access == "write"]
-    found = [path for path in programs if can_replace(path, rules)]
-    found += [path for path in code if can_replace(path, rules) or holds_any(os.path.realpath(path), writable)]
-    return list(dict.fromkeys(found))
+    return [
+        path
+        for path, real in roots.items()
+        if can_replace(path, real, rules, writable) or (path in code and holds_any(real, writable))
+    ]
 
 
-def can_replace(path: str, rules: dict[str, Access]) -> bool:
+def can_replace(path: str, real: str, rules: dict[str, Access], writable: Collection[str]) -> bool:
     """Whether somebody can write a path where it leads, or put something else in the place of a link on the way."""
-    if nearest(rules, os.path.realpath(path))[1] == "write":
+    if nearest(rules, real)[1] == "write":
         return True
-    while path != os.path.dirname(path):
+    while path != real and any(is_inside(path, one) for one in writable):
         if nearest(rules, path)[1] == "write" and os.path.islink(path):
             return True
         path = os.path.dirname(path)
