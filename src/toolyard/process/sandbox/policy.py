@@ -28,7 +28,7 @@ PROPERTY_DESCRIPTIONS: dict[Property, str] = {
     "attributes": "of files outside the workspace, rights and times cannot be changed",
     "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
     "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
-    "obeyed": "what programs outside obey later cannot be made, changed or locked: Python's own, PATH, packages, git",
+    "obeyed": "what is obeyed later outside cannot be made, changed or locked: of Python, on PATH, for packages",
     "network": "nothing outside can be reached over a network",
     "sockets": "no socket and no shared memory of another process can be reached",
     "processes": "no other process can be signalled, traced, limited, slowed down or looked into",
