@@ -94,9 +94,8 @@ async def test_E05_nor_in_the_moment_in_which_its_owner_replaces_it(yard, places
             assert "accepted" in (await app.call_tool("shell", {"command": "echo accepted"})).text
 
 
-async def test_E05_the_application_s_own_environment_is_guarded_and_if_it_cannot_be_no_tool_runs(
-    yard, places, monkeypatch
-):
+@pytest.mark.usefixtures("places")
+async def test_E05_the_application_s_own_environment_is_guarded_or_else_no_tool_runs(yard, monkeypatch):
     (environment := Path.cwd() / "environment" / "bin").mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(environment.parent))
     yard.config("shell:command")

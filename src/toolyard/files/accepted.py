@@ -34,27 +34,32 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """When it was accepted."""
 
 
-def why_not_obeyed(path: str, digest: str) -> str | None:
+def objection(path: str, data: bytes, facts: os.stat_result) -> str | None:
     """Why what was read from a file may not be obeyed: tools may have written it, and nobody has accepted it."""
     real = os.path.realpath(path)
-    try:
-        now, facts = read_with_facts(path)
-    except OSError:
-        return None  # whoever read it says what is wrong
-    if digest_of(now) != digest:
-        return f"{path} changes while it is read"
-    if not may_be_from_tools(real, facts) or any((one.path, one.digest) == (real, digest) for one in accepted()):
+    if not may_be_from_tools(real, facts):
+        return None
+    digest = digest_of(data)
+    if any((one.path, one.digest) == (real, digest) for one in accepted()):
         return None
     return f"{path} was changed while tools could write it, so it is not obeyed"
+
+
+def why_not_obeyed(path: str, digest: str) -> str | None:
+    """The same for what was read before, by its digest."""
+    try:
+        data, facts = read_with_facts(path)
+    except OSError:
+        return None  # whoever read it says what is wrong
+    return objection(path, data, facts) if digest_of(data) == digest else f"{path} changes while it is read"
 
 
 def unaccepted(path: str) -> str | None:
     """The same for what a file says now; None for what is no file."""
     try:
-        data, _ = read_with_facts(path)
+        return objection(path, *read_with_facts(path))
     except OSError:
         return None
-    return why_not_obeyed(path, digest_of(data))
 
 
 def how_to_accept(path: str) -> str:

@@ -186,9 +186,9 @@ class Sandbox:
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
-        if self._span is None:
+        if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
-                self._span = OpenSpan(self._worked_in(), self._obeyed)
+                self._span = OpenSpan(folders, self._obeyed)
                 self._write_cleanup_file()
 
     def rest(self) -> None:

@@ -23,6 +23,8 @@ CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
 """Flags of inotify: something was created, deleted or moved in a folder, or the folder itself was."""
 ONLY_FOLDERS = 0x01000000
 NOT_WATCHING = -1
+MOST_HELD = 128
+"""Of the descriptors that a process may have, which are often no more than a thousand."""
 HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 
 
@@ -33,7 +35,7 @@ class FileWatch:
         """`exactly` is checked each time; `roughly`, of which there are many, when its folder has changed."""
         self._held: list[int] = []
         self._exactly = {path: self._hold(path) for path in exactly}
-        self._roughly = {path: self._hold(path) for path in roughly}
+        self._roughly = {path: identity_of(path) for path in roughly}
         self._events = NOT_WATCHING
         self._folders: dict[str, int] = {}
         self._looked = 0.0
@@ -59,6 +61,8 @@ class FileWatch:
 
     def _hold(self, path: str) -> tuple[int, int] | None:
         """Which file is at a path; as long as it is held, no other one gets its number."""
+        if len(self._held) >= MOST_HELD:
+            return identity_of(path)
         try:
             self._held.append(os.open(path, HANDLE))
         except OSError:
