@@ -168,11 +168,11 @@ async def test_a_home_that_is_the_workspace_keeps_grants_and_programs(yard, monk
     yard.config("shell:command")
     script = """echo x > .local/state/toolyard/permissions.json; mkdir -p .local/bin; echo x > .local/bin/git
         mkdir -p .local/lib/python3.11/site-packages; echo x > .local/lib/python3.11/site-packages/evil.pth
-        echo x > .bashrc; mv .local elsewhere; echo x > notes"""
+        mkdir bin; echo x > bin/git; echo x > .bashrc; mv .local elsewhere; echo x > notes"""
     async with yard.open(yard.folder / "toolyard.json") as app:
         await shell(app, script)
     assert (home / ".local/state/toolyard/permissions.json").read_text() == "{}"
-    assert not [path for path in home.rglob("*") if path.name in ("git", "evil.pth", ".bashrc", "elsewhere")]
+    assert not [path for path in home.rglob("*") if path.name in ("evil.pth", ".bashrc", "elsewhere", "bin")]
     assert (home / "notes").exists()
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
 from toolyard.process.sandbox.git import guard_repository
-from toolyard.process.sandbox.project_files import guard_project
+from toolyard.process.sandbox.project_files import guard_or_move, guard_project
 from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
 from toolyard.process.sandbox.secrets import HOME_SECRETS, SYSTEM_FOLDERS, is_watched, startup_files, system_secrets
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
 HOMES = ("/home", "/root")
-STARTUP_FOLDERS = (".ssh", ".local/bin", ".local/lib", "bin")
+STARTUP_FOLDERS = (".ssh", ".local/bin", ".local/lib")
 """Below a home: folders whose content runs by itself, or in the place of something else."""
+SEEN_FOLDER = "bin"
+"""Another one, which people would see if it were made for them."""
 
 
 class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +167,7 @@ def guard_home(draft: LayoutDraft, home: str) -> None:
             draft.guard(path, content)
     for name in STARTUP_FOLDERS:
         draft.guard(os.path.join(home, name))
+    guard_or_move(draft, os.path.join(home, SEEN_FOLDER))
 
 
 def tidy(rules: dict[str, Access]) -> dict[str, Access]:
