@@ -83,6 +83,15 @@ def test_a_file_that_was_guarded_all_the_time_is_obeyed_whatever_its_owner_wrote
     assert why(file), "but not another file in its place"
 
 
+def test_what_lies_in_a_folder_that_was_guarded_all_the_time_is_obeyed(work):
+    (folder := work / "plugins").mkdir()
+    OpenSpan([str(work)], {str(folder): identity(os.stat(folder))})
+    write(folder / "new", "{ }").rename(folder / "toolyard.json")
+    assert why(folder / "toolyard.json") is None
+    folder.rename(work / "moved")
+    assert why(write(work / "plugins" / "toolyard.json")), "but not in another one in its place"
+
+
 def test_elsewhere_nothing_is_asked(work):
     OpenSpan([str(work)], {})
     assert why(write(work.parent / "other" / "toolyard.json")) is None
@@ -115,11 +124,14 @@ def test_a_record_that_cannot_be_read_trusts_nothing(work):
 
 
 def test_records_do_not_grow_without_end_and_never_say_too_little(work):
+    lasting = OpenSpan([str(work)], {})
     first = OpenSpan([str(work)], {})
     file = write(work / "toolyard.json")
     first.close(time.time(), {})
     for _ in range(MOST_SPANS + 5):
         OpenSpan([str(work)], {}).close(time.time(), {})
+    assert why(write(work / "later")), "one that lasts is never forgotten"
+    lasting.close(0.0, {})
     assert record_file(str(work)).read_bytes().count(b'"since"') <= MOST_SPANS
     assert may_be_from_tools(str(file), os.stat(file))
     assert list(live_folder().iterdir()) == []

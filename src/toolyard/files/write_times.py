@@ -38,12 +38,20 @@ class Span(msgspec.Struct):
     until: float | None = None
     """When the last process had ended; None while it lasts."""
     guarded: dict[str, Identity] = msgspec.field(default_factory=dict)
-    """Files in the workspace that nobody could write all the same."""
+    """Files and folders in the workspace that nobody could write all the same."""
 
     def may_have_changed(self, path: str, facts: os.stat_result) -> bool:
-        if self.guarded.get(path) == identity(facts):
+        if self.guarded.get(path) == identity(facts) or any(self._was_guarded(above) for above in Path(path).parents):
             return False
         return self.since - TICK <= facts.st_ctime and (self.until is None or facts.st_ctime <= self.until)
+
+    def _was_guarded(self, folder: Path) -> bool:
+        """Whether a folder is the very one that was guarded."""
+        which = self.guarded.get(str(folder))
+        try:
+            return which is not None and which == identity(os.stat(folder))
+        except OSError:
+            return False
 
 
 class WriteTimes(msgspec.Struct):
@@ -141,18 +149,20 @@ def changing(workspace: str) -> Iterator[WriteTimes]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         record = read(file, workspace)
         yield record
-        while len(record.spans) > MOST_SPANS:
-            merge_oldest(record.spans)
+        if len(record.spans) > MOST_SPANS:
+            record.spans = with_oldest_merged(record.spans)
         replace_file(file, msgspec.json.encode(record))
     finally:
         os.close(lock)
 
 
-def merge_oldest(spans: list[Span]) -> None:
-    """Of the two oldest make one, which says rather too much than too little."""
-    first, second = spans[:2]
-    until = None if second.until is None else max(first.until or 0.0, second.until)
-    spans[:2] = [Span(since=min(first.since, second.since), live=second.live, until=until)]
+def with_oldest_merged(spans: list[Span]) -> list[Span]:
+    """Of the older half of those that have ended one is made, which says rather too much than too little."""
+    over = [span for span in spans if span.until is not None][: MOST_SPANS // 2]
+    if not over:
+        return spans
+    merged = Span(since=min(span.since for span in over), until=max(span.until or 0.0 for span in over), live="")
+    return [merged, *(span for span in spans if span not in over)]
 
 
 def read(file: Path, workspace: str) -> WriteTimes:

@@ -188,7 +188,7 @@ class Sandbox:
         """Something starts inside: from now on it may change what it can write."""
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
-                self._span = OpenSpan(folders, self._obeyed)
+                self._span = OpenSpan(folders, self._guarded)
                 self._write_cleanup_file()
 
     def rest(self) -> None:
@@ -203,7 +203,7 @@ class Sandbox:
         until, then = self._idle or (time.time(), {})
         now = {path: identity_of(path) for path in self._obeyed}
         replaced = {path: which for path, which in now.items() if which and path in then and which != then[path]}
-        span.close(until, self._obeyed | replaced)
+        span.close(until, self._guarded | replaced)
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
