@@ -203,9 +203,10 @@ def locked_parts(sessions: Path, workspace: list[str]) -> list[str]:
     real = os.path.realpath(sessions)
     if all(os.path.realpath(place) != real for place in workspace):
         return [str(sessions)]
-    (sessions / "audit").mkdir(exist_ok=True)
-    for file in LOCKED_PARTS[1:]:
-        (sessions / file).touch(0o600)
+    with contextlib.suppress(OSError):
+        (sessions / "audit").mkdir(exist_ok=True)
+        for file in LOCKED_PARTS[1:]:
+            (sessions / file).touch(0o600)
     return [str(sessions / name) for name in LOCKED_PARTS]
 
 
