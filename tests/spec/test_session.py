@@ -563,7 +563,7 @@ async def test_S08_output_within_the_limit_is_whole(conversations):
     live = await conversations.begin(output={"limit_bytes": 1000, "spill": True})
     result = await live("printf 'x%.0s' {1..1000}")
     assert (result.text, result.truncated) == ("x" * 1000, None)
-    assert not (live.folder / "sessions" / "outputs").exists()
+    assert list((live.folder / "sessions" / "outputs").iterdir()) == []
 
 
 @pytest.mark.parametrize(("command", "text"), [
