@@ -31,7 +31,7 @@ COMMANDS = {
     ),
     "trust": (
         "toolyard.cli.trust.command:trust",
-        "Say which files tools may have changed are obeyed: list, accept, revoke.",
+        "Accept files that tools may have changed: list, accept, revoke.",
     ),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "audit": ("toolyard.cli.audit:audit", "Look into the audit log: show, verify."),
