@@ -34,6 +34,11 @@ class Plot:
     def layout(self, **places) -> Layout:
         return lay_out(SandboxPaths(**{"home": self.home, "workspace": [self.workspace], **places}))
 
+    def told_by(self, layout: Layout) -> tuple[object, ...]:
+        """All that a layout says of the plot, in order; what else is on the machine may change meanwhile."""
+        rules = [(path, access) for path, access in layout.rules.items() if path.startswith(str(self.folder))]
+        return rules, layout.mount_points, layout.unwanted, layout.unguarded, layout.open_roots, layout.unseen
+
     def access(self, *names: str, **places) -> list[str]:
         layout = self.layout(**places)
         return [layout.access(str(self.folder / name)) for name in names]
@@ -90,6 +95,12 @@ def test_git_s_hooks_and_configuration_are_guarded_and_git_itself_cannot_be_move
     assert (f"{git}/hooks", None) in layout.mount_points
 
 
+def test_a_folder_of_hooks_elsewhere_in_the_workspace_is_guarded_too(plot):
+    plot.make("home/work/.git/config", "[core]\n\thooksPath = .husky\n")
+    plot.make("home/work/.husky/pre-commit")
+    assert plot.access("home/work/.husky/pre-commit", "home/work/file") == ["read", "write"]
+
+
 def test_submodules_are_guarded_like_their_repository(plot):
     for name in ("HEAD", "config", "hooks/x"):
         plot.make(f"home/work/.git/modules/lib/one/{name}")
@@ -144,7 +155,7 @@ def test_the_order_in_which_paths_are_named_does_not_matter(plot, data):
     first = plot.layout(protected=wanted, unseen=unseen, also_writable=opened)
     other = data.draw(st.permutations(wanted))
     second = plot.layout(protected=other, unseen=unseen[::-1], also_writable=opened)
-    assert (first, list(first.rules)) == (second, list(second.rules))
+    assert plot.told_by(first) == plot.told_by(second)
     for path in wanted:
         real = os.path.realpath(path)
         if path not in first.unguarded and real not in first.unguarded:

@@ -66,6 +66,8 @@ def guard_git_folder(draft: LayoutDraft, git: str) -> None:
     else:
         draft.unwanted.append(common)
     for section, name, value in settings:
+        if (section, name) == ("core", "hookspath") and value:
+            draft.guard(os.path.normpath(os.path.join(os.path.dirname(git), os.path.expanduser(value))))
         if section in ("include", "includeif") and name == "path":
             guard_included(draft, os.path.normpath(os.path.join(git, os.path.expanduser(value))))
 
