@@ -56,7 +56,7 @@ def need_backend(*backends: str) -> str:
     test = SelfTest()
     reasons = []
     for backend in backends:
-        lacking = ("attributes", "protected") if backend == "landlock" else ()
+        lacking = ("attributes", "protected", "obeyed") if backend == "landlock" else ()
         wanted = [name for name in PROPERTIES if name not in lacking]
         tested = test.result(backend)
         if set(wanted) <= set(tested.held):

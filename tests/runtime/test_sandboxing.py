@@ -72,10 +72,10 @@ async def test_work_in_the_store_itself_leaves_the_log_alone(yard, monkeypatch):
     monkeypatch.chdir(sessions)
     async with yard.open(config) as app:
         result = await app.call_tool(
-            "shell", {"command": "echo x > made; echo x > audit/x; echo x >> audit.head; ls audit"}
+            "shell", {"command": "echo x > made; echo x > audit/x; echo x >> audit.head; ls audit; cat audit.head"}
         )
     assert (sessions / "made").exists()
-    assert result.data["stdout"].endswith(".ndjson\n")
+    assert result.data["stdout"] == "", "what is locked outside cannot even be opened"
     assert not (sessions / "audit" / "x").exists()
 
 
@@ -179,7 +179,7 @@ async def test_what_is_required_and_cannot_be_had_refuses_every_call_and_is_a_pr
     assert (problem["type"], problem["line"] is not None) == ("sandbox_unavailable", True)
     assert "bwrap" in problem["detail"]
     assert result.failure == "denied"
-    assert "required: attributes, protected" in result.text
+    assert "required: attributes, protected, obeyed" in result.text
     assert not (yard.folder / "made").exists()
     assert [line["failure"] for line in yard.audit()] == ["denied"]
 
@@ -194,7 +194,7 @@ async def test_in_the_same_place_auto_goes_on_with_what_there_is_and_says_so(yar
     async with yard.open(yard.folder / "toolyard.json") as app:
         assert app.get_config_errors() == []
         assert (await app.call_tool("shell", {"command": "echo ran"})).data["stdout"] == "ran\n"
-    assert {line["sandbox"] for line in yard.audit()} == {"landlock without attributes, protected"}
+    assert {line["sandbox"] for line in yard.audit()} == {"landlock without attributes, protected, obeyed"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from support import running
+from support import running, until
 from toolyard.core.events import CallFinished, OutputChunk
 from toolyard.core.tool import ToolCall
 from toolyard.permissions.verdict import Verdict, answer_always
@@ -234,11 +234,14 @@ async def test_A04_an_audit_line_before_and_after_in_the_file_of_the_utc_day(yar
 
 
 async def test_A04_the_line_before_the_run_is_on_disk_while_the_tool_runs(yard):
-    yard.tool(run=f"cat {yard.folder}/sessions/audit/*.ndjson")
+    yard.tool(run=f"cd {yard.folder}; touch up; while [ ! -e go ]; do sleep 0.01; done")
     async with yard.app("bash:probe.bash") as app:
-        result = await app.call_tool("probe", {})
-    (line,) = result.text.splitlines()
-    assert json.loads(line)["event"] == "start"
+        asked = asyncio.ensure_future(app.call_tool("probe", {}))
+        await until((yard.folder / "up").exists)
+        (line,) = yard.audit()
+        (yard.folder / "go").touch()
+        await asked
+    assert line["event"] == "start"
 
 
 @pytest.mark.parametrize(("policy", "failure"), [("continue", None), ("stop", "denied")])

@@ -29,6 +29,10 @@ COMMANDS = {
         "toolyard.cli.permissions:permissions",
         "Say what may run: check, test, list, allow, deny, revoke.",
     ),
+    "trust": (
+        "toolyard.cli.trust.command:trust",
+        "Accept files that tools may have changed: list, accept, revoke.",
+    ),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "audit": ("toolyard.cli.audit:audit", "Look into the audit log: show, verify."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),

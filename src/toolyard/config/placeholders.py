@@ -117,7 +117,7 @@ class Replacer:
     def _read_file(self, name: str) -> str:
         path = Path(self._document.folder) / name
         try:
-            text = self._document.door.read(path, largest=LARGEST_TEXT).text()
+            text = self._document.door.read_accepted(path, largest=LARGEST_TEXT).text()
             self.files.append(str(path))
             return text
         except FileRefused as refused:

@@ -73,7 +73,16 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SandboxProperty = Literal[
-    "writes", "attributes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
+    "writes",
+    "attributes",
+    "secrets",
+    "protected",
+    "obeyed",
+    "network",
+    "sockets",
+    "processes",
+    "temporary",
+    "privileges",
 ]
 
 

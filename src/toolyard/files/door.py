@@ -18,7 +18,7 @@ from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 Stamp: TypeAlias = "tuple[int, int, int]"
 """What changes when a file is written or replaced."""
@@ -46,6 +46,10 @@ class FileRefused(OSError):
     @property
     def hint(self) -> str:
         """What to do about it."""
+        if self.errno == errno.EACCES:
+            from toolyard.files.accepted import how_to_accept
+
+            return how_to_accept(self.filename)
         return HINTS.get(self.errno or 0, "")
 
     def problem(self, code: str = "file_refused") -> Problem:
@@ -89,8 +93,6 @@ class Door(msgspec.Struct, frozen=True):
 
     writable: tuple[str, ...] = ()
     """Such folders, all links followed, none inside another."""
-    objection: Callable[[str, FileContent], str | None] | None = None
-    """Asked about every file that lies there: why these bytes are not to be obeyed; None when they are."""
 
     @classmethod
     def to(cls, folders: Iterable[str]) -> Door:
@@ -117,11 +119,21 @@ class Door(msgspec.Struct, frozen=True):
         found = way_in(whole, self.writable)
         fd = open_anywhere(whole) if found is None else open_below(*found, path)
         try:
-            content = read_opened(fd, path, largest)
+            return read_opened(fd, path, largest)
         finally:
             os.close(fd)
-        if found and self.objection and (reason := self.objection(os.path.join(found[0], *found[1]), content)):
-            raise FileRefused(errno.EACCES, reason, path)
+
+    def read_accepted(self, path: str | Path, *, largest: int) -> FileContent:
+        """The same for what has an effect outside of every sandbox: not what tools may have written.
+
+        A person can accept such a file, by its content.
+        """
+        content = self.read(path, largest=largest)
+        if self.is_writable(os.fspath(path)):
+            from toolyard.files.accepted import objection
+
+            if reason := objection(os.path.abspath(path), content.data, content.facts):
+                raise FileRefused(errno.EACCES, reason, os.fspath(path))
         return content
 
     def folder_problem(self, path: str) -> Problem | None:

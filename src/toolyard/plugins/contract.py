@@ -211,7 +211,7 @@ class FeatureContext(msgspec.Struct, frozen=True, kw_only=True):
 
         OSError when there is none, or it is not to be obeyed; UnicodeDecodeError when it is no text.
         """
-        return self.door.read(self.config_dir / name, largest=LARGEST_TEXT).text()
+        return self.door.read_accepted(self.config_dir / name, largest=LARGEST_TEXT).text()
 
     def report(self, message: str, *, hint: str = "", file: str | None = None, line: int | None = None) -> None:
         """Say that something is wrong, and go on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -39,6 +40,8 @@ class Entries(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[Problem] = msgspec.field(default_factory=list)
     watched: list[str] = msgspec.field(default_factory=list)
     """Files besides the tools themselves whose change changes what is named."""
+    guessed: list[str] = msgspec.field(default_factory=list)
+    """What entries with a fault may mean: it will be obeyed once they are mended."""
 
     def references(self) -> list[Reference]:
         """Each as often as it is written: equal ones may be told by different paths."""
@@ -110,7 +113,22 @@ def add_entry(entry: Json, at: Place, kinds: Sequence[Kind], found: Entries) -> 
     kind, named = read_entry(entry, at, kinds)
     found.problems.extend(named.problems)
     found.watched.extend(named.watched)
+    if not named.references:
+        found.guessed.extend(paths_told(entry, at.document.folder))
     return [Entry(reference=reference, kind=kind) for reference in named.references] if kind else []
+
+
+def paths_told(entry: Json, folder: str) -> Iterator[str]:
+    """What is on this machine of all that an entry says, whatever is wrong with how it says it."""
+    match entry:
+        case str():
+            for word in (entry, entry.partition(":")[2]):
+                path = os.path.join(folder, os.path.expanduser(word.strip()))
+                if word.strip() and "\0" not in path and os.path.exists(path):
+                    yield path
+        case dict() | list():
+            for part in entry.values() if isinstance(entry, dict) else entry:
+                yield from paths_told(part, folder)
 
 
 def read_entry(entry: Json, at: Place, kinds: Sequence[Kind]) -> tuple[Kind | None, Named]:

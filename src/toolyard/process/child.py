@@ -102,6 +102,11 @@ class Children:
         """Whether files that the sandbox protects or hides were replaced since it was built."""
         return self.keeper.sandbox is not None and self.keeper.sandbox.is_stale()
 
+    def note_rest(self) -> None:
+        """If nothing runs just now: what was changed since the last child ended was not changed by any of them."""
+        if self.sandbox and not self.is_busy:
+            self.sandbox.end_span()
+
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
         if self.sandbox and not self.sandbox.is_known():

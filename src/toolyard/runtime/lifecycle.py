@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.config.configuration import builtin_names, in_memory, read_configuration
+from toolyard.config.configuration import Configuration, builtin_names, in_memory, read_configuration
+from toolyard.config.document import Document
 from toolyard.config.placeholders import Names
 from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.errors import ApplicationClosed, UnknownPlugin
+from toolyard.files.accepted import digest_of, how_to_accept, why_not_obeyed
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import PRESETS, Sections
@@ -33,15 +35,14 @@ from toolyard.runtime.sandbox_policy import SandboxInputs
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
     from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.catalog import Catalog
-    from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind, Reference
+    from toolyard.plugins.entries import Entries, Entry
+    from toolyard.plugins.kind import Kind
 
 
 class ApplicationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,10 +205,11 @@ class Lifecycle:
         built around that, and only then is anything read, run or imported.
         """
         options = self.options
-        configuration = self._read()
+        self._pools.note_rest()
+        configuration = self._read(before)
         named = read_entries(configuration, options.kinds)
         # Also where only one entry is loaded, tools must not write what all others name: it is obeyed another time.
-        inputs = self._sandbox_inputs(configuration, named.references())
+        inputs = self._sandbox_inputs(configuration, named)
         entries = read_only(options.only, configuration, options.kinds) if options.only else named
         for agent in entries.by_agent.values():
             agent.extend(options.given)
@@ -231,20 +233,32 @@ class Lifecycle:
         self._problems = [*kept, *self._pools.problems(inputs, processes)]
         return loaded
 
-    def _read(self) -> Configuration:
+    def _read(self, before: Loaded | None) -> Configuration:
+        """The configuration; one that tools may have written is not obeyed until a person accepts it."""
         options, settings = self.options, settings_of(self.options.kinds)
         if not isinstance(options.config, Path):
             path = options.folder / "<configuration>"
             return in_memory(options.config, path, self._names(path), settings)
-        return read_configuration(options.config, self._names(options.config), settings, stands_for(options.kinds))
+        read = read_configuration(options.config, self._names(options.config), settings, stands_for(options.kinds))
+        text = (read.written or read.document).text
+        why = why_not_obeyed(str(options.config), digest_of(text.encode())) if read.readable else None
+        if why is None:
+            return read
+        hint = how_to_accept(str(options.config))
+        problem = Problem(code="config_not_accepted", message=why, hint=hint, where=Position(file=options.config))
+        if before and before.configuration.readable:
+            return unchanged_but_for(before.configuration, problem)
+        nothing = Document(options.config, "{}", {})
+        return Configuration(document=nothing, value={}, policy=settings.policy(), problems=(problem,), readable=False)
 
-    def _sandbox_inputs(self, configuration: Configuration, references: Sequence[Reference]) -> SandboxInputs:
+    def _sandbox_inputs(self, configuration: Configuration, named: Entries) -> SandboxInputs:
         options = self.options
         plugin_cache = configuration.plugin_cache(options.cache)
         own = [store for kind in options.kinds for store in kind.stores(configuration.policy, plugin_cache)]
         return SandboxInputs(
             configuration=configuration,
-            references=references,
+            references=named.references(),
+            guessed=named.guessed,
             sessions=options.sessions,
             stores=[str(options.cache), str(plugin_cache), *own],
             cwd=os.getcwd(),
@@ -371,6 +385,13 @@ class EnvironmentOverrides:
         finally:
             if not already:
                 self.restore()
+
+
+def unchanged_but_for(before: Configuration, problem: Problem) -> Configuration:
+    """The configuration that was in use, with the reason why it still is."""
+    others = [one for one in before.problems if one.code != problem.code]
+    message = f"{problem.message}; the last good configuration stays in use"
+    return replace(before, problems=(*others, replace(problem, message=message)))
 
 
 def set_variable(name: str, value: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.errors import UnknownAgent
+from toolyard.files.accepted import accepted_file
 from toolyard.files.door import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
@@ -71,7 +72,7 @@ class Loaded:
             for agent, named in entries.by_agent.items()
         }
         file = [] if self.configuration.in_memory else [str(self.configuration.document.path)]
-        self._stamps = {path: stamp_of(path) for path in (*file, *entries.watched)}
+        self._stamps = {path: stamp_of(path) for path in (*file, str(accepted_file()), *entries.watched)}
 
     @property
     def configuration(self) -> Configuration:

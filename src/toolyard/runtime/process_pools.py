@@ -11,7 +11,7 @@ from toolyard.plugins.host import Processes
 from toolyard.process.child import Children
 from toolyard.process.common_folder import CommonFolder
 from toolyard.runtime.audit.log import AuditUnavailable
-from toolyard.runtime.sandbox_policy import build_runner, looking, sandbox_problems, tools_sandbox
+from toolyard.runtime.sandbox_policy import build_runner, looking, open_roots, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,10 +50,17 @@ class ProcessPools:
         """What is wrong with the sandbox; one that is required and cannot be had stops every call."""
         yield from sandbox_problems(inputs)
         sandbox = now.children["work"].sandbox
-        if sandbox and not sandbox.policy.damaged and (reason := sandbox.refusal()):
+        if sandbox:
+            yield from open_roots(inputs, sandbox)
+        if sandbox and not sandbox.policy.damaged and not sandbox.layout.open_roots and (reason := sandbox.refusal()):
             hint = 'install bubblewrap, or say what you can do without in "sandbox": {"properties": […]}'
             where = inputs.configuration.document.position(("sandbox", "mode"))
             yield Problem(code="sandbox_unavailable", message=reason, hint=hint, where=where)
+
+    def note_rest(self) -> None:
+        """Before something is read: where nothing runs, its owner may have changed it, and nobody else."""
+        for children in self._in_use:
+            children.note_rest()
 
     async def retire(self, *, except_for: Processes) -> None:
         """Close all others, except those that still do something."""

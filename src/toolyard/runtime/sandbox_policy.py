@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from toolyard.config.settings import SandboxSettings
 from toolyard.config.workspace import absolute, user_folders, workspace_of
 from toolyard.core.problems import Problem
 from toolyard.files.inside import is_inside
+from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.cgroups import can_end_groups
 from toolyard.process.sandbox.layout import SandboxPaths
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.policy import Backend
 
 
-OF_THE_STORE = ("audit", "audit.head", "outputs", "shell-history")
+PYCACHE = "__pycache__"
+"""An empty one has no effect, so that it can be guarded before there is any."""
+LOCKED_PARTS = ("audit", "audit.head", "shell-history")
+"""Of the store: what is ours alone."""
 
 
 class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +47,8 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
     stores: Sequence[str]
     """Our own folders of plugins and of what they are made of: to be read, never to be written."""
     cwd: str
+    guessed: Sequence[str] = ()
+    """What entries with a fault may mean, which will be obeyed once they are mended."""
 
     @property
     def folder(self) -> Path:
@@ -54,15 +61,21 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     def guarded(self) -> list[str]:
         """What will be obeyed outside, references and files; not what the configuration lets tools write by name."""
-        writable = absolute(self.configuration.sandbox.writable, self.folder)
-        opened = [os.path.realpath(path) for path in writable]
-        files = [os.path.realpath(file) for file in self.configuration.files]
-        roots = [os.path.realpath(root) for reference in self.references for root in reference.roots]
-        return [
-            root
-            for root in dict.fromkeys([*files, *roots])
-            if (os.path.exists(root) or root in files) and not any(is_inside(root, one) for one in opened)
-        ]
+        return [root for root in self._roots() if os.path.exists(root) or self._is_made(root)]
+
+    def unwanted(self) -> list[str]:
+        """What references would obey if it came to be."""
+        return [root for root in self._roots() if not os.path.lexists(root) and not self._is_made(root)]
+
+    def _is_made(self, root: str) -> bool:
+        """Whether an empty one is made in its place: it has no effect, or the configuration names it."""
+        return os.path.basename(root) == PYCACHE or root in map(os.path.realpath, self.configuration.files)
+
+    def _roots(self) -> list[str]:
+        opened = [os.path.realpath(path) for path in absolute(self.configuration.sandbox.writable, self.folder)]
+        named = (root for reference in self.references for root in reference.roots)
+        roots = dict.fromkeys(os.path.realpath(root) for root in (*self.configuration.files, *named, *self.guessed))
+        return [root for root in roots if not any(is_inside(root, one) for one in opened)]
 
 
 def damage(configuration: Configuration) -> str:
@@ -148,6 +161,17 @@ def code_in_reach(inputs: SandboxInputs) -> Iterator[Problem]:
             )
 
 
+def open_roots(inputs: SandboxInputs, sandbox: Sandbox) -> Iterator[Problem]:
+    """Folders of the interpreter or of programs that tools could write: nothing that they run can be kept in."""
+    for path in sandbox.layout.open_roots:
+        yield Problem(
+            code="sandbox_root_in_reach",
+            message=f"tools could write {path}, from where programs or modules are run outside of their sandbox",
+            hint="start in another folder, take it off PATH, or out of sandbox.writable; until then no tool is run",
+            where=inputs.configuration.document.position(("sandbox",)),
+        )
+
+
 def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     configuration, sessions, folder = inputs.configuration, inputs.sessions, inputs.folder
     settings = configuration.sandbox
@@ -157,7 +181,10 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     return SandboxPaths(
         home=os.path.expanduser("~"),
         workspace=workspace,
-        protected=[*store_parts(sessions, workspace), *ours, *inputs.guarded()],
+        protected=[str(sessions / "outputs"), *ours, *inputs.guarded()],
+        unseen=[str(user_folder("state")), *locked_parts(sessions, workspace)],
+        shown=[str(sessions / "outputs")],
+        unwanted=inputs.unwanted(),
         readable=[
             *(str(folder), str(sessions), *inputs.stores),
             *plugin_paths(inputs.references, folder),
@@ -168,16 +195,19 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     )
 
 
-def store_parts(sessions: Path, workspace: list[str]) -> list[str]:
-    """The store, or what of it must be protected when somebody works in it."""
+def locked_parts(sessions: Path, workspace: list[str]) -> list[str]:
+    """The store, or what of it is ours alone when somebody works in it. It is made, so that it can be hidden."""
+    with contextlib.suppress(OSError):
+        (sessions / "outputs").mkdir(parents=True, exist_ok=True)
+        user_folder("state").mkdir(parents=True, exist_ok=True, mode=0o700)
     real = os.path.realpath(sessions)
-    if any(os.path.realpath(place) == real for place in workspace):
-        for folder in ("audit", "outputs"):
-            (sessions / folder).mkdir(parents=True, exist_ok=True)
-        for file in ("audit.head", "shell-history"):
+    if all(os.path.realpath(place) != real for place in workspace):
+        return [str(sessions)]
+    with contextlib.suppress(OSError):
+        (sessions / "audit").mkdir(exist_ok=True)
+        for file in LOCKED_PARTS[1:]:
             (sessions / file).touch(0o600)
-        return [str(sessions / name) for name in OF_THE_STORE]
-    return [str(sessions)]
+    return [str(sessions / name) for name in LOCKED_PARTS]
 
 
 def plugin_paths(references: Sequence[Reference], folder: Path) -> Iterator[str]:

@@ -94,7 +94,7 @@ def test_a_session_can_do_everything_and_get_nowhere(place, ordinary, contained)
     assert (code, "secret" in output) == (3, False)
     assert output.strip() == {True: str(os.geteuid() or ORDINARY), False: "0" if contained else "65534"}[ordinary]
     assert said == {
-        "name": "landlock without attributes, protected" if contained else best,
+        "name": "landlock without attributes, protected, obeyed" if contained else best,
         "timed out": True,
         "interrupted": True,
         "state": "kept\n",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 
 import pytest
 
-from support import command_lines, need
+from support import command_lines, need, until
+from toolyard.process.sandbox.draft import HELD
 
 pytestmark = pytest.mark.anyio
 
@@ -290,3 +292,96 @@ async def test_folders_in_folders_without_end_do_not_stop_the_closing(box, backe
     assert outcome.exit_code == 0, outcome.stderr.text
     await children.aclose()
     assert not os.path.exists(exchange)
+
+
+async def test_a_file_that_is_replaced_twice_is_another_one_even_if_the_kernel_uses_its_number_again(box):
+    (box.workspace / "toolyard.json").write_text("{}")
+    children = box.mounts()
+    await box.bash(children, "true")
+    for _ in range(50):
+        (box.workspace / "new").write_text("{ }")
+        (box.workspace / "new").rename(box.workspace / "toolyard.json")
+        assert children.is_stale()
+
+
+PLANT = """
+import os, sys, time
+config, evil = sys.argv[1:]
+text = f"[core]\\n\\tfsmonitor = {evil}\\n"
+end = time.monotonic() + 60
+print("up", flush=True)
+while time.monotonic() < end and not os.path.exists("stop"):
+    for path in (config, config + ".lock"):
+        try:
+            with open(path, "a") as file:
+                file.write(text)
+        except OSError:
+            pass
+    try:
+        with open("mine", "w") as file:
+            file.write(text)
+        os.rename("mine", config)
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("where", ["", "sub/"])
+async def test_nothing_is_written_to_git_s_configuration_while_its_owner_changes_it(box, where):
+    """A job inside that waits for the moment in which git replaces the file; and for a submodule's."""
+    need("git")
+    (evil := box.folder / "evil").write_text(f"#!/bin/sh\ntouch {box.folder}/ran\n")
+    evil.chmod(0o755)
+    git = ["git", "-C", str(box.workspace / where)]
+    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
+    config = box.workspace / ".git" / "config"
+    if where:
+        module = box.workspace / ".git" / "modules" / "sub"
+        module.parent.mkdir()
+        subprocess.run(["git", "init", "-q", "--separate-git-dir", module, box.workspace / "sub"], check=True)
+        config = module / "config"
+    children, up = box.mounts(), asyncio.Event()
+    job = asyncio.ensure_future(box.python(children, PLANT, str(config), str(evil), on_output=lambda *_: up.set()))
+    async with asyncio.timeout(60):
+        await up.wait()
+    for number in range(40):
+        subprocess.run([*git, "config", "some.number", str(number)], capture_output=True)
+        subprocess.run([*git, "status"], check=True, capture_output=True)
+    (box.workspace / "stop").touch()
+    await job
+    assert not (box.folder / "ran").exists()
+    assert "fsmonitor" not in config.read_text()
+    await children.aclose()
+    subprocess.run([*git, "config", "some.number", "1"], check=True)
+    assert subprocess.run([*git, "config", "some.number"], check=True, capture_output=True).stdout == b"1\n"
+
+
+async def test_what_was_written_to_git_s_configuration_after_an_editor_saved_it_is_put_aside(box):
+    """An editor heeds no lock, so that this cannot be prevented; a job that goes on is over at the end."""
+    need("git")
+    (evil := box.folder / "evil").write_text(f"#!/bin/sh\ntouch {box.folder}/ran\n")
+    evil.chmod(0o755)
+    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
+    config = box.workspace / ".git" / "config"
+    children, up = box.mounts(), asyncio.Event()
+    job = asyncio.ensure_future(box.python(children, PLANT, str(config), str(evil), on_output=lambda *_: up.set()))
+    async with asyncio.timeout(60):
+        await up.wait()
+    (box.workspace / ".git" / "config.new").write_text(config.read_text())
+    (box.workspace / ".git" / "config.new").rename(config)
+    await until(lambda: "fsmonitor" in config.read_text())
+    (box.workspace / "stop").touch()
+    await job
+    await children.aclose()
+    subprocess.run(["git", "-C", box.workspace, "status"], check=True, capture_output=True)
+    assert not (box.folder / "ran").exists()
+
+
+async def test_a_lock_that_a_killed_application_left_is_taken_over_and_removed(box):
+    need("git")
+    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
+    (box.workspace / ".git" / "config.lock").write_bytes(HELD)
+    children = box.mounts()
+    await box.bash(children, "true")
+    await children.aclose()
+    subprocess.run(["git", "-C", box.workspace, "config", "a.b", "c"], check=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from support import need
 from toolyard.process.sandbox import secrets as sandbox_secrets
@@ -31,6 +34,11 @@ class Plot:
 
     def layout(self, **places) -> Layout:
         return lay_out(SandboxPaths(**{"home": self.home, "workspace": [self.workspace], **places}))
+
+    def told_by(self, layout: Layout) -> tuple[object, ...]:
+        """All that a layout says of the plot, in order; what else is on the machine may change meanwhile."""
+        rules = [(path, access) for path, access in layout.rules.items() if path.startswith(str(self.folder))]
+        return rules, layout.mount_points, layout.unwanted, layout.unguarded, layout.open_roots, layout.unseen
 
     def access(self, *names: str, **places) -> list[str]:
         layout = self.layout(**places)
@@ -89,6 +97,12 @@ def test_git_s_hooks_and_configuration_are_guarded_and_git_itself_cannot_be_move
     assert (f"{git}/hooks", None) in layout.mount_points
 
 
+def test_a_folder_of_hooks_elsewhere_in_the_workspace_is_guarded_too(plot):
+    plot.make("home/work/.git/config", "[core]\n\thooksPath = .husky\n")
+    plot.make("home/work/.husky/pre-commit")
+    assert plot.access("home/work/.husky/pre-commit", "home/work/file") == ["read", "write"]
+
+
 def test_submodules_are_guarded_like_their_repository(plot):
     for name in ("HEAD", "config", "hooks/x"):
         plot.make(f"home/work/.git/modules/lib/one/{name}")
@@ -105,11 +119,12 @@ def test_without_a_repository_none_can_be_made(plot):
 
 
 def test_a_rule_file_is_guarded_and_where_there_is_none_watched_for(plot):
-    assert plot.layout().unwanted == [f"{plot.workspace}/toolyard.json"]
+    rules = f"{plot.workspace}/toolyard.json"
+    assert rules in plot.layout().unwanted
     plot.make("home/work/toolyard.json", "{}")
     layout = plot.layout()
-    assert layout.access(f"{plot.workspace}/toolyard.json") == "read"
-    assert layout.unwanted == []
+    assert layout.access(rules) == "read"
+    assert rules not in layout.unwanted
 
 
 def test_what_a_killed_sandbox_left_in_the_place_of_a_repository_is_none(plot):
@@ -123,6 +138,116 @@ def test_a_store_in_the_workspace_can_be_read_only_and_what_is_above_it_not_move
     assert layout.access(f"{store}/audit/2026-01-01.ndjson") == "read"
     assert layout.rules[f"{plot.workspace}/var"] == "write"
     assert store in layout.guards()
+
+
+PLACES = ("a", "a/b", "a/b/c", "a/b/c.py", "a/d", "e", "e/f", "link", "link/c", "missing", "missing/deep", ".git")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_the_order_in_which_paths_are_named_does_not_matter(plot, data):
+    for name in ("a/b/c/", "a/d/", "e/f/"):
+        plot.make(f"home/work/{name}")
+    plot.make("home/work/a/b/c.py")
+    if not os.path.lexists(link := f"{plot.workspace}/link"):
+        os.symlink(f"{plot.workspace}/a/b", link)
+    wanted = [f"{plot.workspace}/{name}" for name in data.draw(st.lists(st.sampled_from(PLACES), unique=True))]
+    unseen = [f"{plot.workspace}/{name}" for name in data.draw(st.lists(st.sampled_from(PLACES[:7]), max_size=2))]
+    opened = [f"{plot.workspace}/a/b"] if data.draw(st.booleans()) else []
+    first = plot.layout(protected=wanted, unseen=unseen, also_writable=opened)
+    other = data.draw(st.permutations(wanted))
+    second = plot.layout(protected=other, unseen=unseen[::-1], also_writable=opened)
+    assert plot.told_by(first) == plot.told_by(second)
+    for path in wanted:
+        real = os.path.realpath(path)
+        if path not in first.unguarded and real not in first.unguarded:
+            assert first.access(real) != "write", "what is guarded cannot be written, whatever else is named"
+
+
+def test_what_is_locked_cannot_even_be_opened_but_what_is_shown_can_be_read(plot):
+    for name in ("audit.head", "outputs/one"):
+        plot.make(f"home/work/sessions/{name}")
+    store = f"{plot.workspace}/sessions"
+    layout = plot.layout(unseen=[store], shown=[f"{store}/outputs"], readable=[store])
+    assert [layout.access(f"{store}/{name}") for name in ("audit.head", "outputs/one")] == ["hidden", "read"]
+    outside = plot.make("home/state/")
+    assert plot.layout(unseen=[outside]).access(f"{outside}/lock") == "hidden", "also where it could only be read"
+
+
+def test_folders_of_programs_in_the_workspace_are_guarded_also_before_there_are_any(plot, monkeypatch):
+    bin = plot.make("home/work/bin/")
+    monkeypatch.setenv("PATH", f"{bin}:relative:{plot.workspace}/node_modules/.bin:/usr/bin")
+    layout = plot.layout()
+    assert [layout.access(f"{plot.workspace}/{name}/git") for name in ("bin", "node_modules/.bin", "relative")] == [
+        *("read", "read"),
+        "write",
+    ]
+    made = [path for path, _ in layout.mount_points]
+    assert made.index(f"{plot.workspace}/node_modules") < made.index(f"{plot.workspace}/node_modules/.bin")
+    assert layout.open_roots == []
+
+
+@pytest.mark.parametrize("inside", [".venv", ""])
+def test_the_environment_that_we_run_in_is_guarded(plot, monkeypatch, inside):
+    """Also where it is the workspace itself: then its parts are."""
+    prefix = os.path.join(plot.workspace, inside).rstrip("/")
+    for name in ("bin/python", "pyvenv.cfg", "lib/python3.11/site-packages/x.py", "src/own/x.py"):
+        plot.make(os.path.relpath(os.path.join(prefix, name), plot.folder))
+    monkeypatch.setattr("sys.prefix", prefix)
+    monkeypatch.setattr("sys.executable", f"{prefix}/bin/python")
+    monkeypatch.setattr("sys.path", [*sys.path, f"{prefix}/lib/python3.11/site-packages", f"{prefix}/src"])
+    layout = plot.layout()
+    names = ("bin/git", "pyvenv.cfg", "lib/python3.11/site-packages/evil.pth", "src/own/y.py")
+    assert [layout.access(f"{prefix}/{name}") for name in names] == ["read"] * 4
+    assert layout.open_roots == []
+    assert layout.access(f"{plot.workspace}/other/file") == "write"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        lambda plot: {"PATH": plot.workspace},
+        lambda plot: {"PATH": f"{plot.workspace}/linked"},
+        lambda plot: {"PATH": f"{plot.home}/tools", "also_writable": [f"{plot.home}/tools"]},
+        lambda plot: {"sys.prefix": f"{plot.home}/env", "also_writable": [f"{plot.home}/env"]},
+        lambda plot: {"sys.prefix": f"{plot.home}/env", "also_writable": [f"{plot.home}/env/lib"]},
+    ],
+)
+def test_a_root_that_can_be_written_all_the_same_is_named(plot, monkeypatch, how):
+    for name in ("home/tools/", "home/env/lib/", "home/work/real/"):
+        plot.make(name)
+    os.symlink("real", f"{plot.workspace}/linked")
+    given = how(plot)
+    monkeypatch.setenv("PATH", given.pop("PATH", "/usr/bin"))
+    if "sys.prefix" in given:
+        monkeypatch.setattr("sys.prefix", given.pop("sys.prefix"))
+    assert len(plot.layout(**given).open_roots) == 1
+
+
+def test_a_folder_of_programs_may_hold_the_workspace(plot, monkeypatch):
+    monkeypatch.setenv("PATH", f"{plot.home}:/usr/bin")
+    assert plot.layout().open_roots == []
+
+
+def test_settings_of_package_managers_can_neither_be_changed_nor_made(plot):
+    plot.make("home/work/.npmrc", "registry=x")
+    layout = plot.layout()
+    names = (".npmrc", ".yarnrc.yml", ".cargo/config.toml")
+    assert [layout.access(f"{plot.workspace}/{name}") for name in names] == ["read"] * 3
+    assert {f"{plot.workspace}/.yarnrc.yml", f"{plot.workspace}/.cargo"} <= {path for path, _ in layout.mount_points}
+
+
+def test_where_yarn_is_used_nothing_stands_in_the_place_of_its_settings(plot):
+    plot.make("home/work/yarn.lock")
+    layout = plot.layout()
+    assert {f"{plot.workspace}/.yarnrc.yml", f"{plot.workspace}/.npmrc"} <= {*layout.unwanted}
+    assert not {f"{plot.workspace}/.yarnrc.yml"} & {path for path, _ in layout.mount_points}
+
+
+def test_landlock_keeps_a_workspace_writable_around_what_is_ours(plot):
+    plot.make("home/work/sessions/audit.head")
+    layout = plot.layout(unseen=[f"{plot.workspace}/sessions"])
+    assert plot.workspace in grants(layout.for_landlock())[1]
 
 
 def test_a_link_that_should_be_guarded_is_named_because_it_cannot_be(plot):

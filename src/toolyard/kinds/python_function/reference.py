@@ -52,8 +52,11 @@ class PythonReference(Reference, frozen=True, kw_only=True):
 
     @property
     def roots(self) -> Sequence[str]:
-        """Whatever of them is on this machine is run by the application."""
-        return self.paths
+        """Whatever of them is on this machine is run by the application, with what it imports from beside it."""
+        from toolyard.plugins.author_code.neighbours import with_neighbours
+
+        paths = self.paths
+        return [each for path in paths for each in (with_neighbours(path) if is_single(path) else (path,))]
 
 
 class PythonName(PythonReference, frozen=True, kw_only=True):
@@ -68,8 +71,16 @@ class PythonName(PythonReference, frozen=True, kw_only=True):
         found = find_module(top)
         if found is not None:
             return places_of(found)
-        beside = os.path.join(self.at.document.folder, top)
-        return [path for path in (beside, f"{beside}.py") if os.path.exists(path)]
+        return [path for path in self._beside() if os.path.exists(path)]
+
+    @property
+    def roots(self) -> Sequence[str]:
+        """Also what would be found beside the configuration if it came to be."""
+        return super().roots if find_module(self.name.partition(".")[0]) else [*super().roots, *self._beside()]
+
+    def _beside(self) -> tuple[str, str]:
+        place = os.path.join(self.at.document.folder, self.name.partition(".")[0])
+        return place, f"{place}.py"
 
 
 class PythonProject(PythonReference, frozen=True, kw_only=True):
@@ -94,6 +105,11 @@ class PythonProject(PythonReference, frozen=True, kw_only=True):
 
     def _meant(self) -> tuple[object, ...]:
         return (type(self), self.origin, self.subdirectory, self.entry)
+
+
+def is_single(path: str) -> bool:
+    """Whether a path is a module by itself, which may import others from beside it."""
+    return path.endswith(".py") and os.path.basename(path) != "__init__.py" and os.path.isfile(path)
 
 
 def find_module(top: str) -> importlib.machinery.ModuleSpec | None:

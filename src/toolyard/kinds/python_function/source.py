@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.problems import Position, Problem
+from toolyard.files.accepted import how_to_accept, unaccepted
 from toolyard.files.walk import scan
 from toolyard.kinds.python_function.entries import import_entries, module_file
 from toolyard.kinds.python_function.locate import Located, locate
@@ -25,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from toolyard.config.document import Place
-    from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
     from toolyard.files.walk import Tree
     from toolyard.plugins.host import Host
     from toolyard.plugins.plugin import Plugin
 
+NOT_ACCEPTED = "plugin_not_accepted"
 MOST_FILES = 2000
 """Trees beyond that are followed in part: the first files, folder by folder."""
 
@@ -99,7 +101,8 @@ class PythonSource:
                 else:
                     self._followed, self._file = located.followed, located.file
                     await self._take(located)
-                self._seen = self._state()
+                # What a person has yet to accept is looked at again each time.
+                self._seen = None if any(one.code == NOT_ACCEPTED for one in self.problems) else self._state()
         return True
 
     async def aclose(self) -> None:
@@ -110,6 +113,9 @@ class PythonSource:
 
     async def _take(self, located: Located) -> None:
         """Use what was found: as it is if it is what we have, else imported or registered anew."""
+        if refused := self._not_accepted():
+            self._fail(refused)
+            return
         entries = tuple(entry for entry, _ in located.entries)
         stamp = trees_hash(located.followed) if located.in_place else None
         version = (located.roots, entries, stamp, self._settings.python_import_timeout_seconds)
@@ -156,6 +162,14 @@ class PythonSource:
         """Say what is wrong; a version that worked stays in use, and that is said too."""
         last = "; the last good version stays in use" if self._now else ""
         self.problems = [replace(problem, message=problem.message + last) for problem in problems]
+
+    def _not_accepted(self) -> list[Problem]:
+        """A file that tools may have written is not run until a person accepts it."""
+        found = [(path, why) for path in self.reference.roots if (why := unaccepted(path))]
+        return [
+            Problem(code=NOT_ACCEPTED, message=why, hint=how_to_accept(path), where=Position(file=Path(path)))
+            for path, why in found
+        ]
 
     def _state(self) -> tuple[list[Tree], JsonObject]:
         return [scan(path, most=MOST_FILES) for path in self._followed], self._host.config

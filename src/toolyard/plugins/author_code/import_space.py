@@ -94,7 +94,7 @@ class ImportSpace:
         """The source of a module that lies where tools can write; None for one that does not."""
         if not self._exposed or not self._door.is_writable(path):
             return None
-        return self._door.read(path, largest=LARGEST_CODE).data
+        return self._door.read_accepted(path, largest=LARGEST_CODE).data
 
     def import_name(
         self,

@@ -158,6 +158,8 @@ class KeeperLink:
         except ProcessError:
             close_all(fds.values())
             raise
+        if self.sandbox and keeper.confinement:
+            self.sandbox.begin()
         self._next_id += 1
         spawned = self._waiting[self._next_id] = Spawned(self, self._next_id, session)
         if env is not keeper.environment:
@@ -195,9 +197,12 @@ class KeeperLink:
                 if owned:
                     owned.take_over_cleanup()
             keeper.close()
+            was_busy = self.is_busy
             self._fail_all(KeeperLost("the application was closed while a child was running"))
             # A thread, because the keeper may need its grace to end what still runs.
             await asyncio.to_thread(keeper.wait_or_kill)
+            if was_busy and self.sandbox:
+                self.sandbox.rest()
         outside, self._outside = self._outside, None
         if outside:
             outside.remove()
@@ -278,6 +283,8 @@ class KeeperLink:
 
     def _settle(self, id: int, outcome: ChildEnded | ProcessError) -> None:
         if spawned := self._waiting.pop(id, None):
+            if self.sandbox and not self._waiting:
+                self.sandbox.rest()
             spawned.settle(outcome)
 
 

@@ -14,6 +14,7 @@ from toolyard.files.user_folders import user_folder
 from toolyard.process.keeper.groups import kill_groups, remove_groups
 from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
+from toolyard.process.sandbox.nested_git import NestedRepositories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,8 +81,13 @@ def remove_left(left: Mapping[str, Any]) -> None:
     kill_groups(groups)
     remove_groups(groups)
     move_unwanted(left.get("unwanted", ()))
+    NestedRepositories(left.get("workspace", ()), left.get("since", 0), left.get("guarded", {})).sweep(at_end=True)
     points = left.get("mount_points", ())
     remove_unused([(path, None if content is None else content.encode()) for path, content in points])
+    if span := left.get("span"):
+        with contextlib.suppress(OSError):
+            os.rename(span, f"{span}.ended")
+            os.utime(f"{span}.ended")
     for place in left.get("common", ()):
         with contextlib.suppress(OSError):  # the application of another sandbox may still claim it
             remove_if_unclaimed(place)

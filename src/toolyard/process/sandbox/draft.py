@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,9 +21,16 @@ Access = Literal["read", "write", "hidden", "private"]
 
 
 class LayoutDraft(msgspec.Struct):
-    """A layout in the making: a later rule about the same path replaces an earlier one."""
+    """A layout in the making: a later rule about the same path replaces an earlier one; guards win over rules.
+
+    Guards are collected and laid out at the end, parents first, so that their order does not matter.
+    """
 
     rules: dict[str, Access] = msgspec.field(default_factory=lambda: {"/": "read"})
+    guards: dict[str, bytes | None] = msgspec.field(default_factory=dict)
+    """What must not be written, and what to make in its place where there is nothing; None for a folder."""
+    unseen: set[str] = msgspec.field(default_factory=set)
+    """What must not even be opened, such as files that we lock."""
     mount_points: list[MountPoint] = msgspec.field(default_factory=list)
     unwanted: list[str] = msgspec.field(default_factory=list)
     unguarded: list[str] = msgspec.field(default_factory=list)
@@ -42,62 +48,91 @@ class LayoutDraft(msgspec.Struct):
 
         Where there is nothing, a file with this content is made, which must change nothing; without one, a folder.
         """
-        root, access = nearest(self.rules, path)
-        if access != "write":
-            return
-        if root == path:
-            self.unguarded.append(path)
-            return
-        if any(os.path.islink(each) for each in (path, *between(root, path))):
-            self.unguarded.append(path)
-            real = os.path.realpath(path)
-            if real != path and os.path.lexists(real):
-                self.guard(real, content)
-            return
+        contents = [one for one in (self.guards.get(path), content) if one is not None]
+        self.guards[path] = min(contents, default=None)
+
+    def hide(self, path: str) -> None:
+        """Keep a path from being opened, and all that a guard keeps it from."""
+        self.guard(path)
+        self.unseen.add(path)
+
+    def settle(self) -> None:
+        """Turn what is guarded into rules."""
+        guards, pins = self._without_links(), set[str]()
+        for path in sorted(guards, key=parts_of):
+            root, access = nearest(self.rules, path)
+            is_unseen = path in self.unseen and access not in ("hidden", "private")
+            if access == "write":
+                self._make_room(root, path, guards[path])
+                pins.update(between(root, path))
+            if access == "write" or is_unseen:
+                self.rules[path] = "hidden" if is_unseen else "read"
+        for path in pins:
+            self.rules.setdefault(path, "write")
+
+    def _without_links(self) -> dict[str, bytes | None]:
+        """The guards where they lead to, by the rules so far; a link itself cannot be guarded, and is named."""
+        found: dict[str, bytes | None] = {}
+        waiting = sorted(self.guards.items(), reverse=True)
+        while waiting:
+            path, content = waiting.pop()
+            root, access = nearest(self.rules, path)
+            if access != "write" or path in found:
+                found.setdefault(path, content)
+            elif root == path:
+                self.unguarded.append(path)
+            elif any(os.path.islink(each) for each in (path, *between(root, path))):
+                self.unguarded.append(path)
+                real = os.path.realpath(path)
+                if real != path and os.path.lexists(real):
+                    waiting.append((real, content))
+            else:
+                found[path] = content
+        return found
+
+    def _make_room(self, root: str, path: str, content: bytes | None) -> None:
+        """Name what has to be made so that a path can be mounted over, with the folders that lead there."""
         if is_missing(path):
+            missing = (above for above in reversed(between(root, path)) if not os.path.lexists(above))
+            self.mount_points += [(above, None) for above in missing if (above, None) not in self.mount_points]
             self.mount_points.append((path, content))
-        self.rules[path] = "read"
-        for above in between(root, path):
-            self.rules.setdefault(above, "write")
+
+
+def parts_of(path: str) -> list[str]:
+    """What to sort by so that parents come first."""
+    return path.split(os.sep)
 
 
 def nearest(rules: dict[str, Access], path: str) -> tuple[str, Access]:
-    for place in (path, *map(str, PurePosixPath(path).parents)):
-        if place in rules:
-            return place, rules[place]
-    return "/", rules.get("/", "read")
+    """The rule that decides about a path, and the path that it is about."""
+    while path not in rules and path != os.sep:
+        path = path.rpartition(os.sep)[0] or os.sep
+    return path, rules.get(path, "read")
 
 
 def between(root: str, path: str) -> list[str]:
-    """The folders below a root and above a path."""
-    return [above for above in map(str, PurePosixPath(path).parents) if above != root and is_inside(above, root)]
+    """The folders below a root and above a path, the innermost first."""
+    found: list[str] = []
+    while (path := path.rpartition(os.sep)[0]) and path != root and is_inside(path, root):
+        found.append(path)
+    return found
 
 
 def is_missing(path: str) -> bool:
     """Whether there is nothing, or only the mount point of a sandbox: an empty folder, a file that changes nothing."""
     name = os.path.basename(path)
     try:
-        if not os.path.lexists(path) or (name == ".git" and not os.listdir(path)):
+        if not os.path.lexists(path) or (name in EMPTY and not os.listdir(path)):
             return True
     except OSError:
         return False
     return name in OURS and text_of(path) == OURS[name].decode()
 
 
-MOST_READ = 1 << 18
-ITSELF, NOTHING = b".\n", b"# nothing\n"
+ITSELF, NOTHING, HELD = b".\n", b"# nothing\n", b"# held by toolyard while tools can run here\n"
 """In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
-`config.worktree`."""
-OURS = {"commondir": ITSELF, "config.worktree": NOTHING}
+`config.worktree`, the third for the lock of a configuration."""
+EMPTY = (".git", ".cargo", ".npmrc", ".yarnrc.yml")
+"""What is nothing as long as it is an empty folder."""
+OURS = {"commondir": ITSELF, "config.worktree": NOTHING, "config.lock": HELD, "config.worktree.lock": HELD}
 """The contents by which a mount point of another sandbox is recognised, which will remove it when it ends."""
-
-
-def text_of(path: str) -> str:
-    """The text of a regular file; empty when there is none, or when it holds a NUL."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            data = file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    except (OSError, ValueError):
-        return ""
-    return "" if b"\0" in data else os.fsdecode(data)

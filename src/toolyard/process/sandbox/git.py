@@ -10,7 +10,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.process.sandbox.draft import ITSELF, NOTHING, is_missing, text_of
+from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.draft import HELD, ITSELF, NOTHING, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,18 +56,30 @@ def guard_git_folder(draft: LayoutDraft, git: str) -> None:
     """A folder like `.git`: nothing in it may say that the rest is elsewhere."""
     settings = list(settings_of(os.path.join(git, "config")))
     draft.guard(os.path.join(git, "hooks"))
-    draft.guard(os.path.join(git, "config"), b"")
+    guard_config(draft, os.path.join(git, "config"), b"")
     special = os.path.join(git, "config.worktree")
     if os.path.lexists(special) or ("extensions", "worktreeconfig", "true") in settings:
-        draft.guard(special, NOTHING)
+        guard_config(draft, special, NOTHING)
     common = os.path.join(git, "commondir")
     if os.path.lexists(common) or not is_odd(settings, git):
         draft.guard(common, ITSELF)
     else:
         draft.unwanted.append(common)
     for section, name, value in settings:
+        if (section, name) == ("core", "hookspath") and value:
+            draft.guard(os.path.normpath(os.path.join(os.path.dirname(git), os.path.expanduser(value))))
         if section in ("include", "includeif") and name == "path":
             guard_included(draft, os.path.normpath(os.path.join(git, os.path.expanduser(value))))
+
+
+def guard_config(draft: LayoutDraft, path: str, content: bytes | None = None) -> None:
+    """A configuration, and the file that git outside would write and then move into its place.
+
+    Somebody inside could write to that file too, and the moment it is moved takes the mount off the one that it
+    replaces. So it is held: as long as the sandbox lasts, git outside says that it cannot lock the configuration.
+    """
+    draft.guard(path, content)
+    draft.guard(f"{path}.lock", HELD)
 
 
 def guard_included(draft: LayoutDraft, path: str) -> None:
@@ -102,7 +115,7 @@ def guard_pointers(draft: LayoutDraft, worktree: str) -> None:
     """What a worktree says about where its repository is, and what else it obeys."""
     for name in ("commondir", "config.worktree"):
         if os.path.lexists(path := os.path.join(worktree, name)):
-            draft.guard(path)
+            guard_config(draft, path) if name == "config.worktree" else draft.guard(path)
 
 
 def worktrees_of(git: str) -> Iterator[str | None]:

@@ -7,7 +7,6 @@ around it can only be read, and a folder of hooks below that workspace can only 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.files.user_folders import SYSTEM_FOLDERS
-from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest
+from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
 from toolyard.process.sandbox.git import guard_repository
+from toolyard.process.sandbox.project_files import guard_or_move, guard_project
+from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
 from toolyard.process.sandbox.secrets import HOME_SECRETS, is_watched, startup_files, system_secrets
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
 HOMES = ("/home", "/root")
-RULE_FILES = ("toolyard.json",)
-"""Configuration files that a later start would obey, beside the one that is in use."""
+STARTUP_FOLDERS = (".ssh", ".local/bin", ".local/lib")
+"""Below a home: folders whose content runs by itself, or in the place of something else."""
+SEEN_FOLDER = "bin"
+"""Another one, which people would see if it were made for them."""
 
 
 class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +40,13 @@ class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     workspace: Sequence[str]
     protected: Sequence[str] = ()
-    """Never written, wherever they are: the store, the audit log, grants, the configuration."""
+    """Never written, wherever they are: grants, the configuration, plugins that the application runs."""
+    unseen: Sequence[str] = ()
+    """Folders and files of our own that nobody inside may even open, since we lock some of them."""
+    shown: Sequence[str] = ()
+    """Below those, what can be read all the same."""
+    unwanted: Sequence[str] = ()
+    """What would be obeyed if it came to be: it is moved away."""
     readable: Sequence[str] = ()
     """Needed inside, wherever they are: tools, the interpreter, programs."""
     also_readable: Sequence[str] = ()
@@ -63,6 +72,10 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """What its owner may read inside as outside, though it stands in a folder of the system."""
     secrets: Sequence[str] = ()
     """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
+    open_roots: Sequence[str] = ()
+    """Folders of the interpreter or of programs that can be written all the same: nothing may run."""
+    unseen: Sequence[str] = ()
+    """What is hidden only so that nobody locks it: in a workspace, Landlock cannot hide and does not try."""
 
     def access(self, path: str) -> Access:
         return nearest(self.rules, path)[1]
@@ -72,8 +85,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return [path for path, access in self.rules.items() if access == "write" and self._above(path) != "write"]
 
     def guards(self) -> list[str]:
-        """What can be read only, though what is around it can be written."""
-        return [path for path, access in self.rules.items() if access == "read" and self._above(path) == "write"]
+        """What cannot be written, though what is around it can."""
+        return [path for path, access in self.rules.items() if access != "write" and self._above(path) == "write"]
 
     def looking(self) -> Layout:
         """The same with nothing to write, and so nothing to guard."""
@@ -84,6 +97,13 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     def without(self, paths: Collection[str]) -> Layout:
         rules = {path: access for path, access in self.rules.items() if path not in paths}
         return replace(self, rules=rules) if paths else self
+
+    def for_landlock(self) -> dict[str, Access]:
+        """The rules without what is hidden in a folder that can be written: Landlock would close that folder to it."""
+        return {path: access for path, access in self.rules.items() if not self._is_unseen_work(path)}
+
+    def _is_unseen_work(self, path: str) -> bool:
+        return path in self.unseen and self._above(path) == "write"
 
     def _above(self, path: str) -> Access:
         return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
@@ -109,15 +129,25 @@ def lay_out(paths: SandboxPaths) -> Layout:
         os.makedirs(path, exist_ok=True)
     draft.add("write", paths.made)
     guard_home(draft, home)
-    for path in paths.protected:
-        draft.guard(os.path.realpath(path))
+    code = code_folders(paths.workspace)
+    roots = {path: os.path.realpath(path) for path in (*code, *program_folders())}
+    for path in (*map(os.path.realpath, paths.protected), *roots.values()):
+        draft.guard(path)
+    unseen = {os.path.realpath(path) for path in paths.unseen if os.path.lexists(path)}
+    for path in unseen:
+        draft.hide(path)
+    draft.settle()
+    draft.add("read", paths.shown)
+    rules = tidy(draft.rules)
     return Layout(
-        rules=tidy(draft.rules),
+        rules=rules,
         mount_points=draft.mount_points,
-        unwanted=draft.unwanted,
+        unwanted=[*draft.unwanted, *(path for path in paths.unwanted if draft.can_write(path))],
         unguarded=draft.unguarded,
         plain=[home, *needed_as_they_are(paths)],
         secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
+        open_roots=open_roots(rules, roots, code),
+        unseen=sorted(unseen),
     )
 
 
@@ -127,11 +157,7 @@ def add_workspace(draft: LayoutDraft, folders: Iterable[str]) -> None:
     draft.add("write", roots)
     for root in sorted(roots):
         guard_repository(draft, root)
-        for rules in (os.path.join(root, name) for name in RULE_FILES):
-            if os.path.lexists(rules):
-                draft.guard(rules)
-            else:
-                draft.unwanted.append(rules)
+        guard_project(draft, root)
 
 
 def reveal(draft: LayoutDraft, path: str) -> None:
@@ -150,13 +176,15 @@ def guard_home(draft: LayoutDraft, home: str) -> None:
         path = os.path.join(home, name)
         if os.path.lexists(path) or (content is not None and os.path.isdir(os.path.dirname(path))):
             draft.guard(path, content)
-    draft.guard(os.path.join(home, ".ssh"))
+    for name in STARTUP_FOLDERS:
+        draft.guard(os.path.join(home, name))
+    guard_or_move(draft, os.path.join(home, SEEN_FOLDER))
 
 
 def needed_as_they_are(paths: SandboxPaths) -> list[str]:
     """What the application names itself, and programs that only their owner may run."""
     named = [*paths.workspace, *paths.readable, *paths.also_readable]
-    ours = [path for path in (*interpreter(), *program_folders()) if not is_public(path)]
+    ours = [path for path in (*interpreter(), *program_folders()) if os.path.lexists(path) and not is_public(path)]
     real = [os.path.realpath(path) for path in (*named, *ours)]
     return [path for path in dict.fromkeys(real) if path not in SYSTEM_FOLDERS and os.path.lexists(path)]
 
@@ -167,20 +195,10 @@ def is_public(path: str) -> bool:
     return all(os.stat(each).st_mode & 0o005 == 0o005 for each in (real, *map(str, PurePosixPath(real).parents)))
 
 
-def interpreter() -> list[str]:
-    """Our own Python, which also runs inside, and ourselves."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    return [sys.prefix, sys.base_prefix, sys.exec_prefix, package]
-
-
-def program_folders() -> list[str]:
-    return [path for path in os.environ.get("PATH", "").split(":") if os.path.isabs(path) and os.path.isdir(path)]
-
-
 def tidy(rules: dict[str, Access]) -> dict[str, Access]:
     """Parents first, without rules that change nothing. A `write` below a `write` stays: it prevents a move."""
     kept: dict[str, Access] = {}
-    for path in sorted(rules, key=lambda path: path.split("/")):
+    for path in sorted(rules, key=parts_of):
         access = rules[path]
         above = nearest(kept, path)[1] if kept else None
         hides_nothing = access == "hidden" and above == "private"

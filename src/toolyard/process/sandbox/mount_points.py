@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import time
 
 TYPE_CHECKING = False
@@ -21,6 +22,7 @@ MountPoint = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
 MOST_KEPT = 100
 LOCK_TRIES, LOCK_PAUSE = 20, 0.002
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -43,8 +45,8 @@ class MountPoints:
 
 
 def remove_unused(mount_points: Iterable[MountPoint]) -> None:
-    """Remove mount points in folders that no sandbox has locked."""
-    for path, content in mount_points:
+    """Remove mount points in folders that no sandbox has locked; those last that hold others."""
+    for path, content in reversed(list(mount_points)):
         with contextlib.suppress(OSError):
             fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -57,11 +59,13 @@ def remove_unused(mount_points: Iterable[MountPoint]) -> None:
 def make(path: str, content: bytes | None) -> bool:
     """Make a mount point unless it is there; tell whether there is one now."""
     try:
-        if content is None:
-            os.makedirs(path)
-        else:
-            with open(path, "xb") as file:
-                file.write(content)
+        with folder_itself(os.path.dirname(path)) as folder, writable(folder):
+            if content is None:
+                os.mkdir(os.path.basename(path), dir_fd=folder)
+            else:
+                fd = os.open(os.path.basename(path), NEW_FILE, 0o644, dir_fd=folder)
+                with open(fd, "wb") as file:
+                    file.write(content)
     except FileExistsError:
         return True
     except OSError:
@@ -100,14 +104,44 @@ def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
     """Move away what should not have been created; tells where each went."""
     moved = {}
     for path in paths:
-        if not os.path.lexists(path):
+        if is_nothing(path):
             continue
-        with contextlib.suppress(OSError), folder_itself(os.path.dirname(path)) as folder:
-            name = os.path.basename(path)
-            place = free_name(f"{name}.from-sandbox", folder)
-            os.rename(name, place, src_dir_fd=folder, dst_dir_fd=folder)
-            moved[path] = os.path.join(os.path.dirname(path), place)
+        with contextlib.suppress(OSError), folder_itself(os.path.dirname(path)) as folder, writable(folder):
+            moved[path] = os.path.join(os.path.dirname(path), move_aside(os.path.basename(path), folder))
     return moved
+
+
+def is_nothing(path: str) -> bool:
+    """Whether there certainly is nothing; who may not look cannot tell."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def move_aside(name: str, folder: int) -> str:
+    """Give something in an open folder another name, which is told."""
+    place = free_name(f"{name}.from-sandbox", folder)
+    os.rename(name, place, src_dir_fd=folder, dst_dir_fd=folder)
+    return place
+
+
+@contextlib.contextmanager
+def writable(folder: int) -> Iterator[None]:
+    """While this lasts we may write to an open folder of ours, although somebody inside changed its mode."""
+    itself = f"/proc/self/fd/{folder}"
+    mode = stat.S_IMODE(os.fstat(folder).st_mode)
+    is_closed = mode & stat.S_IRWXU != stat.S_IRWXU and os.fstat(folder).st_uid == os.geteuid()
+    if is_closed:
+        os.chmod(itself, mode | stat.S_IRWXU)
+    try:
+        yield
+    finally:
+        if is_closed:
+            os.chmod(itself, mode)
 
 
 @contextlib.contextmanager
@@ -117,11 +151,20 @@ def folder_itself(path: str) -> Iterator[int]:
     try:
         for name in path.split(os.sep):
             if name:
-                above, fd = fd, os.open(name, STEP, dir_fd=fd)
+                above, fd = fd, step_into(name, fd)
                 os.close(above)
         yield fd
     finally:
         os.close(fd)
+
+
+def step_into(name: str, folder: int) -> int:
+    """Open a folder in an open folder, even if somebody inside took our right to enter it."""
+    try:
+        return os.open(name, STEP, dir_fd=folder)
+    except PermissionError:
+        with writable(folder):
+            return os.open(name, STEP, dir_fd=folder)
 
 
 def free_name(wanted: str, folder: int) -> str:

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
 
 Property = Literal[
-    "writes", "attributes", "secrets", "protected", "network", "sockets", "processes", "temporary", "privileges"
+    "writes",
+    "attributes",
+    "secrets",
+    "protected",
+    "obeyed",
+    "network",
+    "sockets",
+    "processes",
+    "temporary",
+    "privileges",
 ]
 PROPERTIES: tuple[Property, ...] = get_args(Property)
 PROPERTY_DESCRIPTIONS: dict[Property, str] = {
@@ -19,6 +28,7 @@ PROPERTY_DESCRIPTIONS: dict[Property, str] = {
     "attributes": "of files outside the workspace, neither rights, owner, times nor other attributes can be changed",
     "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
     "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
+    "obeyed": "what is obeyed later outside cannot be made, changed or locked: of Python, on PATH, for packages",
     "network": "nothing outside can be reached over a network",
     "sockets": "no socket and no shared memory of another process can be reached",
     "processes": "no other process can be signalled, traced, limited, slowed down or looked into",

@@ -6,10 +6,13 @@ costs what it costs outside.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from typing import TYPE_CHECKING
 
 from toolyard.errors import NoSandbox
+from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
 from toolyard.process.common_folder import CommonFolder
 from toolyard.process.private_folders import SharedFolder
@@ -17,14 +20,16 @@ from toolyard.process.sandbox.backends.bubblewrap import memory
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
+from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
 from toolyard.process.sandbox.self_test.cache import SelfTest
-from toolyard.process.sandbox.watch import FileWatch
+from toolyard.process.sandbox.watch import FileWatch, identity_of
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
+    from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
@@ -48,6 +53,14 @@ class Sandbox:
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
         self._limits: SandboxLimits | None = None
+        self._nested: NestedRepositories | None = None
+        self._since = 0.0
+        self._span: OpenSpan | None = None
+        self._guarded: dict[str, Identity] = {}
+        """Which files and folders are guarded by mounts."""
+        self._obeyed: dict[str, Identity] = {}
+        """The files among what is guarded that the application obeys, and which they were."""
+        self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
         self._proxies: list[Proxy] = []
         self.on_decision: Callable[[ConnectionAttempt], None] | None = None
@@ -99,6 +112,8 @@ class Sandbox:
         """Why nothing may be run: something is required that no backend keeps, or it is not known what is required."""
         if self.policy.damaged:
             return self.policy.damaged
+        if self.layout.open_roots and not self.is_missing:
+            return f"tools could write what is run outside of their sandbox: {', '.join(self.layout.open_roots)}"
         return self._unmet(self.choose()) if self.policy.mode == "require" else None
 
     def rule_out(self, backend: Backend, reason: str) -> None:
@@ -181,9 +196,32 @@ class Sandbox:
             self._folder = SharedFolder()
         return self._folder
 
-    def sweep(self) -> dict[str, str]:
+    def begin(self) -> None:
+        """Something starts inside: from now on it may change what it can write."""
+        if self._span is None and (folders := self._worked_in()):
+            with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
+                self._span = OpenSpan(folders, self._guarded)
+                self._write_cleanup_file()
+
+    def rest(self) -> None:
+        """Nothing runs inside just now: remember which files its owner may replace from here on."""
+        self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
+
+    def end_span(self) -> None:
+        """Nothing runs inside: what was replaced since it came to rest is its owner's, and was guarded before."""
+        span, self._span = self._span, None
+        if span is None:
+            return
+        until, then = self._idle or (time.time(), {})
+        now = {path: identity_of(path) for path in self._obeyed}
+        replaced = {path: which for path, which in now.items() if which and path in then and which != then[path]}
+        span.close(until, self._guarded | replaced)
+
+    def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
-        return move_unwanted(self.layout.unwanted) if self._is_in_use else {}
+        if not self._is_in_use:
+            return {}
+        return move_unwanted(self.layout.unwanted) | (self._nested.sweep(at_end=at_end) if self._nested else {})
 
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
@@ -195,7 +233,8 @@ class Sandbox:
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
-        self.sweep()
+        self.sweep(at_end=True)
+        self.end_span()
         self._is_in_use = False
         self.group.end()
         for needed in (self._mount_points, self._folder):
@@ -213,19 +252,35 @@ class Sandbox:
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._watch.close()
         self._watch = FileWatch(exactly=self._layout.guards(), roughly=self._layout.secrets)
+        self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
+        of_git = f"{os.sep}.git{os.sep}"
+        self._obeyed = {
+            path: which for path, which in self._guarded.items() if of_git not in path and os.path.isfile(path)
+        }
 
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
+        self._since = self._since or time.time()
         made = self._mount_points.made if self._mount_points else []
+        worked_in = self._worked_in()
         CleanupRecord(self.folder().path).write(
             {
                 "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
                 "unwanted": list(self.layout.unwanted),
                 "groups": self.group.paths(),
                 "common": self.common.places(),
+                "workspace": worked_in,
+                "since": self._since,
+                "span": str(self._span.live) if self._span else "",
+                "guarded": self._guarded,
             }
         )
+        self._nested = self._nested or NestedRepositories(worked_in, self._since, self._guarded)
         self._is_in_use = True
+
+    def _worked_in(self) -> list[str]:
+        """The folders of the workspace that can be written."""
+        return [real for path in self.paths.workspace if self.layout.access(real := os.path.realpath(path)) == "write"]
 
     def _choose(self) -> BackendChoice:
         best: Backend | None = None

@@ -23,6 +23,9 @@ CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
 """Flags of inotify: something was created, deleted or moved in a folder, or the folder itself was."""
 ONLY_FOLDERS = 0x01000000
 NOT_WATCHING = -1
+MOST_HELD = 128
+"""Of the descriptors that a process may have, which are often no more than a thousand."""
+HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 
 
 class FileWatch:
@@ -30,7 +33,8 @@ class FileWatch:
 
     def __init__(self, exactly: Iterable[str] = (), roughly: Iterable[str] = ()) -> None:
         """`exactly` is checked each time; `roughly`, of which there are many, when its folder has changed."""
-        self._exactly = {path: identity_of(path) for path in exactly}
+        self._held: list[int] = []
+        self._exactly = {path: self._hold(path) for path in exactly}
         self._roughly = {path: identity_of(path) for path in roughly}
         self._events = NOT_WATCHING
         self._folders: dict[str, int] = {}
@@ -50,6 +54,23 @@ class FileWatch:
         return False
 
     def close(self) -> None:
+        for fd in self._held:
+            os.close(fd)
+        self._held.clear()
+        self._stop_following()
+
+    def _hold(self, path: str) -> tuple[int, int] | None:
+        """Which file is at a path; as long as it is held, no other one gets its number."""
+        if len(self._held) >= MOST_HELD:
+            return identity_of(path)
+        try:
+            self._held.append(os.open(path, HANDLE))
+        except OSError:
+            return None
+        facts = os.fstat(self._held[-1])
+        return facts.st_dev, facts.st_ino
+
+    def _stop_following(self) -> None:
         if self._events != NOT_WATCHING:
             os.close(self._events)
             self._events = NOT_WATCHING
@@ -70,7 +91,7 @@ class FileWatch:
 
     def _follow(self) -> None:
         """Ask the kernel to tell of changes in the folders, and remember how they are now."""
-        self.close()
+        self._stop_following()
         if self._roughly:
             self._events = follow_folders(folders_of(self._roughly))
             self._folders = folders_of(self._roughly)

@@ -112,7 +112,7 @@ def landlock_confinement(
     """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
     # There are no mounts that could give root's files another owner.
     hidden: dict[str, Access] = dict.fromkeys(files_of_root(), "hidden") if os.geteuid() == 0 else {}
-    readable, writable = grants(hidden | layout.rules)
+    readable, writable = grants(hidden | layout.for_landlock())
     families = [
         AF_NETLINK,
         *([AF_INET, AF_INET6] if policy.network else []),

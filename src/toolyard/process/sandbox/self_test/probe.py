@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from toolyard.process.common_folder import CommonFolder
 from toolyard.process.interpreter import find_program
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
+from toolyard.process.sandbox.mount_points import make, move_unwanted
+from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.self_test.cache import SelfTestResult
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.process.sandbox.backends.confinement import Confinement, SandboxSupport
+    from toolyard.process.sandbox.layout import Layout
     from toolyard.process.sandbox.policy import Backend, Property
 
 
@@ -53,6 +57,8 @@ class Scene:
         self.folder = folder
         self.mark = f"toolyard-{secrets.token_hex(8)}"
         self._closing = contextlib.ExitStack()
+        self._layout: Layout | None = None
+        self._since = time.time()
 
     def __enter__(self) -> Scene:
         make_files(self.folder)
@@ -100,23 +106,35 @@ class Scene:
         except ValueError:
             said = ran.stderr.decode(errors="replace").strip().splitlines()
             return SelfTestResult(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
+        self._clean_up_as_outside()
         return SelfTestResult(open=self._and_outside(found))
 
     def _confine(self, backend: Backend, support: SandboxSupport) -> Confinement:
         shared, common = SharedFolder(), CommonFolder()
         self._closing.callback(shared.remove)
         self._closing.callback(common.remove)
-        layout = lay_out(self._paths())
+        self._layout = layout = lay_out(self._paths())
         if backend != "landlock":
-            for path, _ in layout.mount_points:
-                os.mkdir(path)
+            for path, content in layout.mount_points:
+                make(path, content)
         return support.confinement(backend, layout, SandboxPolicy(), shared, common)
+
+    def _clean_up_as_outside(self) -> None:
+        """What is done after each call in a sandbox, whatever it is made of."""
+        if self._layout:
+            move_unwanted(self._layout.unwanted)
+            NestedRepositories([str(self.folder / "workspace")], self._since).sweep()
 
     def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
         """Add what only somebody outside can see."""
         with contextlib.suppress(BlockingIOError):
             self.udp.recv(16)
             found["network"].append("send_udp")
+        workspace = self.folder / "workspace"
+        if (workspace / "toolyard.json").exists():
+            found["obeyed"].append("leave_rules")
+        if "fsmonitor" in (workspace / "nested" / ".git" / "config").read_text():
+            found["obeyed"].append("plant_repository")
         left = [name for name in os.listdir(public_tmp()) if name.startswith(self.mark)]
         if left:
             found["temporary"].append("leave_temporary_file")
@@ -128,14 +146,15 @@ class Scene:
         return SandboxPaths(
             home=str(self.folder / "home"),
             workspace=[str(self.folder / "workspace"), str(self.folder / "repository")],
-            protected=[str(self.folder / "workspace" / "store")],
+            protected=[str(self.folder / "workspace" / name) for name in ("store", "bin", "environment")],
+            unseen=[str(self.folder / "workspace" / "state")],
         )
 
     def _described(self, confinement: Confinement | None) -> dict[str, Any]:
         options = confinement.options if confinement else {}
         return {
             **{name: str(self.folder / name) for name in ("home", "workspace", "repository", "outside")},
-            "store": str(self.folder / "workspace" / "store"),
+            **{name: str(self.folder / "workspace" / name) for name in ("store", "bin", "environment", "state")},
             "temporary": self.temporary.name,
             "tmp": confinement.tmp if confinement else public_tmp(),
             "mark": self.mark,
@@ -156,10 +175,11 @@ class Scene:
 
 
 def make_files(folder: Path) -> None:
-    for name in ("home/.ssh", "workspace/store", "repository/.git", "outside"):
+    inside = [f"workspace/{name}" for name in ("store", "bin", "environment", "state")]
+    for name in ("home/.ssh", *inside, "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
     files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "home/other", "outside/file")
-    for name in (*files, "repository/.git/config", "repository/toolyard.json"):
+    for name in (*files, "repository/.git/config", "repository/toolyard.json", "workspace/state/lock"):
         (folder / name).write_text("secret")
     with contextlib.suppress(OSError):  # a disk that knows no such thing keeps it too
         os.setxattr(folder / "home" / "other", "user.there", b"x")

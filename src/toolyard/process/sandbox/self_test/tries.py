@@ -114,6 +114,30 @@ def replace_rules(scene: Scene) -> None:
     os.rename(other, os.path.join(scene["repository"], "toolyard.json"))
 
 
+def lock_what_is_locked_outside(scene: Scene) -> None:
+    import fcntl
+
+    with open(os.path.join(scene["state"], "lock")) as file:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def plant_repository(scene: Scene) -> bool:
+    """It can be made; what git would run of it is looked for from outside."""
+    git = os.path.join(scene["workspace"], "nested", ".git")
+    for name in ("objects", "refs"):
+        os.makedirs(os.path.join(git, name))
+    for name, text in (("HEAD", "ref: refs/heads/x\n"), ("config", "[core]\n\tfsmonitor = evil\n")):
+        with open(os.path.join(git, name), "w") as file:
+            file.write(text)
+    return False
+
+
+def leave_rules(scene: Scene) -> bool:
+    """Looked for from outside, too."""
+    write(scene["workspace"], "toolyard.json")
+    return False
+
+
 def leave_temporary_file(scene: Scene) -> bool:
     """Looked for from outside; here it only has to be possible somewhere, or nothing much works."""
     import tempfile
@@ -266,6 +290,8 @@ TRIES: dict[str, dict[str, Try]] = {
     "protected": {
         "write_hook": write_hook,
         "write_git_config": lambda scene: write(scene["repository"], ".git", "config", mode="a"),
+        # Git outside writes this file and then moves it into the place of its configuration.
+        "write_what_git_moves_into_place": lambda scene: write(scene["repository"], ".git", "config.lock", mode="a"),
         # Git takes hooks and configuration from where this file says.
         "put_repository_elsewhere": lambda scene: write(scene["repository"], ".git", "commondir"),
         "move_repository_away": move_repository_away,
@@ -273,6 +299,17 @@ TRIES: dict[str, dict[str, Try]] = {
         "write_rules": lambda scene: write(scene["repository"], "toolyard.json", mode="a"),
         "replace_rules": replace_rules,
         "write_store": lambda scene: write(scene["store"], "audit.ndjson", mode="a"),
+    },
+    "obeyed": {
+        "plant_program_on_path": lambda scene: write(scene["bin"], "git"),
+        "plant_code_for_python": lambda scene: write(scene["environment"], "evil.pth"),
+        "move_environment_away": lambda scene: os.rename(scene["environment"], scene["environment"] + "-old"),
+        "set_npm_up": lambda scene: write(scene["workspace"], ".npmrc"),
+        "set_yarn_up": lambda scene: write(scene["workspace"], ".yarnrc.yml"),
+        "set_cargo_up": lambda scene: os.makedirs(os.path.join(scene["workspace"], ".cargo", "config.toml")),
+        "lock_what_is_locked_outside": lock_what_is_locked_outside,
+        "plant_repository": plant_repository,
+        "leave_rules": leave_rules,
     },
     "network": {
         "connect_tcp": lambda scene: socket.create_connection(("127.0.0.1", scene["tcp"]), PATIENCE).close(),

@@ -1,0 +1,1 @@
+"""Which files are obeyed although tools may have changed them."""

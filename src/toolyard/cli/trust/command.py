@@ -1,0 +1,96 @@
+"""`toolyard trust list|accept|revoke`: files that are obeyed although tools may have changed them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from toolyard.cli.main import OrderedGroup
+from toolyard.cli.render import show_json, show_note, show_rows
+
+if TYPE_CHECKING:
+    from toolyard.files.accepted import Accepted
+
+SHORT = 12
+"""How much of a digest is shown."""
+
+
+@click.group(cls=OrderedGroup)
+def trust() -> None:
+    """Say which files may be obeyed although tools may have changed them: list, accept, revoke.
+
+    A file that was changed while something ran that could write it is not obeyed until you accept what it says.
+    """
+
+
+@trust.command("list", short_help="Show what was accepted.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
+def list_accepted(as_json: bool) -> int:
+    """Show the files that were accepted, and whether each still says the same."""
+    from toolyard.files.accepted import accepted
+
+    rows = [row_of(one) for one in accepted()]
+    if as_json:
+        show_json(rows)
+    elif rows:
+        show_rows([[row["digest"][:SHORT], row["state"], row["at"], row["path"]] for row in rows])
+    else:
+        show_note("nothing was accepted")
+    return 0
+
+
+@trust.command(short_help="Accept what files say now.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
+def accept(files: tuple[str, ...], as_json: bool) -> int:
+    """Accept what each FILE says now, so that it is obeyed; look at it first. Another change has to be accepted again.
+
+    Exit status: 0 done, 2 if one cannot be read; then none is accepted.
+    """
+    from toolyard.files.accepted import accept as keep
+    from toolyard.files.accepted import read_with_facts
+
+    for file in files:
+        try:
+            read_with_facts(file)
+        except OSError as error:
+            raise click.UsageError(f"{file}: {error.strerror or error}") from error
+    shown([keep(file) for file in files], "accepted", as_json)
+    return 0
+
+
+@trust.command(short_help="Take back what was accepted.")
+@click.argument("what", metavar="FILE|DIGEST")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
+def revoke(what: str, as_json: bool) -> int:
+    """Take back all that was accepted of a FILE, or one content by its DIGEST, of which 8 characters are enough.
+
+    Exit status: 0 done, 2 if nothing of the kind was accepted.
+    """
+    from toolyard.files.accepted import revoke as take_back
+
+    gone = take_back(what)
+    if not gone:
+        raise click.UsageError(f"nothing was accepted of {what}; see `toolyard trust list`")
+    shown(gone, "revoked", as_json)
+    return 0
+
+
+def shown(found: list[Accepted], what: str, as_json: bool) -> None:
+    if as_json:
+        show_json([{"path": one.path, "digest": one.digest, "at": one.at} for one in found])
+        return
+    for one in found:
+        show_note(f"{what} {one.path} ({one.digest[:SHORT]})")
+
+
+def row_of(one: Accepted) -> dict[str, str]:
+    from toolyard.files.accepted import digest_of, read_with_facts
+
+    try:
+        same = digest_of(read_with_facts(one.path)[0]) == one.digest
+        state = "in use" if same else "changed since"
+    except OSError:
+        state = "missing"
+    return {"path": one.path, "digest": one.digest, "at": one.at, "state": state}

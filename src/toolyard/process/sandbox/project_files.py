@@ -1,0 +1,47 @@
+"""Guards what programs of the owner obey in a project's own folder: our rules, and package managers' settings."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from toolyard.files.plain_text import text_of
+
+if TYPE_CHECKING:
+    from toolyard.process.sandbox.draft import LayoutDraft
+
+
+MOVED_AWAY = ("toolyard.json", ".yarnrc")
+"""A configuration that a later start would obey, beside the one that is in use; and one of the first yarn."""
+PACKAGE_SETTINGS = (".npmrc", ".yarnrc.yml")
+"""They name programs that are run, and where packages come from."""
+CARGO = ".cargo"
+"""Cargo obeys a file in it, and takes no offence at an empty folder."""
+
+
+def guard_project(draft: LayoutDraft, root: str) -> None:
+    """What is there cannot be changed; what is not there cannot be made, or is moved away once it is.
+
+    An empty folder can stand where npm looks for a file: git does not see it, and npm goes on without.
+    """
+    draft.guard(os.path.join(root, CARGO))
+    for name in MOVED_AWAY:
+        guard_or_move(draft, os.path.join(root, name))
+    for name in PACKAGE_SETTINGS:
+        if uses_yarn(root):
+            guard_or_move(draft, os.path.join(root, name))
+        else:
+            draft.guard(os.path.join(root, name))
+
+
+def guard_or_move(draft: LayoutDraft, path: str) -> None:
+    """Where even an empty folder would be in the way, what comes to be is moved away."""
+    if os.path.lexists(path):
+        draft.guard(path)
+    else:
+        draft.unwanted.append(path)
+
+
+def uses_yarn(root: str) -> bool:
+    """Whether a project is one of yarn's, which stops at a folder in the place of its settings."""
+    return os.path.lexists(os.path.join(root, "yarn.lock")) or '"yarn@' in text_of(os.path.join(root, "package.json"))
