@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,6 +42,8 @@ DUPLICATE = re.compile(r"\d-?|-")
 """Descriptors of a line have one digit; those with more are bash's own, and a session's."""
 PUTS_FILES = frozenset({"cp", "mv", "ln", "install", "touch", "mkdir"})
 """Programs whose arguments are files that come to be; a rule for them is not meant for what later commands run."""
+ADDED = "\0"
+"""Stands for words that no line holds: those that xargs adds."""
 OBEYS_INPUT = "input"
 """The code of a doubt that no rule takes away."""
 MOST_SHOWN = 200
@@ -262,8 +265,12 @@ class Judge(msgspec.Struct):
         given = self.folder.line.input_word(self.fed_by, separated=separated)
         if not given.inside:
             return command
-        own = set(words)
-        return tuple(word if word in own or word.value is not None or word.prefix else given for word in command)
+        written = {(word.start, word.text): word.value for word in words}
+        markers = xargs_markers(words)
+        return tuple(
+            given if word.value is None and written.get((word.start, word.text), ADDED) in (ADDED, *markers) else word
+            for word in command
+        )
 
     def _by_rule(self, words: Sequence[Word], text: str) -> Judged:
         """A rule with `**`, if nothing about the command speaks against it."""
@@ -381,6 +388,14 @@ def is_only_set(name: str, part: Arithmetic) -> bool:
     """Whether arithmetic gives a variable a plain number before it looks at it."""
     first = re.search(rf"(?<!\w){name}\b\s*(=\s*-?\d+\s*[,)])?", part.text)
     return first is not None and first[1] is not None
+
+
+def xargs_markers(words: Sequence[Word]) -> frozenset[str | None]:
+    """The words that xargs replaces by a line of its input, each as a whole."""
+    values = [word.value or "" for word in words]
+    apart = (follower for option, follower in pairwise(values) if option == "-I")
+    glued = (value.removeprefix("-I") for value in values if value.startswith("-I") and value != "-I")
+    return frozenset({*apart, *glued})
 
 
 def is_separating(option: str) -> bool:

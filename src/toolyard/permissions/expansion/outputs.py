@@ -23,11 +23,17 @@ NAMES = Value(inside=True, relative=True)
 A_WORD = Value(inside=True, relative=True, dashes=False, splits=False)
 """A revision, a branch, a tag: git lets none begin with a dash or a slash, and none holds two dots."""
 REVISION = re.compile(r"[\w@^~{}.][\w@^~{}./-]*", re.ASCII)
-PASSES = {"head": "nc", "tail": "nc", "sort": "kt", "uniq": "fsw", "tac": "", "cat": "", "shuf": "n", "grep": "ABCme"}
-"""Programs that print some of the lines that they read, each with the options that take a value."""
-CHANGES_LINES = re.compile(
-    r"-[A-Za-z]*[conbHh]|--(?:count|only-matching|line-number|byte-offset|color.*|colour.*)|-[A-Z]"
-)
+PASSES = {
+    "head": ("nc", re.compile(r"-\d+|-[nc].*|-q|--lines=.*")),
+    "tail": ("n", re.compile(r"-\d+|-n.*|-q|--lines=.*")),
+    "sort": ("kt", re.compile(r"-[nruhVfbdigM]+|-[kt].*|--(?:unique|reverse|numeric-sort|version-sort)")),
+    "uniq": ("fsw", re.compile(r"-[dui]+|-[fsw].*")),
+    "grep": ("me", re.compile(r"-[vEFiwxaP]+|-[me].*|--(?:invert-match|ignore-case)")),
+    "shuf": ("n", re.compile(r"-n.*")),
+    "cat": ("", re.compile(r"-[su]")),
+    "tac": ("", re.compile(r"(?!)")),
+}
+"""Programs that print some of the lines that they read: the options that take a value, and all that change no line."""
 LISTS = {
     "ls": re.compile(r"-[1rtSUX]+"),
     "fd": re.compile(r"-[tedgIHsi]|--(?:type|extension|max-depth|hidden|no-ignore|glob)(?:=.*)?|-[tde].+"),
@@ -97,14 +103,12 @@ def printed(command: SimpleCommand, given: Value | None, around: Surroundings) -
 
 def passed_on(name: str, words: Sequence[Word], given: Value) -> Value | None:
     """Lines of what is read, unchanged."""
-    options, operands = divided(words, PASSES.get(name, ""))
-    if name not in PASSES or any(
-        CHANGES_LINES.fullmatch(option) for option in options if name in ("grep", "uniq", "cat")
-    ):
+    if name not in PASSES:
         return None
-    if name == "tail" and any(option.startswith(("-c", "--bytes")) for option in options):
-        return None
-    if len(operands) > (1 if name == "grep" and "-e" not in options else 0):
+    takes_value, unchanging = PASSES[name]
+    options, operands = divided(words, takes_value)
+    most = 1 if name == "grep" and not any(option.startswith("-e") for option in options) else 0
+    if len(operands) > most or not all(map(unchanging.fullmatch, options)):
         return None
     return replace(given, text=None) if given.text and name != "cat" else given
 

@@ -1,0 +1,122 @@
+"""Verdicts on whole lines: which rule wins, what cannot be looked over, and what leads around paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolyard.core.tool import JsonInput, Plan, ToolSpec
+from toolyard.permissions.decide import decide_line, decide_request, paths_of
+from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.presets import make_book
+from toolyard.permissions.rules import RuleBook, RuleOrigin, parse_rule
+from toolyard.permissions.section import Section
+from toolyard.permissions.verdict import PermissionRequest
+
+pytestmark = pytest.mark.anyio
+HERE = RuleOrigin(label="test")
+
+
+def rules(decision, *values):
+    return [parse_rule(value, decision, HERE) for value in values]
+
+
+async def decision(line, folder, book):
+    return (await decide_line(line, book, CallSite(tool="bash", cwd=str(folder), workspace=str(folder)))).decision
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+async def test_a_users_own_rule_is_not_shadowed_by_a_narrower_one_of_a_preset(tmp_path, preset):
+    section = Section(is_configured=True, preset=preset)
+    assert await decision("cat /etc/hostname", tmp_path, make_book(section)) == "ask"
+    book = make_book(section, rules("allow", "cat **", "git log --output=x **"))
+    assert await decision("cat /etc/hostname", tmp_path, book) == "allow"
+    assert await decision("head /etc/hostname", tmp_path, book) == "ask"
+    assert await decision("cat src/a", tmp_path, book) == "allow"
+
+
+CHAINS = {
+    **{
+        name: f"{name} " * 1000 + "ls"
+        for name in ("nice", "env", "command", "nohup", "xargs", "npx", "eval", "time", "!")
+    },
+    "timeout": "timeout 5 " * 900 + "ls",
+    "mixed": "env nice " * 700 + "ls",
+    "sh": "sh -c " * 900 + "ls",
+    "git": "git " + "-C .. " * 1000 + "log",
+    "substitutions": "echo " + "$(" * 300 + "ls" + ")" * 300,
+    "semicolons": "ls;" * 3000,
+    "lines": "ls\n" * 3000,
+    "pipes": "ls|" * 700 + "ls",
+    "subshells": "( " * 300 + "ls" + ")" * 300,
+    "loops": "for a in 1 2; do " * 100 + "ls;" + "done;" * 100,
+    "exec": "find . " + "-exec env -exec " * 300 + "{} +",
+}
+
+
+@pytest.mark.parametrize("line", CHAINS.values(), ids=CHAINS)
+@pytest.mark.parametrize("kind", ["preset", "deny", "trusted"])
+async def test_a_chain_of_any_length_is_asked_about_and_breaks_nothing(tmp_path, line, kind):
+    against = rules("deny", "rm **", {"read": "secrets/**"})
+    book = {
+        "preset": make_book(Section(is_configured=True, preset="read-only")),
+        "deny": RuleBook([*rules("allow", "ls **"), *against]),
+        "trusted": RuleBook(against, trusts=True),
+    }[kind]
+    found = await decision(line, tmp_path, book)
+    assert found == "ask" or (kind == "trusted" and line.startswith("git"))
+
+
+async def test_other_rights_are_refused_behind_any_number_of_wrappers(tmp_path):
+    assert await decision("nice " * 500 + "sudo ls", tmp_path, RuleBook([], trusts=True)) == "deny"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("cat /proc/$PPID/environ", "cat /proc/$x/environ", 'cat "/proc/$$/environ"', "cat //proc/self/environ"),
+        *(
+            "cat /proc/../proc/1/environ",
+            "cd /proc/self && cat environ",
+            "cd /proc/self/root && ls",
+            "ls /proc/self/fd",
+        ),
+        *("cat /proc/self/task/1/environ", "cat /./proc/1/mem", "grep --file=/proc/1/environ x", "cat /proc/*/environ"),
+        *("cat {/proc/1/environ,x}", "cat /proc/{1,2}/environ", "ls /proc/self/cwd/..", "cat /proc/thread-self/maps"),
+    ],
+)
+async def test_no_rule_for_a_program_covers_what_looks_into_a_process(tmp_path, line):
+    book = RuleBook(rules("allow", "cat **", "cd **", "ls **", "grep **"))
+    assert await decision(line, tmp_path, book) == "ask"
+    for other in ("cat /proc/cpuinfo", "cat /proc/self/status", "cat /etc/hostname", "ls processes"):
+        assert await decision(other, tmp_path, book) == "allow"
+
+
+def test_the_paths_of_a_call_are_found_however_deep_they_are():
+    deep = {"path": "secret"}
+    for _ in range(5000):
+        deep = {"x": [deep]}
+    assert paths_of(deep) == ["secret"]
+    assert sorted(paths_of({"path": "a", "more": [{"file_path": ["b", 1]}, {"dest": "c"}], "text": "d"})) == [
+        "a",
+        "b",
+        "c",
+    ]
+
+
+async def test_secrets_are_in_no_verdict_on_a_tool_either(tmp_path):
+    async def preview():
+        return ""
+
+    request = PermissionRequest(
+        call_id="1",
+        tool=ToolSpec(name="write_file", description="", input=JsonInput(schema={})),
+        kind="python_function",
+        plan=Plan(arguments={"path": "kept/tok-123"}),
+        preview=preview,
+        redact=lambda text: text.replace("tok-123", "***"),
+    )
+    site = CallSite(tool="write_file", cwd=str(tmp_path), workspace=str(tmp_path), protected=(str(tmp_path / "kept"),))
+    verdict = await decide_request(request, RuleBook([]), site)
+    assert verdict.decision == "ask"
+    assert "holds the rules themselves" in verdict.reason
+    assert "tok-123" not in str(verdict)
