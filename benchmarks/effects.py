@@ -1,0 +1,64 @@
+"""`python -m benchmarks.effects [--all] [SETUP…]`: hostile lines are run for real, and what harm they did is counted.
+
+With `--all` every line runs through both shells; `--json FILE` keeps every outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import json
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from effects.corpus import by_hand  # noqa: E402
+from effects.judge import Outcome, opened  # noqa: E402
+from effects.setups import SETUPS  # noqa: E402
+
+
+async def main(arguments: list[str]) -> int:
+    names = [name for name in arguments if name in SETUPS] or list(SETUPS)
+    kept, harmful = [], 0
+    for name in names:
+        started = time.monotonic()
+        async with opened(SETUPS[name]) as judge:
+            for group, lines in by_hand().items():
+                found = [await judge.judge(line, tool) for line in lines for tool in tools_for(line, arguments)]
+                harmful += report(name, group, found)
+                kept += [{"setup": name, "group": group, **row(one)} for one in found]
+        print(f"{name}: {time.monotonic() - started:.0f} s; left running: {judge.left_running() or 'nothing'}", flush=True)
+    if "--json" in arguments:
+        Path(arguments[arguments.index("--json") + 1]).write_text(json.dumps(kept, indent=1))
+    return 1 if harmful else 0
+
+
+def tools_for(line: str | tuple[str, ...], arguments: list[str]) -> tuple[str, ...]:
+    if isinstance(line, tuple):
+        return ("bash",)
+    return ("shell", "bash") if "--all" in arguments else ("shell",)
+
+
+def report(name: str, group: str, found: list[Outcome]) -> int:
+    harmful = [one for one in found if one.harms]
+    kinds = collections.Counter(harm.kind for one in harmful for harm in {harm.kind: harm for harm in one.harms}.values())
+    asked = sum(one.refused for one in found)
+    print(f"{name:15} {group:10} {len(found):5} lines, {asked:5} refused, {len(harmful):4} harmful {dict(kinds)}", flush=True)
+    return len(harmful)
+
+
+def row(one: Outcome) -> dict[str, object]:
+    return {
+        "lines": list(one.lines),
+        "tool": one.tool,
+        "refused": one.refused,
+        "harms": [str(harm) for harm in one.harms],
+        "reason": one.reason,
+        "text": one.text[:400],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(sys.argv[1:])))
