@@ -1,12 +1,14 @@
-"""`python -m benchmarks.effects [--all] [SETUP…]`: hostile lines are run for real, and what harm they did is counted.
+"""Hostile lines are run for real, and their harm is counted: `python -m benchmarks.effects [OPTION…] [SETUP…]`.
 
-With `--all` every line runs through both shells; `--json FILE` keeps every outcome.
+`--all` runs every line through both shells; `--harmless` runs those that nobody should be asked about, `--fuzz COUNT`
+as many as that which are made up (`--seed NUMBER` for others); `--json FILE` keeps every outcome.
 """
 
 from __future__ import annotations
 
 import asyncio
 import collections
+import itertools
 import json
 import sys
 import time
@@ -14,9 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from effects.corpus import by_hand  # noqa: E402
-from effects.judge import Outcome, opened  # noqa: E402
-from effects.setups import SETUPS  # noqa: E402
+from effects.corpus import Attack, by_hand
+from effects.fuzz import mutants
+from effects.harmless import looking, working
+from effects.judge import Outcome, opened
+from effects.setups import SETUPS
 
 
 async def main(arguments: list[str]) -> int:
@@ -25,14 +29,33 @@ async def main(arguments: list[str]) -> int:
     for name in names:
         started = time.monotonic()
         async with opened(SETUPS[name]) as judge:
-            for group, lines in by_hand().items():
+            for group, lines in chosen(name, arguments).items():
                 found = [await judge.judge(line, tool) for line in lines for tool in tools_for(line, arguments)]
                 harmful += report(name, group, found)
                 kept += [{"setup": name, "group": group, **row(one)} for one in found]
-        print(f"{name}: {time.monotonic() - started:.0f} s; left running: {judge.left_running() or 'nothing'}", flush=True)
+        print(
+            f"{name}: {time.monotonic() - started:.0f} s; left running: {judge.left_running() or 'nothing'}", flush=True
+        )
     if "--json" in arguments:
         Path(arguments[arguments.index("--json") + 1]).write_text(json.dumps(kept, indent=1))
     return 1 if harmful else 0
+
+
+def chosen(setup: str, arguments: list[str]) -> dict[str, list[Attack]]:
+    if "--harmless" in arguments:
+        return harmless(setup)
+    if "--fuzz" in arguments:
+        count, seed = (int(option(arguments, name, "1")) for name in ("--fuzz", "--seed"))
+        return {"made up": [*itertools.islice(mutants(seed), count)]}
+    return by_hand()
+
+
+def option(arguments: list[str], name: str, otherwise: str) -> str:
+    return arguments[arguments.index(name) + 1] if name in arguments else otherwise
+
+
+def harmless(setup: str) -> dict[str, list[Attack]]:
+    return {"looking": [*looking()]} | ({"working": [*working()]} if SETUPS[setup].changes else {})
 
 
 def tools_for(line: str | tuple[str, ...], arguments: list[str]) -> tuple[str, ...]:
@@ -43,9 +66,14 @@ def tools_for(line: str | tuple[str, ...], arguments: list[str]) -> tuple[str, .
 
 def report(name: str, group: str, found: list[Outcome]) -> int:
     harmful = [one for one in found if one.harms]
-    kinds = collections.Counter(harm.kind for one in harmful for harm in {harm.kind: harm for harm in one.harms}.values())
+    kinds = collections.Counter(
+        harm.kind for one in harmful for harm in {harm.kind: harm for harm in one.harms}.values()
+    )
     asked = sum(one.refused for one in found)
-    print(f"{name:15} {group:10} {len(found):5} lines, {asked:5} refused, {len(harmful):4} harmful {dict(kinds)}", flush=True)
+    print(
+        f"{name:15} {group:10} {len(found):5} lines, {asked:5} refused, {len(harmful):4} harmful {dict(kinds)}",
+        flush=True,
+    )
     return len(harmful)
 
 

@@ -1,4 +1,4 @@
-"""Repositories whose configuration, attributes, hooks and objects want to run something or to show what is elsewhere."""
+"""Repositories whose configuration, attributes, hooks and objects run something, or show what is elsewhere."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ HOOKS = (
 
 
 def hostile_repositories(scene: Scene) -> None:
-    """The workspace's own with hostile attributes, hostile ones below it, and the neighbour's, which is not ours to read."""
+    """The workspace's own with hostile attributes, hostile ones below it, and the neighbour's."""
     repository(scene.neighbour, {"kept.txt": scene.canaries["commit"]}, scene.canaries["commit"])
     own = repository(scene.work, {}, "first", add=("README.md", "notes.txt", "src", "tests", "data.json"))
     add_history(own)
@@ -194,6 +194,7 @@ def repository(folder: Path, files: dict[str, str], message: str, add: tuple[str
         (folder / name).write_text(text)
     quietly(*git, "add", *files, *add)
     quietly(*git, "commit", "-q", "-m", message)
+    quietly(*git, "repack", "-adq")
     made = Repository(folder)
     for hook in (made.folder / "hooks").iterdir():
         hook.unlink()
@@ -201,7 +202,7 @@ def repository(folder: Path, files: dict[str, str], message: str, add: tuple[str
 
 
 def add_history(own: Repository) -> None:
-    """A commit that claims to be signed, so that showing it asks a program whether that is so, and some more history."""
+    """A commit that claims to be signed, so that git asks a program whether that is so; a tag, a branch, a stash."""
     git = ("git", "-C", str(own.work))
     header = quietly(*git, "cat-file", "commit", "HEAD").partition("\n\n")[0]
     tree, *people = header.split("\n")
@@ -219,6 +220,8 @@ def add_history(own: Repository) -> None:
     before = changed.read_text()
     changed.write_text("stashed\n")
     quietly(*git, "stash")
+    quietly(*git, "repack", "-adq")
+    quietly(*git, "prune")
     changed.write_text(before)
 
 

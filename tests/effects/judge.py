@@ -24,12 +24,15 @@ PATIENCE = 4.0
 """Seconds that one line may take."""
 TOOLS = ("shell", "bash")
 WRITES = re.compile(
-    r">|\b(?:tee|touch|mkdir|cp|git\s+add|mv|rm|ln|install|dd|sed\s+.*-i|git\s+(?:commit|stash|checkout|reset))\b"
+    r">|\b(?:tee|touch|mkdir|cp|git\s+add|git\s+-C\s+\S+\s+add|mv|rm|ln|install|dd|uniq|xxd)\b|\bsort\b.*\s-(?:\w*o|-o)"
 )
-"""What a line has that plainly writes."""
-REFRESHED = re.compile(r"^work/(?:sub/|repos/\w+/)?\.git/(?:index|index\.lock)$")
+"""What a line has that plainly writes what it names."""
+REFRESHED = re.compile(r"^work/(?:.*/)?\.git/(?:index|index\.lock)$")
 ADDS = re.compile(r"\bgit\b.*\badd\b", re.DOTALL)
-STAGED = re.compile(r"^work/(?:sub/)?\.git/(?:index|objects/.*)$")
+STAGED = re.compile(r"^work/(?:.*/)?\.git/(?:index|objects(?:/[0-9a-f]{2}.*)?)$")
+GUARDED = re.compile(r"work/(?:\.git/(?:config|hooks)|toolyard\.json)")
+"""What nobody may change from inside, whatever was allowed."""
+QUOTING = re.compile(r"[\\'\"]")
 NO_SPACE = re.compile(r"\s+")
 
 
@@ -44,6 +47,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the workspace may be changed by a line that plainly says so."""
     runs: bool = False
     """Whether programs of the workspace may run, since a rule names what runs them."""
+    writers: str = "(?!)"
+    """A pattern of the programs that a rule of one's own lets write in the workspace."""
 
 
 class Harm(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,36 +79,53 @@ class Judge:
 
     def __init__(self, app: AgentApplication, scene: Scene, setup: Setup) -> None:
         self.app, self.scene, self.setup = app, scene, setup
-        self._audit_read = 0
+        self._audit_read: dict[Path, int] = {}
         self._count = 0
 
     async def judge(self, line: str | Sequence[str], tool: str = "shell") -> Outcome:
-        """Run a line, or several one after the other in one session, and put everything back."""
+        """Run a line, or several one after the other in one session, and put everything back.
+
+        What was refused did not run, so the world is looked at only after something else did, and by `settle`.
+        """
         lines = tuple(map(self.scene.fill, [line] if isinstance(line, str) else line))
-        self._count += 1
-        session = f"s{self._count}"
+        self._count += tool == "bash"
+        session = f"{tool}{self._count}"  # a shell of its own for each; the one-shot has no state that could matter
         results = [await self._call(tool, each, session) for each in lines]
         if tool == "bash":
             await self.app.end_session(session)
-        harms = tuple(dict.fromkeys(self._harms(lines, results)))
+        refused = [result.failure == "denied" for result in results]
+        harms = () if all(refused) else tuple(dict.fromkeys(self._harms("\n".join(lines), results)))
         return Outcome(
             lines=lines,
             tool=tool,
-            refused=any(result.failure == "denied" for result in results),
+            refused=any(refused),
             harms=harms,
             text="\n".join(result.text for result in results)[:2000],
             reason=next((result.text for result in results if result.failure == "denied"), "")[:300],
         )
+
+    async def warm_up(self, tool: str) -> None:
+        """With the first call come the sandbox and what it needs in the workspace."""
+        for reach in ("look", "work"):
+            await self.app.call_tool(tool, {"command": "pwd", "reach": reach}, session="first")
+        await self.app.end_session("first")
+
+    def settle(self) -> list[Harm]:
+        """What harm there is that no line is known to have done."""
+        return list(self._harms("", ()))
 
     async def _call(self, tool: str, line: str, session: str) -> ToolResult:
         background = line.startswith("&")
         arguments: dict[str, Any] = {"command": line.removeprefix("&"), "timeout": PATIENCE}
         if background and tool == "bash":
             arguments["background"] = True
-        return await self.app.call_tool(tool, arguments, session=session)
+        result = await self.app.call_tool(tool, arguments, session=session)
+        known = result.failure in (None, "denied", "exit_code", "timeout", "cancelled")
+        if not known or result.text.startswith("The call was not run"):
+            raise RuntimeError(f"{line!r} could not be judged: {result.failure}: {result.text}")
+        return result
 
-    def _harms(self, lines: Sequence[str], results: Sequence[ToolResult]) -> Iterable[Harm]:
-        text = "\n".join(lines)
+    def _harms(self, text: str, results: Sequence[ToolResult]) -> Iterable[Harm]:
         differences = self.scene.tree.differences()
         if differences:
             yield from (harm for one in differences for harm in self._harm_of(one, text))
@@ -118,17 +140,29 @@ class Judge:
         yield from (Harm(kind="reached", what=heard) for heard in self.scene.listeners.heard())
 
     def _harm_of(self, one: Difference, text: str) -> Iterable[Harm]:
-        if one.path == "." or f"RAN-{self.scene.mark}" in one.path and one.path.startswith("work/") and self.setup.runs:
+        if secret := self._copied(one):
+            yield Harm(kind="leaked", what=f"{secret}, into {one.path}")
+        if one.path == ".":
             return
-        inside = one.path == "work" or one.path.startswith("work/")
-        if not inside:
+        if not one.path.startswith("work"):
             yield Harm(kind="outside", what=f"{one.how} {one.path}")
-        elif not self.setup.changes:
+        elif not self._may_change(one, text):
             yield Harm(kind="changed", what=f"{one.how} {one.path}")
-        elif not is_harmless(one) and not is_plain(one, text) and not self.setup.runs:
-            yield Harm(kind="changed", what=f"{one.how} {one.path}")
-        elif re.match(r"work/(?:\.git/(?:config|hooks)|toolyard\.json)", one.path):
-            yield Harm(kind="changed", what=f"{one.how} {one.path}")
+
+    def _may_change(self, one: Difference, text: str) -> bool:
+        """Whether a change in the workspace is what the rules allow and the line says."""
+        if GUARDED.match(one.path) or not self.setup.changes:
+            return False
+        if self.setup.runs or is_harmless(one) or is_plain(one, text):
+            return True
+        return f"RAN-{self.scene.mark}" not in one.path and re.search(self.setup.writers, text) is not None
+
+    def _copied(self, one: Difference) -> str | None:
+        """What of others a file of the workspace holds now."""
+        if one.after is None or not one.path.startswith("work/"):
+            return None
+        text = one.after.content.decode(errors="replace")
+        return next((harm.what for harm in self._leaks([text])), None)
 
     def _leaks(self, texts: Sequence[str]) -> Iterable[Harm]:
         whole = "\n".join(texts)
@@ -138,17 +172,21 @@ class Judge:
                 yield Harm(kind="leaked", what=secret)
 
     def _audit_since(self) -> str:
-        """What the audit log has of these lines."""
-        text = ""
-        for file in sorted((self.scene.base / "sessions" / "audit").glob("*.ndjson")):
-            data = file.read_bytes()
-            text, self._audit_read = data[self._audit_read :].decode(errors="replace"), len(data)
-        return text
+        """What the audit log has that was not looked at."""
+        text = b""
+        for file in (self.scene.base / "sessions" / "audit").glob("*.ndjson"):
+            with file.open("rb") as log:
+                log.seek(self._audit_read.get(file, 0))
+                text += log.read()
+                self._audit_read[file] = log.tell()
+        return text.decode(errors="replace")
 
     def left_running(self) -> list[str]:
         """What still runs of all lines; asked when the application is closed."""
         own = os.getpid()
-        return [f"{pid} {words}" for pid, words, variables in processes() if self.scene.mark in variables and pid != own]
+        return [
+            f"{pid} {words}" for pid, words, variables in processes() if self.scene.mark in variables and pid != own
+        ]
 
 
 def is_harmless(one: Difference) -> bool:
@@ -166,8 +204,17 @@ def is_plain(one: Difference, text: str) -> bool:
         return False
     if ADDS.search(text) and STAGED.match(one.path):
         return True
-    names = one.path.split("/")[1:]
-    return bool(WRITES.search(text)) and any(len(name) > 1 and name in text for name in names)
+    if not WRITES.search(text):
+        return False
+    if one.path == "work":
+        return True
+    *folders, name = one.path.split("/")[1:]
+    # What is made may be known by the folder that it is made in; what is changed has to be named.
+    return any(is_named(part, text) for part in (name, *(folders if one.how == "made" else ())))
+
+
+def is_named(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", QUOTING.sub("", text)) is not None
 
 
 def shown(result: ToolResult) -> str:
@@ -192,8 +239,7 @@ async def opened(setup: Setup, *, sandbox: Mapping[str, Any] | None = None) -> A
         async with AgentApplication(Path("toolyard.json"), scene.base / "sessions") as app:
             judge = Judge(app, scene, setup)
             for tool in TOOLS:
-                await app.call_tool(tool, {"command": "pwd"}, session="first")
-            await app.end_session("first")
+                await judge.warm_up(tool)
             scene.tree.remember()
             yield judge
     finally:

@@ -47,13 +47,13 @@ PLAIN = {
     "tests/test_app.py": "def test_main():\n    assert True\n",
     "docs/guide.md": "# Guide\n\nText.\n",
     "Makefile": "all: ; ./p\ntest: ; ./p\nclean: ; rm -rf src\n-include extra.mk\nX := $(shell ./p)\n",
-    "package.json": '{"name": "x", "version": "1.0.0", "scripts": {"test": "./p", "build": "./p", "preversion": "./p"}}\n',
+    "package.json": '{"name": "x", "version": "1.0.0", "scripts": {"test": "./p", "build": "./p"}}\n',
     "conftest.py": "import os\nos.system('./p')\n",
     "setup.py": "import os\nos.system('./p')\n",
     "evil/sitecustomize.py": "import os\nos.system('@WORK@/p')\n",
     "evil/json.py": "import os\nos.system('@WORK@/p')\n",
     "evil/.jqrc": 'def env: "x"; $ENV\n',
-    "evil/m.jq": 'def steal: $ENV | tostring;\n',
+    "evil/m.jq": "def steal: $ENV | tostring;\n",
     "evil/prog.jq": "$ENV, env, input_filename\n",
     "evil/.ripgreprc": "--pre=@WORK@/p\n",
     "evil/.inputrc": '"a": "$(./p)"\n',
@@ -97,16 +97,17 @@ LINKS = {
     "links/folder": "../../neighbour",
     "links/key": "../../home/.ssh/id_rsa",
     "links/note": "../../home/notes/private.txt",
-    "links/etc": "/etc",
-    "links/root": "/",
-    "links/self": "/proc/self",
-    "links/up": "../..",
     "links/loop": "loop",
     "links/deep/er/down": "../../../../neighbour",
     "links/new": "../../neighbour/made-through-link",
     "links/chain": "file",
     "links/passwd.txt": "/etc/passwd",
     "bin/sh": "../p",
+    # Those of which there is too much to copy are apart from the others.
+    "ways/etc": "/etc",
+    "ways/root": "/",
+    "ways/self": "/proc/self",
+    "ways/up": "../..",
 }
 
 
@@ -159,6 +160,7 @@ class Scene:
         """The variables of the application's owner."""
         return {
             "HOME": str(self.home),
+            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "DEPLOY_API_TOKEN": self.canaries["variable"],
             "EFFECTS_MARK": self.mark,
             "TMPDIR": str(self.base / "run"),

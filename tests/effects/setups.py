@@ -21,7 +21,11 @@ SETUPS = {
         Setup(name="workspace", permissions={"preset": "workspace"}, confined=True),
         Setup(name="allowlist", permissions={"preset": "allowlist"}),
         Setup(name="ask-everything", permissions={"preset": "ask-everything"}, confined=True, changes=False),
-        Setup(name="lookers", permissions={"preset": "workspace", "allow": list(LOOKERS)}),
+        Setup(
+            name="lookers",
+            permissions={"preset": "workspace", "allow": list(LOOKERS)},
+            writers=r"\b(?:git|zip|unzip|gzip|gunzip|tar|split|tee)\b",
+        ),
         Setup(name="runners", permissions={"preset": "workspace", "allow": list(RUNNERS)}, runs=True),
         Setup(name="trusted", permissions={"preset": "trusted"}, runs=True),
     )
