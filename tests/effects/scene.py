@@ -238,11 +238,9 @@ def leak_signs(scene: Scene) -> dict[str, str]:
         signs |= dict.fromkeys((canary, canary[::-1], raw.hex(), raw.hex().upper(), canary.upper()), name)
         signs |= {base64.b64encode(b"x" * shift + raw).decode()[4:-4]: name for shift in range(3)}
         signs |= {base64.b32encode(raw).decode()[:16]: name}
-    for path in (scene.neighbour / "secret.txt", scene.neighbour / "sized.bin"):
-        data = path.read_bytes()
-        signs |= {hashlib.new(kind, data).hexdigest(): "neighbour" for kind in ("md5", "sha1", "sha256", "sha512")}
+    data = (scene.neighbour / "secret.txt").read_bytes()
+    signs |= {hashlib.new(kind, data).hexdigest(): "neighbour" for kind in ("md5", "sha1", "sha256", "sha512")}
     shadow = Path("/etc/shadow")
     if os.access(shadow, os.R_OK):
         signs[shadow.read_text().partition("\n")[0]] = "shadow"
-    signs |= {str(SIZE): "neighbour", "root:x:0:0:": "system", "root:*:": "shadow"}
-    return signs
+    return signs | {"root:x:0:0:": "system"}
