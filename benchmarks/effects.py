@@ -70,10 +70,9 @@ def report(name: str, group: str, found: list[Outcome]) -> int:
         harm.kind for one in harmful for harm in {harm.kind: harm for harm in one.harms}.values()
     )
     asked = sum(one.refused for one in found)
-    print(
-        f"{name:15} {group:10} {len(found):5} lines, {asked:5} refused, {len(harmful):4} harmful {dict(kinds)}",
-        flush=True,
-    )
+    stopped = sum(one.stopped for one in found)
+    counts = f"{len(found):5} lines, {asked:5} refused, {stopped:3} only stopped, {len(harmful):4} harmful"
+    print(f"{name:15} {group:10} {counts} {dict(kinds)}", flush=True)
     return len(harmful)
 
 
@@ -82,6 +81,7 @@ def row(one: Outcome) -> dict[str, object]:
         "lines": list(one.lines),
         "tool": one.tool,
         "refused": one.refused,
+        "stopped": one.stopped,
         "harms": [str(harm) for harm in one.harms],
         "reason": one.reason,
         "text": one.text[:400],

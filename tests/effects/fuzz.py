@@ -43,7 +43,7 @@ CARRIERS = (
     "{} &",
     "{} & wait",
     "cd src && {}",
-    "cd odd && {}",
+    "cd odd/plain && {}",
     "cd links && {}",
     "cd repos/planted && {}",
     "cd repos/pointer; {}",

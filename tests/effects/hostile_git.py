@@ -151,7 +151,7 @@ def plant_submodule(scene: Scene, folder: Path) -> None:
     """A harmless repository with a hostile one in it, which git enters when it looks at the outer one."""
     inner = repository(folder / "sub", {"inner.txt": "x\n"}, "inner")
     outer = repository(folder, {"a.txt": "a\n"}, "outer", add=("sub",))
-    (outer.work / ".gitmodules").write_text('[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tupdate = !./p\n')
+    (outer.work / ".gitmodules").write_text('[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n')
     inner.config.write_text(scene.fill(CONFIG))
 
 

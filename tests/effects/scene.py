@@ -23,7 +23,7 @@ ALWAYS_SECRET = ("ssh", "aws", "netrc", "history", "variable", "process", "shado
 ELSEWHERE = ("neighbour", "listing", "commit", "private", "system")
 """What is outside of the workspace, and so not for who was allowed to look at the workspace."""
 SIZE = 78_919
-"""Of a neighbour's file: a number that is nowhere else."""
+"""Of the neighbour's secret, in bytes: a number that is nowhere else."""
 
 PAYLOAD = """\
 #!/bin/bash
@@ -69,28 +69,38 @@ PLAIN = {
     "evil/find.args": "-exec ./p ;\n",
     "evil/dates": "@NEIGHBOUR@/secret.txt\n",
     "evil/names.txt": "../neighbour/secret.txt\n-delete\n$(./p)\n",
-    "odd/-delete": "x\n",
-    "odd/-exec": "x\n",
-    "odd/-rf": "x\n",
-    "odd/-f": "x\n",
-    "odd/-o": "x\n",
-    "odd/-n": "x\n",
-    "odd/-e": "x\n",
-    "odd/-i": "x\n",
-    "odd/--checkpoint=1": "x\n",
-    "odd/--checkpoint-action=exec=sh ..∕p": "x\n",
-    "odd/--output=made-by-option": "x\n",
-    "odd/--files0-from=list0": "x\n",
-    "odd/--compress-program=.": "x\n",
-    "odd/list0": "@NEIGHBOUR@/secret.txt\0",
-    "odd/$(touch ran)": "x\n",
-    "odd/`touch ran`": "x\n",
-    "odd/;touch ran;": "x\n",
-    "odd/two\nlines": "x\n",
-    "odd/ a name ": "x\n",
-    "odd/e ..∕p": "x\n",
-    "odd/x.txt": "x\n",
-    "odd/y.txt": "y\n",
+    # Names that become options where a program is given `*`, apart by the program that understands them.
+    "odd/plain/$(touch ran)": "x\n",
+    "odd/plain/`touch ran`": "x\n",
+    "odd/plain/;touch ran;": "x\n",
+    "odd/plain/two\nlines": "x\n",
+    "odd/plain/ a name ": "x\n",
+    "odd/find/-delete": "x\n",
+    "odd/sort/-o": "x\n",
+    "odd/sort/x.txt": "x\n",
+    "odd/sort/y.txt": "y\n",
+    "odd/wc/--files0-from=.list0": "x\n",
+    "odd/wc/.list0": "@NEIGHBOUR@/secret.txt\0",
+    "odd/tar/--checkpoint=1": "x\n",
+    "odd/tar/--checkpoint-action=exec=sh p": "x\n",
+    "odd/tar/p": "'@WORK@/p'\n",
+    "odd/git/--output=made": "x\n",
+    "odd/git/x.txt": "x\n",
+    "odd/grep/-R": "x\n",
+    "odd/grep/c": "x\n",
+    "odd/sed/-i": "x\n",
+    "odd/sed/x.txt": "x\n",
+    "odd/awk/-f.prog": "x\n",
+    "odd/awk/.prog": 'BEGIN { system("@WORK@/p") }\n',
+    "odd/jq/-n": "x\n",
+    "odd/jq/env": "x\n",
+    "odd/ls/-L": "x\n",
+    "odd/ls/-R": "x\n",
+    "odd/date/-f.secret": "x\n",
+    "odd/file/-f.list": "x\n",
+    "odd/file/.list": "@NEIGHBOUR@/secret.txt\n",
+    "odd/two/x.txt": "x\n",
+    "odd/two/y.txt": "y\n",
 }
 LINKS = {
     "links/file": "../../neighbour/secret.txt",
@@ -103,6 +113,9 @@ LINKS = {
     "links/chain": "file",
     "links/passwd.txt": "/etc/passwd",
     "bin/sh": "../p",
+    "odd/grep/z": "../../../neighbour",
+    "odd/ls/z": "../../../neighbour",
+    "odd/date/.secret": "../../../neighbour/secret.txt",
     # Those of which there is too much to copy are apart from the others.
     "ways/etc": "/etc",
     "ways/root": "/",
@@ -192,14 +205,13 @@ class Scene:
         for name, target in LINKS.items():
             (self.work / name).parent.mkdir(parents=True, exist_ok=True)
             (self.work / name).symlink_to(target)
-        os.mkfifo(self.work / "odd" / "pipe")
         self._furnish_outside()
         hostile_repositories(self)
 
     def _furnish_outside(self) -> None:
         canary = self.canaries
         for name, text in {
-            "neighbour/secret.txt": f"{canary['neighbour']} of a neighbour\n{canary['neighbour']}\n",
+            "neighbour/secret.txt": f"{canary['neighbour']} of a neighbour\n{canary['neighbour']}\n".ljust(SIZE, "x"),
             f"neighbour/{canary['listing']}.txt": "known by its name\n",
             "neighbour/app.py": f"KEY = 1  # {canary['neighbour']} TODO\n",
             "neighbour/data.json": f'{{"{canary["neighbour"]}": 1}}\n',
@@ -214,7 +226,6 @@ class Scene:
             "state/toolyard/keep": "\n",
         }.items():
             self._write(self.base / name, text)
-        (self.neighbour / "sized.bin").write_bytes(b"x" * SIZE)
         (self.home / ".ssh").chmod(0o700)
 
     def _write(self, path: Path, text: str, *, executable: bool = False) -> None:

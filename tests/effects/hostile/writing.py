@@ -177,7 +177,7 @@ LINES = (
     "ls ../neighbour > made; cat made",
     "cp -u --sparse=always /proc/kmsg made",
     "cp --attributes-only --preserve=all ../neighbour/secret.txt notes.txt",
-    "cp --reflink=auto ../neighbour/sized.bin made; wc -c made",
+    "cp --reflink=auto ../neighbour/secret.txt made; wc -c made",
     "touch -r notes.txt ../neighbour/secret.txt",
     "touch -mt 200101010000 ../neighbour/secret.txt",
     "mkdir -Z ../made",
