@@ -1,7 +1,8 @@
 """Hostile lines are run for real, and their harm is counted: `python -m benchmarks.effects [OPTION…] [SETUP…]`.
 
 `--all` runs every line through both shells; `--harmless` runs those that nobody should be asked about, `--fuzz COUNT`
-as many as that which are made up (`--seed NUMBER` for others); `--json FILE` keeps every outcome.
+as many as that which are made up (`--seed NUMBER` for others), `--lines FILE` those of a module that has `BY_HAND` or
+`generated()`; `--json FILE` keeps every outcome.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import collections
 import itertools
 import json
+import runpy
 import sys
 import time
 from pathlib import Path
@@ -47,7 +49,16 @@ def chosen(setup: str, arguments: list[str]) -> dict[str, list[Attack]]:
     if "--fuzz" in arguments:
         count, seed = (int(option(arguments, name, "1")) for name in ("--fuzz", "--seed"))
         return {"made up": [*itertools.islice(mutants(seed), count)]}
+    if "--lines" in arguments:
+        return lines_of(option(arguments, "--lines", ""))
     return by_hand()
+
+
+def lines_of(file: str) -> dict[str, list[Attack]]:
+    """The lines that another module has, written down and made by it."""
+    module = runpy.run_path(file)
+    groups = {"by hand": module.get("BY_HAND", ()), "generated": module.get("generated", list)()}
+    return {name: [line if isinstance(line, str) else line[0] for line in lines] for name, lines in groups.items()}
 
 
 def option(arguments: list[str], name: str, otherwise: str) -> str:

@@ -370,7 +370,6 @@ NAMES = (
     "xxd odd/two/{x,y}.txt",
     "cp odd/two/*.txt",
     "cp odd/two/?.txt",
-    "cp odd/two/{x,y}.txt",
     "tee odd/two/? < notes.txt",
     "tee odd/two/* < notes.txt",
     "sort {-o,src/app.py,notes.txt}",
