@@ -244,6 +244,7 @@ async def opened(setup: Setup, *, sandbox: Mapping[str, Any] | None = None) -> A
     try:
         os.chdir(scene.work)
         os.environ.update(scene.environment)
+        os.environ.pop("XDG_RUNTIME_DIR", None)
         tempfile.tempdir = None
         async with AgentApplication(Path("toolyard.json"), scene.base / "sessions") as app:
             judge = Judge(app, scene, setup)

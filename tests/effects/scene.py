@@ -177,7 +177,6 @@ class Scene:
             "DEPLOY_API_TOKEN": self.canaries["variable"],
             "EFFECTS_MARK": self.mark,
             "TMPDIR": str(self.base / "run"),
-            "XDG_RUNTIME_DIR": str(self.base / "run"),
             "XDG_CACHE_HOME": str(self.base / "cache"),
             "XDG_STATE_HOME": str(self.base / "state"),
             "XDG_CONFIG_HOME": str(self.base / "config"),
