@@ -13,6 +13,7 @@ import pytest
 from support import command_lines, need, need_backend, running, until
 from toolyard.errors import NoSandbox
 from toolyard.process.limits import Limits
+from toolyard.process.sandbox.layout import lay_out
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 60.0
@@ -32,6 +33,19 @@ async def test_the_workspace_is_shared_and_the_rest_is_not(box, backend):
     assert (box.workspace / "made").read_text() == "made\n"
     assert sorted(path.name for path in box.folder.iterdir()) == ["home", "other", "work"]
     assert sorted(path.name for path in box.home.iterdir()) == [".ssh"]
+
+
+async def test_what_was_to_be_hidden_may_be_gone_when_the_sandbox_is_built(box, backend):
+    """Under /etc bubblewrap cannot even make a place for it."""
+    folder = box.home / "folder"
+    folder.mkdir()
+    (folder / "gone").write_text("x")
+    children = box.children(backend, mode="auto", places={"also_hidden": (str(folder / "gone"),)})
+    assert children.sandbox.layout.access(str(folder / "gone")) == "hidden"
+    (folder / "gone").unlink()
+    folder.rmdir()
+    assert (await box.bash(children, "echo up")).stdout.text == "up\n"
+    assert children.sandbox.choose().backend == backend
 
 
 async def test_exit_codes_signals_streams_and_input_are_a_child_s_own(box, backend):
@@ -246,11 +260,16 @@ async def test_required_but_nothing_there_runs_nothing(box, monkeypatch):
         await box.bash(box.children("landlock", backends=("bubblewrap",), mode="require"), "true")
 
 
-async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box):
+async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box, monkeypatch):
     mounts = need_backend("bubblewrap", "bubblewrap-pids")
     children = box.children(mounts, backends=(mounts, "landlock"))
-    broken = children.sandbox.layout.rules
-    broken["/nowhere/at/all"] = "write"  # as a mount that bubblewrap cannot make
+
+    def broken(paths):
+        layout = lay_out(paths)
+        layout.rules["/nowhere/at/all"] = "write"  # as a mount that bubblewrap cannot make
+        return layout
+
+    monkeypatch.setattr("toolyard.process.sandbox.sandbox.lay_out", broken)
     assert (await box.bash(children, "echo ran")).stdout.text == "ran\n"
     assert children.sandbox.name == "landlock without attributes, protected, obeyed"
     assert "nowhere" in children.sandbox.choose().passed_over[mounts]

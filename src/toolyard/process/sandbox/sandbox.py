@@ -48,6 +48,7 @@ class Sandbox:
         self._layout: Layout | None = None
         self._test: SelfTest | None = None
         self._failed: dict[Backend, str] = {}
+        self._tried_again: set[Backend] = set()
         self._choice: BackendChoice | None = None
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
@@ -117,9 +118,19 @@ class Sandbox:
         return self._unmet(self.choose()) if self.policy.mode == "require" else None
 
     def rule_out(self, backend: Backend, reason: str) -> None:
-        """A backend that passed the self-test could not be started here: go on with the next."""
-        self._failed[backend] = reason
-        self._choice = None
+        """A backend that passed the self-test could not be started here: go on with the next.
+
+        The first time it is only laid out anew: what it was to hide or to guard may just have been removed.
+        """
+        if backend in self._tried_again:
+            self._failed[backend] = reason
+            self._choice = None
+            return
+        self._tried_again.add(backend)
+        self._layout = None
+        if self._mount_points:
+            self._mount_points.remove()
+            self._mount_points = None
 
     def report(self) -> SandboxReport:
         choice = self.choose()
