@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import secrets
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -67,7 +66,7 @@ class OpenSpan:
     def __init__(self, workspaces: Sequence[str], guarded: Mapping[str, Identity]) -> None:
         """OSError where nothing can be kept."""
         self._workspaces = workspaces
-        self.live = live_folder() / f"{os.getpid()}-{secrets.token_hex(6)}"
+        self.live = live_folder() / f"{os.getpid()}-{os.urandom(6).hex()}"
         self.live.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = os.open(self.live, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
