@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolyard
+from toolyard.files import accepted
 from toolyard.files.door import Door, FileRefused
 
 LIMIT = 1 << 20
@@ -170,14 +171,17 @@ def test_a_link_that_is_put_in_place_while_we_read_is_never_followed(work):
     assert found == {b"own"}
 
 
-def test_whoever_objects_to_the_bytes_of_a_file_that_tools_can_write_is_heard(work):
+def test_what_tools_may_have_written_has_no_effect_outside_until_a_person_accepts_it(work, monkeypatch):
     (work / "file").write_text("changed")
-    asked = []
-    door = Door((str(work),), lambda path, content: asked.append((path, content.digest)) or "it was changed")
-    with pytest.raises(FileRefused, match="it was changed"):
-        door.read(work / "file", largest=LIMIT)
-    assert door.read(work.parent / "key", largest=LIMIT).data == b"secret"
-    assert asked == [(str(work / "file"), hashlib.sha256(b"changed").hexdigest())]
+    monkeypatch.setattr(accepted, "may_be_from_tools", lambda path, _: path == str(work / "file"))
+    door = Door((str(work),))
+    with pytest.raises(FileRefused, match="was changed while tools could write it") as refused:
+        door.read_accepted(work / "file", largest=LIMIT)
+    assert refused.value.hint.endswith(f"toolyard trust accept {work / 'file'}")
+    assert door.read(work / "file", largest=LIMIT).data == b"changed"
+    assert door.read_accepted(work.parent / "key", largest=LIMIT).data == b"secret"
+    accepted.accept(str(work / "file"))
+    assert door.read_accepted(work / "file", largest=LIMIT).data == b"changed"
 
 
 def test_a_file_that_was_away_for_a_moment_is_not_the_same(work):

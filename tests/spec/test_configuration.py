@@ -395,7 +395,7 @@ async def test_C08_one_reference_of_many_agents_is_loaded_once_and_a_change_reac
     file = yard.tool("shared", cases="")
     file.write_text(file.read_text().replace("  schema) cat", f"  schema) echo x >>{yard.folder}/log; cat"))
     agents = {name: {"plugins": ["bash:shared.bash", {"bash_tool": {"file": "./shared.bash"}}]} for name in "abc"}
-    async with yard.app(agents=agents) as app:
+    async with yard.app(agents=agents, sandbox={"mode": "off"}) as app:  # in which `schema` can write
         assert [[spec.name for spec in app.tool_specs(name)] for name in "abc"] == [["shared"]] * 3
         assert yard.log() == ["x"]
         yard.tool("shared", run="echo new")

@@ -755,7 +755,7 @@ async def test_S12_killing_the_application_leaves_nothing(console, tmp_path, num
         assert application.stdout
         assert await asyncio.to_thread(application.stdout.readline) == b"ready\n"
         await until(lambda: len([found for found in marked(console.mark) if "sleep" in found.split()[1]]) == 9)
-        assert len(list(private.glob("toolyard-*"))) == 1
+        assert list(private.glob("toolyard-*"))
         application.send_signal(number)
         await asyncio.to_thread(application.wait, PATIENCE)
     await until(lambda: not marked(console.mark) and not list(private.iterdir()))

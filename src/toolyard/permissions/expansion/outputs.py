@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.expansion import A_COUNT, SOME_NUMBER, UNKNOWN, Value, union
+from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.permissions.programs.categories import names
 
 if TYPE_CHECKING:
@@ -240,8 +241,8 @@ def top_of_repository(folder: str | None) -> str | None:
         config = os.path.join(folder, ".git", "config")
         if os.path.lexists(os.path.join(folder, ".git")):
             try:
-                with open(config, "rb") as file:
-                    return None if b"worktree" in file.read(65536).lower() else folder
+                text = Door().read(config, largest=LARGEST_TEXT).data
+                return None if b"worktree" in text.lower() else folder
             except OSError:
                 return None
         folder = os.path.dirname(folder) if os.path.dirname(folder) != folder else None
