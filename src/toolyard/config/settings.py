@@ -83,6 +83,7 @@ SandboxProperty = Literal[
     "processes",
     "temporary",
     "privileges",
+    "reach",
 ]
 
 

@@ -21,6 +21,7 @@ Property = Literal[
     "processes",
     "temporary",
     "privileges",
+    "reach",
 ]
 PROPERTIES: tuple[Property, ...] = get_args(Property)
 PROPERTY_DESCRIPTIONS: dict[Property, str] = {
@@ -34,6 +35,7 @@ PROPERTY_DESCRIPTIONS: dict[Property, str] = {
     "processes": "no other process can be signalled, traced, limited, slowed down or looked into",
     "temporary": "temporary files are the sandbox's own",
     "privileges": "no capabilities, no new privileges, no namespaces, no mounts, none left behind for others",
+    "reach": "with the reach look nothing at all can be changed but temporary files, and nobody can be reached",
 }
 
 Backend = Literal["bubblewrap", "bubblewrap-pids", "landlock"]

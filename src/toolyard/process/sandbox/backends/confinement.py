@@ -118,7 +118,7 @@ def landlock_confinement(
         *([AF_INET, AF_INET6] if policy.network else []),
         *([AF_UNIX] if policy.unix_sockets else []),
     ]
-    options = keeper_options(filter_program(families), scopes=True) | {
+    options = keeper_options(filter_program(families, keeps_attributes=policy.looking), scopes=True) | {
         "readable": [*readable, common.handouts],
         "writable": [*writable, folder.exchange, *common.temporary.values()],
         "files": True,

@@ -78,22 +78,36 @@ OF_SOME = {"setpriority": 0, "ioprio_set": 1}
 """The same for calls that can also mean a group or all of a user; the number that means a single process."""
 
 
+ATTRIBUTES = (
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat"),
+    *("utime", "utimes", "futimesat", "utimensat"),
+)
+"""Changes of rights, owners and times."""
+
+
 def filter_program(
-    families: Collection[int], *, own_pids: bool = False, own_ipc: bool = False, own_mounts: bool = False
+    families: Collection[int],
+    *,
+    own_pids: bool = False,
+    own_ipc: bool = False,
+    own_mounts: bool = False,
+    keeps_attributes: bool = False,
 ) -> bytes | None:
     """The filter that lets sockets of these families pass; None for a processor whose calls we do not know.
 
-    Where other processes have numbers, other programs' shared memory is there and no mount is read-only, it stands
-    before them.
+    With `keeps_attributes` no file's rights, owner or times can be changed. Where other processes have numbers, other
+    programs' shared memory is there and no mount is read-only, it stands before them.
     """
     machine = platform.machine()
     if machine not in ARCHITECTURES:
         return None
     calls = numbers_on(machine)
     refused = [*REFUSED, *(() if own_ipc else SHARED_BY_ALL)]
+    unchanged = ATTRIBUTES if keeps_attributes else ()
     program = [
         *returning_unless(ARCHITECTURE, ARCHITECTURES[machine], KILL),
         *returning_if_any(NUMBER, X32, UNKNOWN),
+        *(part for name in unchanged if name in calls for part in when(calls[name], [give(REFUSE)])),
         *no_rights_of_owners(calls),
         *(() if own_mounts else no_extended_attributes(calls)),
         *when(calls["ioctl"], [*one_of(argument(1), (TIOCSTI, TIOCLINUX), REFUSE), give(ALLOW)]),

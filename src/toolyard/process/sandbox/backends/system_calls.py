@@ -4,8 +4,10 @@ from __future__ import annotations
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CALLS = """
-    acct 163 89; add_key 248 217; adjtimex 159 171; bpf 321 280; chmod 90 -; chroot 161 51; clock_adjtime 305 266;
-    clock_settime 227 112; clone 56 220; creat 85 -; delete_module 176 106; fanotify_init 300 262; fchmod 91 52;
+    acct 163 89; add_key 248 217; adjtimex 159 171; bpf 321 280; chmod 90 -; chown 92 -; chroot 161 51;
+    clock_adjtime 305 266; clock_settime 227 112; clone 56 220; creat 85 -; delete_module 176 106;
+    fanotify_init 300 262; fchmod 91 52;
+    fchown 93 55; fchownat 260 54; futimesat 261 -; lchown 94 -; utime 132 -; utimes 235 -; utimensat 280 88;
     fchmodat 268 53; fcntl 72 25; finit_module 313 273; init_module 175 105; inotify_add_watch 254 27;
     inotify_init1 294 26; ioctl 16 29; ioperm 173 -; iopl 172 -; ioprio_set 251 30; kexec_file_load 320 294;
     kexec_load 246 104; keyctl 250 219; kill 62 129; lookup_dcookie 212 18; mknod 133 -; mknodat 259 33; mount 165 40;

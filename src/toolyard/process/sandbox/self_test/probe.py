@@ -26,6 +26,7 @@ from toolyard.process.sandbox.self_test.cache import SelfTestResult
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolyard.core.reach import Reach
     from toolyard.process.sandbox.backends.confinement import Confinement, SandboxSupport
     from toolyard.process.sandbox.layout import Layout
     from toolyard.process.sandbox.policy import Backend, Property
@@ -78,26 +79,26 @@ class Scene:
         self._closing.close()
 
     def run(self, backend: Backend | None, support: SandboxSupport) -> SelfTestResult:
-        """Try everything inside; what only shows outside is looked for afterwards."""
-        confinement = self._confine(backend, support) if backend else None
-        program = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-c",
-            START,
-            str(PACKAGE_FOLDER),
-            json.dumps(self._described(confinement)),
-        ]
+        """Try everything inside, with each reach; what only shows outside is looked for afterwards."""
+        looked = self._try_all("look", backend, support)  # first, while there is nothing of the others to be seen
+        found = looked if isinstance(looked, SelfTestResult) else self._try_all("work", backend, support)
+        if isinstance(looked, SelfTestResult) or isinstance(found, SelfTestResult):
+            return found if isinstance(found, SelfTestResult) else SelfTestResult(open={}, failure="it was not tried")
+        self._clean_up_as_outside()
+        return SelfTestResult(open=self._and_outside(found | looked))
+
+    def _try_all(
+        self, reach: Reach, backend: Backend | None, support: SandboxSupport
+    ) -> dict[Property, list[str]] | SelfTestResult:
+        """The ways out that are open with a reach; a result when it could not be tried."""
+        confinement = self._confine(reach, backend, support) if backend else None
+        described = json.dumps(self._described(reach, confinement))
+        program = [sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER), described]
         try:
             with confinement.ready_prefix() if confinement else contextlib.nullcontext(()) as prefix:
+                argv = [*prefix, *program]
                 ran = subprocess.run(
-                    [*prefix, *program],
-                    capture_output=True,
-                    stdin=subprocess.DEVNULL,
-                    env={},
-                    cwd="/",
-                    timeout=PATIENCE,
+                    argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE
                 )
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
@@ -106,14 +107,15 @@ class Scene:
         except ValueError:
             said = ran.stderr.decode(errors="replace").strip().splitlines()
             return SelfTestResult(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
-        self._clean_up_as_outside()
-        return SelfTestResult(open=self._and_outside(found))
+        return found
 
-    def _confine(self, backend: Backend, support: SandboxSupport) -> Confinement:
+    def _confine(self, reach: Reach, backend: Backend, support: SandboxSupport) -> Confinement:
         shared, common = SharedFolder(), CommonFolder()
         self._closing.callback(shared.remove)
         self._closing.callback(common.remove)
         self._layout = layout = lay_out(self._paths())
+        if reach == "look":
+            return support.confinement(backend, layout.looking(), SandboxPolicy(looking=True), shared, common)
         if backend != "landlock":
             for path, content in layout.mount_points:
                 make(path, content)
@@ -150,9 +152,10 @@ class Scene:
             unseen=[str(self.folder / "workspace" / "state")],
         )
 
-    def _described(self, confinement: Confinement | None) -> dict[str, Any]:
+    def _described(self, reach: Reach, confinement: Confinement | None) -> dict[str, Any]:
         options = confinement.options if confinement else {}
         return {
+            "reach": reach,
             **{name: str(self.folder / name) for name in ("home", "workspace", "repository", "outside")},
             **{name: str(self.folder / "workspace" / name) for name in ("store", "bin", "environment", "state")},
             "temporary": self.temporary.name,
@@ -179,7 +182,13 @@ def make_files(folder: Path) -> None:
     for name in ("home/.ssh", *inside, "repository/.git", "outside"):
         (folder / name).mkdir(parents=True)
     files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "home/other", "outside/file")
-    for name in (*files, "repository/.git/config", "repository/toolyard.json", "workspace/state/lock"):
+    for name in (
+        *files,
+        "repository/.git/config",
+        "repository/toolyard.json",
+        "workspace/state/lock",
+        "workspace/kept",
+    ):
         (folder / name).write_text("secret")
     with contextlib.suppress(OSError):  # a disk that knows no such thing keeps it too
         os.setxattr(folder / "home" / "other", "user.there", b"x")

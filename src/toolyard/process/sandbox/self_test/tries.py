@@ -42,7 +42,8 @@ def main() -> None:
 
         encoded = {name: [os.fsencode(path) for path in options[name]] for name in ("readable", "writable")}
         confine(**(options | encoded | {"filter": bytes.fromhex(options["filter"])}))
-    opened = {name: [way for way, each in tries.items() if succeeds(each, scene)] for name, tries in TRIES.items()}
+    all_tries = TRIES if scene["reach"] == "work" else LOOKING
+    opened = {name: [way for way, each in tries.items() if succeeds(each, scene)] for name, tries in all_tries.items()}
     sys.stdout.write(json.dumps(opened))
 
 
@@ -361,3 +362,33 @@ TRIES: dict[str, dict[str, Try]] = {
     },
 }
 """Each property, and the ways out that it closes by their names."""
+
+
+def kept(scene: Scene) -> str:
+    """A file of the workspace."""
+    return os.path.join(scene["workspace"], "kept")
+
+
+def make_temporary_file(scene: Scene) -> None:
+    write(scene["tmp"], f"looking-{scene['mark']}")
+    os.unlink(os.path.join(scene["tmp"], f"looking-{scene['mark']}"))
+
+
+LOOKING: dict[str, dict[str, Try]] = {
+    "reach": {
+        "cannot_make_temporary_files": lambda scene: not succeeds(make_temporary_file, scene),
+        "make_file_in_the_workspace": lambda scene: write(scene["workspace"], "made-looking"),
+        "make_folder_in_the_workspace": lambda scene: os.mkdir(os.path.join(scene["workspace"], "folder-looking")),
+        "make_link_in_the_workspace": lambda scene: os.symlink(
+            "kept", os.path.join(scene["workspace"], "link-looking")
+        ),
+        "change_file_of_the_workspace": lambda scene: write(kept(scene), mode="a"),
+        "empty_file_of_the_workspace": lambda scene: os.truncate(kept(scene), 0),
+        "change_rights_in_the_workspace": lambda scene: os.chmod(kept(scene), 0o640),
+        "change_times_in_the_workspace": lambda scene: os.utime(kept(scene), (1, 1)),
+        "rename_file_of_the_workspace": lambda scene: os.rename(kept(scene), kept(scene) + "-renamed"),
+        "write_outside_while_looking": lambda scene: write(scene["outside"], "made-looking"),
+        "connect_while_looking": lambda scene: socket.create_connection(("127.0.0.1", scene["tcp"]), PATIENCE).close(),
+    },
+}
+"""The same for those who may only look."""
