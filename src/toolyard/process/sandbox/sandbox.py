@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
-    from toolyard.process.sandbox.proxy import ConnectionAttempt, Proxy
+    from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
 
 
 class Sandbox:
@@ -54,6 +54,8 @@ class Sandbox:
         self._proxies: list[Proxy] = []
         self.on_decision: Callable[[ConnectionAttempt], None] | None = None
         """Hears who was reached, or was not, where hosts are named."""
+        self.ask_host: AskHost | None = None
+        """Asks about a host that is not named; without it such a host is refused."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sandbox) and (self.policy, self.paths) == (other.policy, other.paths)
@@ -151,7 +153,7 @@ class Sandbox:
         from toolyard.process.sandbox.hosts import AllowedHosts
         from toolyard.process.sandbox.proxy import Proxy
 
-        self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self.on_decision))
+        self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self.on_decision, self.ask_host))
         self._proxies[-1].start(listener.dup())
 
     def environment_inside(
