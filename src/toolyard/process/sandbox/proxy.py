@@ -194,7 +194,8 @@ def proxy_variables(port: int, hosts: tuple[str, ...]) -> dict[bytes, bytes]:
     # What is local is inside, unless it was named, and then it is meant to be outside.
     local = [name for name in ("localhost", "127.0.0.1", "::1") if not any(name in host for host in hosts)]
     direct = dict.fromkeys((b"no_proxy", b"NO_PROXY"), ",".join(local).encode())
-    return {**dict.fromkeys(names, address), **direct, b"NODE_USE_ENV_PROXY": b"1"}
+    # A proxy that refuses will refuse again, and pip would wait ten seconds to hear it.
+    return {**dict.fromkeys(names, address), **direct, b"NODE_USE_ENV_PROXY": b"1", b"PIP_RETRIES": b"1"}
 
 
 class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):

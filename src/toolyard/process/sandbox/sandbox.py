@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import platform
+from collections import deque
 from typing import TYPE_CHECKING
 
 from toolyard.errors import NoSandbox
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
 
 
+MOST_REMEMBERED = 32
+"""How many of the refused connections are told again."""
+
+
 class Sandbox:
     """One sandbox: what it shall be, what it is, and what it needs outside while it lasts."""
 
@@ -52,6 +57,8 @@ class Sandbox:
         self._limits: SandboxLimits | None = None
         self._is_in_use = False
         self._proxies: list[Proxy] = []
+        self._refusals = 0
+        self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
         self.on_decision: Callable[[ConnectionAttempt], None] | None = None
         """Hears who was reached, or was not, where hosts are named."""
         self.ask_host: AskHost | None = None
@@ -153,8 +160,25 @@ class Sandbox:
         from toolyard.process.sandbox.hosts import AllowedHosts
         from toolyard.process.sandbox.proxy import Proxy
 
-        self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self.on_decision, self.ask_host))
+        self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self._on_decision, self.ask_host))
         self._proxies[-1].start(listener.dup())
+
+    @property
+    def refused_hosts(self) -> int:
+        """How many connections to hosts were refused so far."""
+        return self._refusals
+
+    def refusals_since(self, count: int) -> list[ConnectionAttempt]:
+        """The latest of them, after that many."""
+        missing = self._refusals - count
+        return list(self._refused)[-missing:] if missing > 0 else []
+
+    def _on_decision(self, attempt: ConnectionAttempt) -> None:
+        if not attempt.allowed:
+            self._refusals += 1
+            self._refused.append(attempt)
+        if self.on_decision:
+            self.on_decision(attempt)
 
     def environment_inside(
         self, confinement: Confinement, env: Mapping[bytes, bytes], *, proxy_port: int | None = None
