@@ -10,6 +10,7 @@ from toolyard.cli.shell.lines import Lines
 from toolyard.core.reach import REACH_DESCRIPTIONS
 from toolyard.permissions.approval import question_for
 from toolyard.permissions.verdict import Answer
+from toolyard.runtime.host_questions import NETWORK
 
 if TYPE_CHECKING:
     from toolyard.permissions.approval import Question
@@ -36,7 +37,22 @@ class TerminalApprover:
         return answer_of(await self._lines.next(), question)
 
 
+class TypedApprover:
+    """Says yes to a call, since who types one has decided on it, and asks about hosts that it wants to reach then."""
+
+    def __init__(self) -> None:
+        self._terminal = TerminalApprover()
+
+    async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+        if request.kind == NETWORK:
+            return await self._terminal.approve(request, verdict)
+        return Answer(allowed=True, reason="typed at the command line")
+
+
 def show_question(question: Question) -> None:
+    if question.tool == NETWORK:
+        show_note(f"A program in the sandbox wants to {question.preview}.", "strong")
+        return
     show_note(f"{question.tool} wants to run:", "strong")
     for line in question.command.split("\n"):
         show_note(f"  {line}")

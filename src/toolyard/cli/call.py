@@ -84,7 +84,9 @@ def approver_for(answer: bool | None = None, *, ask: bool = False) -> Approver:
     from toolyard.permissions.verdict import answer_always
 
     if answer is None:
-        return answer_always(allowed=True, reason="typed at the command line")
+        from toolyard.cli.approver import TypedApprover
+
+        return TypedApprover()
     return answer_always(allowed=answer, reason="answered with --yes" if answer else "answered with --no")
 
 

@@ -124,6 +124,9 @@ class PermissionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         dict[str, str | dict[str, str]] | UnsetType,
         Meta(description="For each argument by name a text with '*', or {'path': a pattern of paths}."),
     ] = UNSET
+    host: Annotated[
+        str | UnsetType, Meta(description="A host that may be reached from the sandbox, such as '*.example.com'.")
+    ] = UNSET
     reach: Annotated[
         Reach | UnsetType, Meta(description="How far what it allows may reach, instead of the preset's reach.")
     ] = UNSET

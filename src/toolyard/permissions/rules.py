@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 Access = Literal["read", "write"]
-KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason"})
+KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason", "host"})
 
 
 class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -63,6 +63,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] | None = None
     arguments: dict[str, tuple[str, ...] | str] = msgspec.field(default_factory=dict)
     """For each named argument a path pattern, or a text with `*`."""
+    host: str | None = None
+    """A host that may be reached, or not, as `sandbox.hosts` spells it."""
     reason: str = ""
     reach: Reach | None = None
     """How far what it allows may reach; None for as far as the preset lets calls reach."""
@@ -98,7 +100,7 @@ def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
     if unknown := [key for key in value if key not in KEYS]:
         return bad_rule(f"a rule has no '{unknown[0]}'; it has {', '.join(sorted(KEYS))}")
     fields: dict[str, Any] = {}
-    for key in ("tool", "command", "write", "read", "path", "reason"):
+    for key in ("tool", "command", "write", "read", "path", "host", "reason"):
         if key not in value:
             continue
         text = value[key]
@@ -146,10 +148,13 @@ def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
     """A rule is about a command, about a file that a command touches, or about a tool."""
     of_shell = [key for key in ("command", "write", "read") if key in fields]
     of_tool = [key for key in ("path", "arguments") if fields.get(key)]
+    if "host" in fields:
+        others = [*of_shell, *of_tool, *(["tool"] if "tool" in fields else [])]
+        return bad_rule(f"'host' and '{others[0]}' are two rules") if others else fields
     if len(of_shell) > 1 or (of_shell and of_tool):
         return bad_rule(f"'{of_shell[0]}' and '{(of_shell + of_tool)[1]}' are two rules")
     if not of_shell and "tool" not in fields:
-        return bad_rule("a rule needs 'tool', 'command', 'write' or 'read'")
+        return bad_rule("a rule needs 'tool', 'command', 'write', 'read' or 'host'")
     return fields
 
 
@@ -253,6 +258,10 @@ class RuleBook:
                 if rule.tool in (None, tool):
                     return rule
         return None
+
+    def hosts(self, decision: Decision) -> list[str]:
+        """The hosts that rules of a decision name."""
+        return [rule.host for rule in self.rules if rule.decision == decision and rule.host is not None]
 
     def whole_tool(self, decision: Decision, tool: str) -> Rule | None:
         """The rule about every call of a tool."""

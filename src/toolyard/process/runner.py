@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolyard.core.reach import Reach
     from toolyard.process.child import Children
     from toolyard.process.limits import Limits
+    from toolyard.process.sandbox.policy import SandboxPolicy
 
 
 class Runner:
@@ -29,6 +30,12 @@ class Runner:
         return isinstance(other, Runner) and self._conditions() == other._conditions()
 
     __hash__ = None  # type: ignore[assignment]  # compared, never looked up
+
+    @property
+    def policy(self) -> SandboxPolicy | None:
+        """What keeps children in that work; None when nothing shall."""
+        sandbox = self.children["work"].sandbox
+        return sandbox.policy if sandbox else None
 
     def passed_names(self) -> list[str]:
         """The variables that policy passes although they look like credentials, as far as they are set."""

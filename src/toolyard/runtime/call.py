@@ -359,12 +359,27 @@ class PendingCall:
 
     async def _run(self, ready: Ready) -> ToolResult:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
+        sandbox = self._sandbox_of(ready) if ready.tool.confined else None
+        refused_before = sandbox.refused_hosts if sandbox else 0
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
+        if sandbox and has_failed(result):
+            result = self._explained(result, sandbox, refused_before)
         work = self._path.sandboxes.get("work")
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        return replace(result, text="\n".join([result.text, *notes])) if notes else result
+
+    def _explained(self, result: ToolResult, sandbox: Sandbox, refused_before: int) -> ToolResult:
+        """The result with a line on what the sandbox stopped, if it did."""
+        if sandbox.is_missing or self._verdict is None:
+            return result
+        from toolyard.runtime.sandbox_notes import CallSurroundings, notes_on
+
+        refused = sandbox.refusals_since(refused_before)
+        around = CallSurroundings(reach=self._verdict.reach, policy=sandbox.policy, refused=refused)
+        notes = notes_on(result, around)
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
     def _limit(self, result: ToolResult) -> ToolResult:
@@ -451,6 +466,11 @@ async def execute_within(lock: asyncio.Lock, call: PendingCall) -> ToolResult:
 async def cancel_when(cancelled: asyncio.Event, work: asyncio.Task[None]) -> None:
     await cancelled.wait()
     work.cancel()
+
+
+def has_failed(result: ToolResult) -> bool:
+    """Whether something in it went wrong that the sandbox may have caused."""
+    return result.failure in ("exit_code", "timeout") or bool(result.exit_code)
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:

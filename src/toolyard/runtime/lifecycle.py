@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.entries import Entries, Entry
     from toolyard.plugins.kind import Kind
+    from toolyard.process.sandbox.proxy import HostAnswer
+    from toolyard.runtime.host_questions import HostQuestions
 
 
 class ApplicationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +80,7 @@ class Lifecycle:
         self._caches = Caches(options.cache)
         self._grants = GrantStore(default_grants_file())
         self._rules: RulePolicy | None = None
+        self._host_questions: HostQuestions | None = None
         self._reloading = asyncio.Lock()
         self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._say_audit)
         self._pools = self._new_pools()
@@ -282,7 +285,24 @@ class Lifecycle:
         return self._apart
 
     def _new_pools(self) -> ProcessPools:
-        return ProcessPools(audit=self._audit, session=self.options.session)
+        return ProcessPools(audit=self._audit, session=self.options.session, ask_host=self._ask_host)
+
+    async def _ask_host(self, host: str, port: int) -> HostAnswer:
+        """Somebody in the sandbox wants to reach a host that is not named."""
+        from toolyard.runtime.host_questions import HostQuestions, nobody_to_ask
+
+        options, loaded = self.options, self.loaded
+        if options.approver is None or loaded is None:
+            return nobody_to_ask()
+        if self._host_questions is None:
+            self._host_questions = HostQuestions(
+                self._rules or self._policy(loaded.configuration),
+                options.approver,
+                agent=loaded.default_agent(),
+                session=options.session,
+                workspace=Path.cwd(),
+            )
+        return await self._host_questions.decide(host, port)
 
     def _redactor(self, configuration: Configuration) -> Redactor:
         given = {name: value for name, value in self.options.config_env.items() if len(value) >= SHORTEST_SECRET}

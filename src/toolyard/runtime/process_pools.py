@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolyard.core.reach import Reach
-    from toolyard.process.sandbox.proxy import ConnectionAttempt
+    from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
     from toolyard.runtime.sandbox_policy import SandboxInputs
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 class ProcessPools:
     """Makes the processes of a configuration, and closes those of the one before when they have nothing left to do."""
 
-    def __init__(self, *, audit: AuditLog, session: str) -> None:
+    def __init__(self, *, audit: AuditLog, session: str, ask_host: AskHost | None = None) -> None:
         self._audit = audit
         self._session = session
+        self._ask_host = ask_host
         self._in_use: list[Children] = []
         self._common = CommonFolder()
 
@@ -37,12 +38,15 @@ class ProcessPools:
         sandbox = tools_sandbox(inputs, self._common)
         if sandbox:
             sandbox.on_decision = self._record_connection
+            sandbox.ask_host = self._ask_host
         known: Mapping[Reach, Children] = before.children if before else {}
         outside = self._children(None, known.get("outside"))
         children: dict[Reach, Children] = dict.fromkeys(REACHES, outside)
         if sandbox:
             children["work"] = self._children(sandbox, known.get("work"))
-            children["look"] = self._children(looking(sandbox), known.get("look"))
+            look = looking(sandbox)
+            look.on_decision = self._record_connection
+            children["look"] = self._children(look, known.get("look"))
         build = build_runner(sandbox, allow_remote=inputs.configuration.policy.allow_remote)
         return Processes(children=children, build=build)
 

@@ -98,6 +98,7 @@ def tools_sandbox(inputs: SandboxInputs, common: CommonFolder) -> Sandbox | None
         properties=tuple(settings.properties),
         network=settings.network,
         hosts=tuple(settings.hosts),
+        proxy=True,
         unix_sockets=settings.unix_sockets,
         processes=settings.processes,
         backends=backends(settings),

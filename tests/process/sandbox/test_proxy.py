@@ -275,7 +275,7 @@ for url in sys.argv[1:]:
         await children.aclose()
     assert outcome.stdout.text.splitlines() == [
         "served",
-        "evil.test:80 is refused: it is not one of the hosts that are allowed",
+        "evil.test:80 is refused: it is not one of the hosts that are allowed: name it in sandbox.hosts",
         "<urlopen error [Errno 111] Connection refused>",
     ]
     assert [(one.host, one.allowed) for one in outside.decisions] == [("localhost", True), ("evil.test", False)]

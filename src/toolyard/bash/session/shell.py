@@ -63,6 +63,8 @@ class Shell:
         self.trouble: str | None = None
         """Why this shell can run no more commands, though it lives."""
         self._setup = setup
+        self._inherited: dict[bytes, bytes] = {}
+        """The variables that it began with, as they are true where it is."""
         self._folder = folder
         with contextlib.ExitStack() as opened:  # all of it or nothing
             opened.callback(folder.close)
@@ -180,7 +182,7 @@ class Shell:
     async def tell_state(self) -> CarriedState:
         """Its state as data, for a shell elsewhere; it must be free."""
         await self._do(self._integration.source_own("dump"))
-        env = self._setup.env | self._setup.extra_env
+        env = self._inherited
         return read_state(self._integration.dumped(), self.cwd, env=env, own_folder=self._folder.path)
 
     async def take_back(self, lines: bytes) -> None:
@@ -256,7 +258,8 @@ class Shell:
 
     def _spawn(self, keeper: KeeperLink, state: bytes | None, carried: CarriedState | None) -> None:
         may_have_functions = state is not None or any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
-        before = carried.startup_lines(self._setup.env | self._setup.extra_env) if carried else state
+        self._inherited = keeper.inside(self._setup.env) | self._setup.extra_env
+        before = carried.startup_lines(self._inherited) if carried else state
         first = self._integration.startup_lines(before, may_have_functions=may_have_functions)
         self._control.send(first + self._control.ask(GREETING, VERSION))
         commands, records = self._control.hand_over()

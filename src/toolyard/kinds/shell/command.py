@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
+from toolyard.kinds.shell.limits_text import with_limits
 from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import NON_INTERACTIVE, as_bytes
@@ -51,6 +52,7 @@ class ShellCommandTool:
     )
 
     def __init__(self, runner: Runner, bash: str) -> None:
+        self.spec = with_limits(self.spec, runner.policy)
         self._runner = runner
         self._bash = bash
 

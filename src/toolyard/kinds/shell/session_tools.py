@@ -12,6 +12,7 @@ from toolyard.core.screen_text import as_seen
 from toolyard.core.text import first_line, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
+from toolyard.kinds.shell.limits_text import with_limits
 from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class BashTool:
     )
 
     def __init__(self, sessions: LiveSessions) -> None:
+        self.spec = with_limits(self.spec, sessions.runner.policy)
         self._sessions = sessions
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:

@@ -209,6 +209,10 @@ class KeeperLink:
         if self.sandbox:
             await self.sandbox.aclose()
 
+    def inside(self, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """The variables as children get them."""
+        return self._inside(self._connect(), env)
+
     def _inside(self, keeper: KeeperProcess, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """The variables as they are true where the children are."""
         if keeper.confinement is None or self.sandbox is None:

@@ -53,6 +53,17 @@ class AllowedHosts:
         return next((host for host in self._hosts if host.covers(name, port)), None)
 
 
+LOCAL_ENDINGS = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home", ".corp", ".private", ".home.arpa")
+"""Names that are given in networks of one's own."""
+
+
+def may_be_offered(name: str) -> bool:
+    """Whether somebody may be asked about a host: it is on the open internet, as far as its name tells."""
+    if (address := as_address(name)) is not None:
+        return is_public(address)
+    return "." in name and not name.endswith(LOCAL_ENDINGS)
+
+
 def invalid_hosts(texts: Iterable[str]) -> list[str]:
     return [text for text in texts if read_host(text) is None]
 

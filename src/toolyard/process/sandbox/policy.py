@@ -59,6 +59,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False
     hosts: tuple[str, ...] = ()
     """Hosts that can be reached through the proxy."""
+    proxy: bool = False
+    """Whether there is a proxy although no host is named: it refuses at once, or somebody is asked."""
     unix_sockets: bool = False
     processes: int = 4096
     """How many there may be inside at a time."""

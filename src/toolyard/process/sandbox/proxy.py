@@ -13,14 +13,15 @@ import ipaddress
 import logging
 import re
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from toolyard.process.sandbox.hosts import AllowedHosts, is_public, normal_name
+from toolyard.process.sandbox.hosts import AllowedHosts, is_public, may_be_offered, normal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
 log = logging.getLogger("toolyard.proxy")
@@ -34,6 +35,8 @@ ABSOLUTE = re.compile(r"http://(\[[^\]/]+\]|[^/:?#@\s]+)(?::(\d{1,5}))?([/?][^\s
 AUTHORITY = re.compile(r"(\[[^\]]+\]|[^:\s]+):(\d{1,5})")
 HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n\0]*\r\n")
 NOT_PASSED_ON = (b"connection", b"host", b"keep-alive", b"upgrade", b"te", b"trailer")
+NOT_NAMED = "it is not one of the hosts that are allowed: name it in sandbox.hosts"
+NOT_IN_A_PHRASE = re.compile(r"[^ -~]")
 LOOKUPS_AT_ONCE = 4
 """Each holds one of the few threads that the application has for such things."""
 
@@ -47,6 +50,16 @@ class ConnectionAttempt(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class HostAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody says of a host that is not named."""
+
+    allowed: bool
+    reason: str
+
+
+AskHost: TypeAlias = Callable[[str, int], Awaitable[HostAnswer]]
+
+
 class RequestRefused(Exception):
     """A request that is not served, with the HTTP status that says so."""
 
@@ -58,9 +71,15 @@ class RequestRefused(Exception):
 class Proxy:
     """Serves one listening socket until it is closed."""
 
-    def __init__(self, hosts: AllowedHosts, on_decision: Callable[[ConnectionAttempt], None] | None = None) -> None:
+    def __init__(
+        self,
+        hosts: AllowedHosts,
+        on_decision: Callable[[ConnectionAttempt], None] | None = None,
+        ask: AskHost | None = None,
+    ) -> None:
         self._hosts = hosts
         self._on_decision = on_decision
+        self._ask = ask
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._starting: asyncio.Task[None] | None = None
@@ -118,15 +137,28 @@ class Proxy:
     async def _connect(self, request: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address that the name has and that may be reached; only that address, never the name."""
         entry = self._hosts.find(request.host, request.port)
-        if entry is None:
-            raise self._refuse(request, "it is not one of the hosts that are allowed")
-        addresses = await self._addresses(request, private=entry.private)
-        self._record(request, allowed=True, reason=f"allowed by {entry.text}")
+        why = f"allowed by {entry.text}" if entry else await self._why_allowed(request)
+        addresses = await self._addresses(request, private=entry is not None and entry.private)
+        self._record(request, allowed=True, reason=why)
         for address in addresses:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_PATIENCE):
                     return await asyncio.open_connection(address, request.port)
         raise RequestRefused("502 Bad Gateway", f"{request.host} does not answer")
+
+    async def _why_allowed(self, request: ProxyRequest) -> str:
+        """Who lets a host be reached that is not named, while the connection waits.
+
+        It is not looked up before: whoever answers for a name would hear of it, and names can carry anything.
+        """
+        if self._ask is None:
+            raise self._refuse(request, NOT_NAMED)
+        if not may_be_offered(request.host):
+            raise self._refuse(request, "it is no host of the open internet; name it in sandbox.hosts if it is meant")
+        answer = await self._ask(request.host, request.port)
+        if not answer.allowed:
+            raise self._refuse(request, answer.reason)
+        return answer.reason
 
     async def _addresses(self, request: ProxyRequest, *, private: bool) -> list[str]:
         try:
@@ -162,7 +194,8 @@ def proxy_variables(port: int, hosts: tuple[str, ...]) -> dict[bytes, bytes]:
     # What is local is inside, unless it was named, and then it is meant to be outside.
     local = [name for name in ("localhost", "127.0.0.1", "::1") if not any(name in host for host in hosts)]
     direct = dict.fromkeys((b"no_proxy", b"NO_PROXY"), ",".join(local).encode())
-    return {**dict.fromkeys(names, address), **direct, b"NODE_USE_ENV_PROXY": b"1"}
+    # A proxy that refuses will refuse again, and pip would wait ten seconds to hear it.
+    return {**dict.fromkeys(names, address), **direct, b"NODE_USE_ENV_PROXY": b"1", b"PIP_RETRIES": b"1"}
 
 
 class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,7 +254,9 @@ def headers_of(text: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 async def answer(writer: asyncio.StreamWriter, status: str, text: str) -> None:
     body = f"{text}\n".encode()
-    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    # Most programs show nothing but the first line.
+    reason = NOT_IN_A_PHRASE.sub("?", f"{status}: {text}")
+    head = f"HTTP/1.1 {reason}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     writer.write(head.encode() + body)
     with contextlib.suppress(OSError):
         await writer.drain()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from toolyard.errors import NoSandbox
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
-    from toolyard.process.sandbox.proxy import ConnectionAttempt, Proxy
+    from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
+
+
+MOST_REMEMBERED = 32
+"""How many of the refused connections are told again."""
 
 
 class Sandbox:
@@ -64,8 +69,12 @@ class Sandbox:
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
         self._proxies: list[Proxy] = []
+        self._refusals = 0
+        self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
         self.on_decision: Callable[[ConnectionAttempt], None] | None = None
         """Hears who was reached, or was not, where hosts are named."""
+        self.ask_host: AskHost | None = None
+        """Asks about a host that is not named; without it such a host is refused."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sandbox) and (self.policy, self.paths) == (other.policy, other.paths)
@@ -180,8 +189,25 @@ class Sandbox:
         from toolyard.process.sandbox.hosts import AllowedHosts
         from toolyard.process.sandbox.proxy import Proxy
 
-        self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self.on_decision))
+        self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self._on_decision, self.ask_host))
         self._proxies[-1].start(listener.dup())
+
+    @property
+    def refused_hosts(self) -> int:
+        """How many connections to hosts were refused so far."""
+        return self._refusals
+
+    def refusals_since(self, count: int) -> list[ConnectionAttempt]:
+        """The latest of them, after that many."""
+        missing = self._refusals - count
+        return list(self._refused)[-missing:] if missing > 0 else []
+
+    def _on_decision(self, attempt: ConnectionAttempt) -> None:
+        if not attempt.allowed:
+            self._refusals += 1
+            self._refused.append(attempt)
+        if self.on_decision:
+            self.on_decision(attempt)
 
     def environment_inside(
         self, confinement: Confinement, env: Mapping[bytes, bytes], *, proxy_port: int | None = None

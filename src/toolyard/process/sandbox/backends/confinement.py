@@ -102,7 +102,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             view=view,
             options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
             own_pids=own_pids,
-            proxy=bool(policy.hosts) and not policy.network,
+            proxy=(policy.proxy or bool(policy.hosts)) and not policy.network,
         )
 
 

@@ -1,0 +1,98 @@
+"""Asking about a host that the configuration does not name, while the connection to it waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from toolyard.core.tool import JsonInput, Plan, ToolSpec
+from toolyard.permissions.verdict import Judged, Offer, PermissionRequest, Verdict
+from toolyard.process.sandbox.hosts import PORTS, AllowedHosts
+from toolyard.process.sandbox.proxy import HostAnswer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolyard.permissions.policy import RulePolicy
+    from toolyard.permissions.verdict import Answer, Approver
+
+
+NETWORK = "network"
+"""The kind of such a question, and the name that stands in the place of a tool's."""
+ONCE_HOLDS, NO_HOLDS = 300.0, 30.0
+"""How long an answer holds, in seconds, since programs connect again and again for one thing."""
+NAME_IT = "name it in sandbox.hosts to allow it"
+SPEC = ToolSpec(name=NETWORK, description="Reach a host from the sandbox.", input=JsonInput(schema={"type": "object"}))
+
+
+def nobody_to_ask() -> HostAnswer:
+    return HostAnswer(allowed=False, reason=f"it is not named, and nobody is there to ask; {NAME_IT}")
+
+
+class HostQuestions:
+    """Decides on hosts by rules, by what was answered, and by asking; many connections to one host ask once."""
+
+    def __init__(self, policy: RulePolicy, approver: Approver, *, agent: str, session: str, workspace: Path) -> None:
+        self._policy = policy
+        self._approver = approver
+        self._agent, self._session, self._workspace = agent, session, workspace
+        self._answers: dict[tuple[str, int], tuple[HostAnswer, float]] = {}
+        self._asking: dict[tuple[str, int], asyncio.Task[HostAnswer]] = {}
+
+    async def decide(self, host: str, port: int) -> HostAnswer:
+        if found := self._by_rules(host, port) or self._answered(host, port):
+            return found
+        key = (host, port)
+        if key not in self._asking:
+            self._asking[key] = asyncio.ensure_future(self._ask(host, port))
+            self._asking[key].add_done_callback(lambda _: self._asking.pop(key, None))
+        return await asyncio.shield(self._asking[key])
+
+    def _by_rules(self, host: str, port: int) -> HostAnswer | None:
+        book = self._policy.book(self._agent, str(self._workspace), self._session)
+        if rule := AllowedHosts(book.hosts("deny")).find(host, port):
+            return HostAnswer(allowed=False, reason=f"the rule 'deny host={rule.text}' is against it")
+        if rule := AllowedHosts(book.hosts("allow")).find(host, port):
+            return HostAnswer(allowed=True, reason=f"allowed by the rule 'host={rule.text}'")
+        return None
+
+    def _answered(self, host: str, port: int) -> HostAnswer | None:
+        answer, until = self._answers.get((host, port), (None, 0.0))
+        return answer if time.monotonic() < until else None
+
+    async def _ask(self, host: str, port: int) -> HostAnswer:
+        from toolyard.permissions.approval import ask
+
+        request, verdict = self._question(host, port)
+        answer = await ask(self._approver, request, verdict, self._policy.ask_timeout(self._agent))
+        if answer.allowed and answer.scope != "once":
+            self._policy.remember(request, verdict, answer)
+        found = HostAnswer(allowed=answer.allowed, reason=self._reason(answer))
+        self._answers[host, port] = (found, time.monotonic() + (ONCE_HOLDS if answer.allowed else NO_HOLDS))
+        return found
+
+    def _reason(self, answer: Answer) -> str:
+        return answer.reason if answer.allowed else f"{answer.reason}; {NAME_IT}"
+
+    def _question(self, host: str, port: int) -> tuple[PermissionRequest, Verdict]:
+        place = f"{host}:{port}"
+
+        async def preview() -> str:
+            return f"connect to {place}"
+
+        request = PermissionRequest(
+            call_id=f"host {place}",
+            tool=SPEC,
+            kind=NETWORK,
+            plan=Plan(arguments={"host": host, "port": port}),
+            preview=preview,
+            agent=self._agent,
+            session=self._session,
+            workspace=self._workspace,
+        )
+        why = f"a program in the sandbox wants to reach {place}, which the configuration does not name"
+        name = host if port in PORTS else place
+        offer = Offer(rule={"host": name}, text=f"host={name}", source=place)
+        part = Judged(text=place, kind=NETWORK, decision="ask", reason=why, doubt="host")
+        return request, Verdict(decision="ask", reason=why, parts=(part,), offers=(offer,))

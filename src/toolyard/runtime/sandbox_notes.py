@@ -1,0 +1,88 @@
+"""A line on a failed call that says that the sandbox stopped it, what it keeps, and what to do.
+
+A program only sees an error of the system, and a model that sees nothing else tries again in other ways. It is looked
+for only in what failed, so that a call that went well costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolyard.core.reach import Reach
+    from toolyard.core.tool import ToolResult
+    from toolyard.process.sandbox.policy import SandboxPolicy
+    from toolyard.process.sandbox.proxy import ConnectionAttempt
+
+
+LOOKED_AT = 1 << 14
+"""How much of the end of a text is looked at, in characters."""
+MOST_HOSTS = 3
+OUTSIDE = 'or ask for "reach": "outside" with a reason'
+READ_ONLY = re.compile(r"Read-only file system|\bEROFS\b")
+NO_NAME = re.compile(
+    r"(?i)could not resolve|temporary failure in name resolution|name or service not known|nodename nor servname"
+    r"|EAI_AGAIN|ENOTFOUND|failed to lookup address|no address associated"
+)
+NO_WAY = re.compile(r"(?i)network is unreachable|ENETUNREACH")
+NO_SOCKET = re.compile(
+    r"(?is)\bAF_UNIX\b.*permission denied|socket\.__init__.{0,200}permission denied|listen EACCES"
+    r"|(?:unix|domain) socket.{0,80}(?:permission denied|not permitted)|cannot bind to socket"
+)
+NO_SIGNAL = re.compile(r"kill: (?:\(\d+\) - |sending signal to \d+ failed: |\d+: )?.{0,20}Operation not permitted")
+
+
+class CallSurroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What kept a call in."""
+
+    reach: Reach
+    policy: SandboxPolicy
+    refused: Sequence[ConnectionAttempt] = ()
+    """The hosts that were refused while it ran."""
+
+
+def notes_on(result: ToolResult, around: CallSurroundings) -> list[str]:
+    """What the sandbox stopped, as far as a failed call shows it."""
+    return list(dict.fromkeys(found_in(result.text[-LOOKED_AT:], around)))
+
+
+def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
+    if READ_ONLY.search(text):
+        yield about_writing(around.reach)
+    if around.refused:
+        yield about_hosts(around.refused)
+    elif not around.policy.network and (NO_NAME.search(text) or NO_WAY.search(text)):
+        yield about_network(around)
+    if not around.policy.unix_sockets and NO_SOCKET.search(text):
+        yield f"[sandbox: sockets of the file system are off; set sandbox.unix_sockets, {OUTSIDE}]"
+    if NO_SIGNAL.search(text):
+        yield f"[sandbox: only its own processes can be signalled; {OUTSIDE.removeprefix('or ')}]"
+
+
+def about_writing(reach: Reach) -> str:
+    if reach == "look":
+        return '[sandbox: with the reach look nothing can be changed but temporary files; ask for "reach": "work"]'
+    return (
+        "[sandbox: only the workspace and temporary files can be written, and there not what is obeyed outside; "
+        f"name a path in sandbox.writable, {OUTSIDE}]"
+    )
+
+
+def about_hosts(refused: Sequence[ConnectionAttempt]) -> str:
+    shown = list(dict.fromkeys(f"{one.host}:{one.port} was refused ({one.reason})" for one in refused))
+    more = f" and {len(shown) - MOST_HOSTS} more" if len(shown) > MOST_HOSTS else ""
+    return f"[sandbox: {'; '.join(shown[:MOST_HOSTS])}{more}]"
+
+
+def about_network(around: CallSurroundings) -> str:
+    if around.reach == "look":
+        return f'[sandbox: with the reach look no host can be reached; ask for "reach": "work", {OUTSIDE}]'
+    return (
+        "[sandbox: hosts are reached only through the proxy that http_proxy and https_proxy name, which this program "
+        f"did not use; {OUTSIDE.removeprefix('or ')}]"
+    )
