@@ -114,7 +114,7 @@ def test_a_wish_to_reach_a_host_has_a_row_of_its_own(toolyard: CommandLine):
         toolyard("call", "shell", json.dumps({"command": ask.replace("$1", host)}))
     rows = [line.split(maxsplit=4) for line in toolyard("audit", "show").out.splitlines() if " network " in line]
     assert [row[3:] for row in rows] == [
-        ["denied", "evil.test:80 (it is not one of the hosts that are allowed)"],
+        ["denied", "evil.test:80 (nobody is at a terminal to ask; name it in sandbox.hosts to allow it)"],
         ["denied", rows[1][4]],
     ]
     assert rows[1][4].startswith("allowed.test:80 (it cannot be found")

@@ -93,7 +93,8 @@ def steps_in(folder: Path) -> Iterator[bool]:
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / SAMPLE).write_text(SAMPLE_TEXT, encoding="utf-8")
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+    for name in ("cache", "state"):
+        os.environ[f"XDG_{name.upper()}_HOME"] = str(folder / name)
     os.chdir(workspace)
     options = ["--config", str(DEFAULT_CONFIG), "--sessions", str(sessions), "--workspace", str(workspace)]
     for step in STEPS:

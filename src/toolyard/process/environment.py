@@ -85,10 +85,14 @@ def child_environment(parent: Mapping[str, str] | None = None, *, passed: Collec
     return {name: value for name, value in source.items() if name in passed or may_pass(name, value)}
 
 
-def exact_environment(names: Iterable[str]) -> dict[bytes, bytes]:
+class ExactEnvironment(dict[bytes, bytes]):
+    """Variables that a child gets as they are, with nothing that others get in a sandbox to know their way."""
+
+
+def exact_environment(names: Iterable[str]) -> ExactEnvironment:
     """The parent's variables of these names, where they are set, and nothing else."""
     parent = raw_environment()
-    return {name: parent[name] for name in map(as_bytes, names) if name in parent}
+    return ExactEnvironment((name, parent[name]) for name in map(as_bytes, names) if name in parent)
 
 
 def raw_environment() -> dict[bytes, bytes]:

@@ -16,6 +16,7 @@ from toolyard.errors import NoSandbox
 from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
 from toolyard.process.common_folder import CommonFolder
+from toolyard.process.environment import ExactEnvironment
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
@@ -221,7 +222,7 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
-        if proxy_port is None:
+        if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed
         from toolyard.process.sandbox.proxy import proxy_variables
 
