@@ -344,7 +344,7 @@ async def test_a_module_that_hangs_while_it_loads_is_a_problem(yard):
         (problem,) = app.get_config_errors()
         assert problem["type"] == "node_load_timeout"
         assert problem["detail"] == "the modules did not load within 2 seconds"
-        assert not children_of(app._lifecycle.loaded.host.children("work").keeper_pid)
+        assert not children_of(app._lifecycle.loaded.host.children("look").keeper_pid)
 
 
 def children_of(pid: int) -> str:
@@ -528,7 +528,7 @@ async def test_what_cannot_even_start_a_process_is_a_problem(yard, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     async with yard.app("node:probe.mjs", policy={"allow_bash_tools": False}) as app:
         (problem,) = app.get_config_errors()
-        assert (problem["type"], "the process keeper does not start" in problem["detail"]) == ("node_host", True)
+        assert (problem["type"], "the process keeper ended unexpectedly" in problem["detail"]) == ("node_host", True)
 
 
 async def test_a_package_of_a_repository_is_loaded_from_wherever_it_was_fetched_to(yard):

@@ -174,7 +174,7 @@ async def test_a_descriptor_that_is_replaced_after_it_was_looked_at_is_not_obeye
         assert await text_of_first(app) == "own"
         monkeypatch.setattr(locating, "read_project", locate)
         assert await text(app) == "evil", "its owner changed it, and everything is laid out anew"
-        guarded = app._lifecycle.loaded.host.children().sandbox
+        guarded = app._lifecycle.loaded.host.children("work").sandbox
         assert guarded is None or str(outside) in map(str, guarded.paths.protected)
 
 
