@@ -216,6 +216,7 @@ def is_plain(one: Difference, text: str) -> bool:
     """Whether a line plainly says that it writes this path."""
     if one.how == "deleted":
         return False
+    text = QUOTING.sub("", text)
     if ADDS.search(text) and STAGED.match(one.path):
         return True
     if not WRITES.search(text) or "/.git/" in f"{one.path}/":  # what is git's is written by git alone
@@ -230,7 +231,7 @@ def is_plain(one: Difference, text: str) -> bool:
 def is_named(name: str, text: str) -> bool:
     """Whether a text has the name of a file, of which a backup may have been kept, also behind an option."""
     own = re.escape(BACKUP.sub("", name))
-    return re.search(rf"(?<![\w.-])(?:-\w*o)?{own}(?![\w-])", QUOTING.sub("", text)) is not None
+    return re.search(rf"(?<![\w.-])(?:-\w*o)?{own}(?![\w-])", text) is not None
 
 
 def shown(result: ToolResult) -> str:
