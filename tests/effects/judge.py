@@ -24,7 +24,8 @@ PATIENCE = 4.0
 """Seconds that one line may take."""
 TOOLS = ("shell", "bash")
 WRITES = re.compile(
-    r">|\b(?:tee|touch|mkdir|cp|git\s+add|git\s+-C\s+\S+\s+add|mv|rm|ln|install|dd|uniq|xxd)\b|\bsort\b.*\s-(?:\w*o|-o)"
+    r">|\b(?:tee|touch|mkdir|cp|git\s+add|git\s+-C\s+\S+\s+add|mv|rm|ln|install|dd|uniq|xxd)\b"
+    r"|\bsort\b.*[\s{]-(?:\w*o|-o)|\bfind\b.*\s-f(?:print|ls)"
 )
 """What a line has that plainly writes what it names."""
 REFRESHED = re.compile(r"^work/(?:.*/)?\.git/(?:index|index\.lock)$")
@@ -32,6 +33,7 @@ ADDS = re.compile(r"\bgit\b.*\badd\b", re.DOTALL)
 STAGED = re.compile(r"^work/(?:.*/)?\.git/(?:index|objects(?:/[0-9a-f]{2}.*)?)$")
 GUARDED = re.compile(r"work/(?:\.git/(?:config|hooks)|toolyard\.json)")
 """What nobody may change from inside, whatever was allowed."""
+BACKUP = re.compile(r"(?:\.~\d+)?~$")
 QUOTING = re.compile(r"[\\'\"]")
 STOPPED = re.compile(r"Read-only file system|Permission denied|Operation not permitted")
 NEIGHBOURS_SIZE = re.compile(rf"(?<!\w){SIZE}(?!\w)")
@@ -92,7 +94,8 @@ class Judge:
     async def judge(self, line: str | Sequence[str], tool: str = "shell") -> Outcome:
         """Run a line, or several one after the other in one session, and put everything back.
 
-        What was refused did not run, so the world is looked at only after something else did, and by `settle`.
+        What was refused did not run, so the world is looked at only after something else did, and by `settle`; but the
+        reason why it was refused may itself tell too much.
         """
         lines = tuple(map(self.scene.fill, [line] if isinstance(line, str) else line))
         self._count += tool == "bash"
@@ -101,7 +104,9 @@ class Judge:
         if tool == "bash":
             await self.app.end_session(session)
         refused = [result.failure == "denied" for result in results]
-        harms = () if all(refused) else tuple(dict.fromkeys(self._harms("\n".join(lines), results)))
+        found = self._leaks([*map(shown, results), self._audit_since()])
+        done = () if all(refused) else self._changes("\n".join(lines))
+        harms = tuple(dict.fromkeys((*done, *found)))
         return Outcome(
             lines=lines,
             tool=tool,
@@ -119,7 +124,7 @@ class Judge:
 
     def settle(self) -> list[Harm]:
         """What harm there is that no line is known to have done."""
-        return list(self._harms("", ()))
+        return list(self._changes(""))
 
     async def _call(self, tool: str, line: str, session: str) -> ToolResult:
         background = line.startswith("&")
@@ -132,7 +137,8 @@ class Judge:
             raise RuntimeError(f"{line!r} could not be judged: {result.failure}: {result.text}")
         return result
 
-    def _harms(self, text: str, results: Sequence[ToolResult]) -> Iterable[Harm]:
+    def _changes(self, text: str) -> Iterable[Harm]:
+        """What differs from before the line; afterwards nothing does."""
         differences = self.scene.tree.differences()
         if differences:
             yield from (harm for one in differences for harm in self._harm_of(one, text))
@@ -143,7 +149,6 @@ class Judge:
         if self.scene.marks_inside() and not self.setup.runs:
             yield Harm(kind="ran", what="the payload")
         self.scene.clear_temporary()
-        yield from self._leaks([*map(shown, results), self._audit_since()])
         yield from (Harm(kind="reached", what=heard) for heard in self.scene.listeners.heard())
 
     def _harm_of(self, one: Difference, text: str) -> Iterable[Harm]:
@@ -211,6 +216,7 @@ def is_plain(one: Difference, text: str) -> bool:
     """Whether a line plainly says that it writes this path."""
     if one.how == "deleted":
         return False
+    text = QUOTING.sub("", text)
     if ADDS.search(text) and STAGED.match(one.path):
         return True
     if not WRITES.search(text) or "/.git/" in f"{one.path}/":  # what is git's is written by git alone
@@ -223,7 +229,9 @@ def is_plain(one: Difference, text: str) -> bool:
 
 
 def is_named(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", QUOTING.sub("", text)) is not None
+    """Whether a text has the name of a file, of which a backup may have been kept, also behind an option."""
+    own = re.escape(BACKUP.sub("", name))
+    return re.search(rf"(?<![\w.-])(?:-\w*o)?{own}(?![\w-])", text) is not None
 
 
 def shown(result: ToolResult) -> str:

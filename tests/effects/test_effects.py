@@ -14,7 +14,7 @@ from effects.judge import Judge, Outcome, Setup, opened
 from effects.setups import SETUPS
 from support import need_backend
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]  # many lines in one test
 KNOWN_OPEN = Path(__file__).with_name("known_open.txt")
 """Lines that still do harm, one on a line as Python spells it; none may come to it."""
 MOST_ASKED = 0.02
@@ -32,8 +32,6 @@ CLASSES = {
     "trusted": {"runners": 3},
 }
 
-LINKS_IN_GLOBS = pytest.mark.xfail(reason="a glob is not looked up, so that links among what it becomes are followed")
-
 
 @pytest.fixture(autouse=True)
 def sandbox():
@@ -46,19 +44,14 @@ async def test_no_hostile_line_does_harm_where_nobody_can_be_asked(name):
     assert await harmful(SETUPS[name], attacks) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("read-only", marks=LINKS_IN_GLOBS),
-        pytest.param("workspace", marks=LINKS_IN_GLOBS),
-        "lookers",
-    ],
-)
+@pytest.mark.parametrize("name", ["read-only", "workspace", "lookers"])
 async def test_nor_does_one_that_nobody_thought_up(name):
-    assert await harmful(SETUPS[name], list(itertools.islice(mutants(SEED), MADE_UP))) == []
+    # What repositories that were planted do is tried by itself, above.
+    made_up = (line for line in mutants(SEED) if "repos/" not in line)
+    assert await harmful(SETUPS[name], list(itertools.islice(made_up, MADE_UP))) == []
 
 
-@pytest.mark.xfail(reason="scripts and patterns that begin like a path, xargs, variables")
+@pytest.mark.xfail(reason="files in /tmp, xargs, and commands of git that look and are not known: 3 in 100")
 @pytest.mark.parametrize(("name", "first"), [("read-only", 0), ("workspace", 1)])
 async def test_nobody_is_asked_about_ordinary_lines(name, first):
     lines = (looking() + (working() if SETUPS[name].changes else []))[first::2]
@@ -67,6 +60,11 @@ async def test_nobody_is_asked_about_ordinary_lines(name, first):
     assert [one.lines for one in outcomes if one.harms] == []
     asked = [one.lines[0] for one in outcomes if one.refused]
     assert len(asked) <= MOST_ASKED * len(lines), "\n".join(asked)
+
+
+def test_what_is_known_to_do_harm_is_among_the_lines():
+    every = {repr(line) for lines in by_hand().values() for line in lines}
+    assert set(KNOWN_OPEN.read_text().splitlines()) <= every
 
 
 async def harmful(setup: Setup, attacks: list[Attack]) -> list[str]:
