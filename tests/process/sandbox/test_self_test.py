@@ -15,7 +15,7 @@ import pytest
 from support import PATIENCE, need_backend
 from toolyard.config.settings import SandboxProperty
 from toolyard.process.sandbox.policy import BACKENDS, PROPERTIES, PROPERTY_DESCRIPTIONS
-from toolyard.process.sandbox.self_test.tries import TRIES
+from toolyard.process.sandbox.self_test.tries import LOOKING, TRIES
 from users import as_other
 
 WHO = {
@@ -84,4 +84,4 @@ def test_every_single_try_succeeds_as_root_without_a_sandbox():
 
 
 def test_every_property_is_tried_and_explained_and_can_be_required():
-    assert tuple(TRIES) == tuple(PROPERTY_DESCRIPTIONS) == PROPERTIES == get_args(SandboxProperty)
+    assert (*TRIES, *LOOKING) == tuple(PROPERTY_DESCRIPTIONS) == PROPERTIES == get_args(SandboxProperty)
