@@ -198,4 +198,4 @@ def test_a_test_records_nothing_and_caches_nothing(toolyard: CommandLine):
     toolyard("tool", "new", "greet")
     toolyard("tool", "check", "greet")
     toolyard("tool", "test", "greet")
-    assert list(toolyard.home.iterdir()) == []
+    assert [path for path in toolyard.home.rglob("*") if not path.is_dir()] == []
