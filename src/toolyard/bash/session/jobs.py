@@ -242,10 +242,16 @@ class JobList:
         try:
             with contextlib.suppress(TimeoutError, ShellError, ShellGone):
                 async with asyncio.timeout(ANSWER_PATIENCE), self._lock:
-                    if job.shell.process.exit_status is None and job.shell.current is None:
+                    if self._can_be_asked(job.shell):
                         status = await job.shell.ask_status(job.pid)
         finally:
             job.finish(status)
+
+    def _can_be_asked(self, shell: Shell) -> bool:
+        """Whether a shell has nothing else to do: the session's own, or one that ran a command elsewhere."""
+        if shell is self._supervisor.current:
+            return not shell.waiting
+        return shell.process.exit_status is None and shell.current is None
 
     async def _attend(self, job: Job, command: Command) -> None:
         while await command.next_change() not in ("done", "ended"):
