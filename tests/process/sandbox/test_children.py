@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from support import command_lines, need, need_backend, running, until
-from toolyard.errors import NoSandbox
+from toolyard.errors import CannotStart, NoSandbox
 from toolyard.process.limits import Limits
 from toolyard.process.sandbox.layout import lay_out
 
@@ -273,6 +274,35 @@ async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box, mo
     assert (await box.bash(children, "echo ran")).stdout.text == "ran\n"
     assert children.sandbox.name == "landlock without attributes, protected, obeyed"
     assert "nowhere" in children.sandbox.choose().passed_over[mounts]
+
+
+async def test_whoever_makes_a_sandbox_fail_gets_no_weaker_one(box):
+    mounts = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(mounts, backends=(mounts, "landlock"))
+    await box.bash(children, "true")
+    good = children.sandbox._layout
+    children.sandbox._layout = replace(good, rules=good.rules | {"/nowhere/at/all": "write"})
+    os.kill(children.keeper_pid, signal.SIGKILL)
+    await until(lambda: children.keeper_pid is None)
+    with pytest.raises(CannotStart, match="nowhere"):
+        await box.bash(children, "echo ran")
+    children.sandbox._layout = good
+    assert (await box.bash(children, "echo ran")).stdout.text == "ran\n"
+    assert children.sandbox.choose().backend == mounts
+
+
+async def test_where_no_backend_can_be_built_that_passed_its_test_nothing_runs(box, monkeypatch):
+    mounts = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(mounts)
+
+    def broken(paths):
+        layout = lay_out(paths)
+        layout.rules["/nowhere/at/all"] = "write"
+        return layout
+
+    monkeypatch.setattr("toolyard.process.sandbox.sandbox.lay_out", broken)
+    with pytest.raises(NoSandbox, match="the sandbox cannot be built"):
+        await box.bash(children, "echo ran")
 
 
 APPLICATION = """

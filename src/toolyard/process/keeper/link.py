@@ -239,10 +239,13 @@ class KeeperLink:
             try:
                 keeper.connect(loop, self._handle, self._lost)
             except CannotStart as error:
-                if self.sandbox is None or keeper.confinement is None:
+                # What was built once can be built again: whoever makes it fail meanwhile must not get a weaker one.
+                if self.sandbox is None or keeper.confinement is None or self.sandbox.was_entered:
                     raise
                 self.sandbox.rule_out(keeper.confinement.backend, str(error))
             else:
+                if self.sandbox:
+                    self.sandbox.was_entered = True
                 if self.sandbox and keeper.proxy_listener:
                     self.sandbox.serve_proxy(keeper.proxy_listener)
                 return keeper

@@ -72,6 +72,8 @@ class Sandbox:
         self._proxies: list[Proxy] = []
         self._refusals = 0
         self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
+        self.was_entered = False
+        """Whether a keeper was in it, so that it can be built here."""
         self.on_decision: Callable[[ConnectionAttempt], None] | None = None
         """Hears who was reached, or was not, where hosts are named."""
         self.ask_host: AskHost | None = None
@@ -164,6 +166,9 @@ class Sandbox:
         choice = self.choose()
         if reason := self.refusal():
             raise NoSandbox(reason)
+        if choice.backend is None and self._failed:
+            # The self-test says that there is one: to go on without would leave that to whoever made it fail.
+            raise NoSandbox(f"the sandbox cannot be built: {'; '.join(self._failed.values())}")
         if choice.backend is None:
             return None
         if choice.backend != "landlock":
