@@ -245,6 +245,22 @@ async def test_E04_an_approved_line_of_a_live_session_runs_with_handed_over_stat
     assert "x='5'" in preview
 
 
+@pytest.mark.parametrize("preset", ["read-only", "workspace", "trusted"])
+async def test_E04_what_is_written_to_a_job_reaches_as_far_as_the_job(yard, beside, preset):
+    approver = Approver()
+    async with open_app(yard, "shell:session", approver=approver, preset=preset) as app:
+        await app.call_tool(
+            "bash", {"command": "read x; touch ../$x", "reach": "outside", "interactive": True, "background": True}
+        )
+        for reach in ("work", "outside"):
+            approver.answer = {"reach": reach}
+            written = await app.call_tool("bash_job", {"action": "write", "id": "1", "text": f"by-{reach}\n"})
+            assert written.failure == (None if reach == "outside" else "denied")
+        await app.call_tool("bash_job", {"action": "wait", "id": "1"})
+    assert (beside / "by-outside").exists()
+    assert [line["reach"] for line in audit(yard) if line["tool"] == "bash_job"][1] == "outside"
+
+
 async def test_E01_a_person_raises_a_running_session_and_lowers_it_again(yard, workspace):
     async with open_app(yard, "shell:session", preset="read-only") as app:
         assert (await app.call_tool("bash", {"command": "touch a1"})).failure == "denied"
@@ -266,6 +282,10 @@ async def test_E01_an_answer_may_let_a_call_reach_less_but_never_more(yard, work
         await app.call_tool("shell", {"command": "touch b; touch ../b"})
     assert (workspace / "b").exists()
     assert not (beside / "b").exists()
+    async with open_app(yard, "shell:command", approver=Approver(reach="work"), preset="workspace") as app:
+        await app.call_tool("shell", {"command": "touch c ../c", "reach": "outside"})
+    assert (workspace / "c").exists()
+    assert not (beside / "c").exists()
 
 
 async def test_E01_always_keeps_the_reach_that_was_approved_and_old_grants_mean_work(yard, workspace):

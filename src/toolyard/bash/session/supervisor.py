@@ -108,11 +108,20 @@ class ShellSupervisor:
             with contextlib.suppress(ShellError, ShellGone):
                 await self.current.take_back(changed)
 
-    async def move(self, children: Children, *, keep: bool) -> None:
-        """Go on elsewhere for good, with what can be carried over."""
+    async def move(self, children: Children, *, keep: bool, unseen: bool) -> None:
+        """Go on elsewhere for good, with what can be carried over; `unseen` means that nobody has looked at that.
+
+        What another shell saved for the next one is code, and not for a shell elsewhere.
+        """
+        if self._next_state is not None:
+            self._next_state = None
+            self._notice = "The session goes on with another reach, in a fresh shell."
         here, carried = self.current, None
         if here and here.process.exit_status is None and not here.trouble:
             carried = await here.tell_state()
+        if carried and unseen:
+            given, quiet = self._variables()
+            carried = carried.unseen(given | quiet)
         self._children = children
         self.current = await self._start(None, carried=carried) if here else None
         if here:
