@@ -245,6 +245,20 @@ async def test_E04_an_approved_line_of_a_live_session_runs_with_handed_over_stat
     assert "x='5'" in preview
 
 
+async def test_E04_an_approved_line_runs_in_the_folder_of_its_session_or_not_at_all(yard, workspace):
+    async with open_app(yard, "shell:session", approver=Approver(), preset="read-only") as app:
+        await app.call_tool("bash", {"command": "mkdir /tmp/own; cd /tmp/own", "reach": "look"})
+        there = await app.call_tool("bash", {"command": "pwd; touch made", "reach": "work"})
+        assert there.text == "/tmp/own\n"
+        outside = await app.call_tool("bash", {"command": "pwd; touch made", "reach": "outside"})
+        assert outside.failure == "crash"
+        assert "No such file or directory" in outside.text
+        assert (await app.call_tool("bash", {"command": "ls", "reach": "look"})).text == "made\n"
+        app.set_preset("workspace")
+        assert (await app.call_tool("bash", {"command": "pwd"})).text == "/tmp/own\n"
+    assert files(workspace) == ["a.txt"]
+
+
 @pytest.mark.parametrize("preset", ["read-only", "workspace", "trusted"])
 async def test_E04_what_is_written_to_a_job_reaches_as_far_as_the_job(yard, beside, preset):
     approver = Approver()
