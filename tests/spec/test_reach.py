@@ -166,6 +166,22 @@ async def test_E02_E03_temporary_files_are_the_same_for_both_reaches(yard, tool)
         assert "from-look" in back.text
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_E02_nobody_who_looks_puts_something_in_the_place_of_a_workspace_among_temporary_files(
+    yard, workspace, tool
+):
+    if not str(workspace).startswith("/tmp/"):
+        pytest.skip("temporary files of tests are elsewhere")
+    top = "/".join(str(workspace).split("/")[:3])
+    replacing = f"mv {top} /tmp/moved; mkdir -p {workspace}; echo planted > {workspace}/a.txt"
+    async with open_app(yard, tool, approver=Approver(), preset="read-only") as app:
+        for command, reach in (("true", "work"), (replacing, "look")):
+            await app.call_tool(NAMES[tool], {"command": command, "reach": reach})
+        seen = await app.call_tool(NAMES[tool], {"command": f"cat a.txt {workspace}/a.txt", "reach": "work"})
+    assert "planted" not in seen.text
+    assert seen.text.count("hello") == 2
+
+
 async def test_E02_what_comes_before_any_verdict_changes_nothing(yard, workspace):
     """`schema` and `preview` of a bash tool run with the reach look, whatever the call may do."""
     script = yard.tool("probe", run="touch ran; echo done", cases="preview) touch previewed; echo shown;;")
