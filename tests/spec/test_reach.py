@@ -166,6 +166,22 @@ async def test_E02_E03_temporary_files_are_the_same_for_both_reaches(yard, tool)
         assert "from-look" in back.text
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_E02_nobody_who_looks_puts_something_in_the_place_of_a_workspace_among_temporary_files(
+    yard, workspace, tool
+):
+    if not str(workspace).startswith("/tmp/"):
+        pytest.skip("temporary files of tests are elsewhere")
+    top = "/".join(str(workspace).split("/")[:3])
+    replacing = f"mv {top} /tmp/moved; mkdir -p {workspace}; echo planted > {workspace}/a.txt"
+    async with open_app(yard, tool, approver=Approver(), preset="read-only") as app:
+        for command, reach in (("true", "work"), (replacing, "look")):
+            await app.call_tool(NAMES[tool], {"command": command, "reach": reach})
+        seen = await app.call_tool(NAMES[tool], {"command": f"cat a.txt {workspace}/a.txt", "reach": "work"})
+    assert "planted" not in seen.text
+    assert seen.text.count("hello") == 2
+
+
 async def test_E02_what_comes_before_any_verdict_changes_nothing(yard, workspace):
     """`schema` and `preview` of a bash tool run with the reach look, whatever the call may do."""
     script = yard.tool("probe", run="touch ran; echo done", cases="preview) touch previewed; echo shown;;")
@@ -245,6 +261,36 @@ async def test_E04_an_approved_line_of_a_live_session_runs_with_handed_over_stat
     assert "x='5'" in preview
 
 
+async def test_E04_an_approved_line_runs_in_the_folder_of_its_session_or_not_at_all(yard, workspace):
+    async with open_app(yard, "shell:session", approver=Approver(), preset="read-only") as app:
+        await app.call_tool("bash", {"command": "mkdir /tmp/own; cd /tmp/own", "reach": "look"})
+        there = await app.call_tool("bash", {"command": "pwd; touch made", "reach": "work"})
+        assert there.text == "/tmp/own\n"
+        outside = await app.call_tool("bash", {"command": "pwd; touch made", "reach": "outside"})
+        assert outside.failure == "crash"
+        assert "No such file or directory" in outside.text
+        assert (await app.call_tool("bash", {"command": "ls", "reach": "look"})).text == "made\n"
+        app.set_preset("workspace")
+        assert (await app.call_tool("bash", {"command": "pwd"})).text == "/tmp/own\n"
+    assert files(workspace) == ["a.txt"]
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace", "trusted"])
+async def test_E04_what_is_written_to_a_job_reaches_as_far_as_the_job(yard, beside, preset):
+    approver = Approver()
+    async with open_app(yard, "shell:session", approver=approver, preset=preset) as app:
+        await app.call_tool(
+            "bash", {"command": "read x; touch ../$x", "reach": "outside", "interactive": True, "background": True}
+        )
+        for reach in ("work", "outside"):
+            approver.answer = {"reach": reach}
+            written = await app.call_tool("bash_job", {"action": "write", "id": "1", "text": f"by-{reach}\n"})
+            assert written.failure == (None if reach == "outside" else "denied")
+        await app.call_tool("bash_job", {"action": "wait", "id": "1"})
+    assert (beside / "by-outside").exists()
+    assert [line["reach"] for line in audit(yard) if line["tool"] == "bash_job"][1] == "outside"
+
+
 async def test_E01_a_person_raises_a_running_session_and_lowers_it_again(yard, workspace):
     async with open_app(yard, "shell:session", preset="read-only") as app:
         assert (await app.call_tool("bash", {"command": "touch a1"})).failure == "denied"
@@ -266,6 +312,10 @@ async def test_E01_an_answer_may_let_a_call_reach_less_but_never_more(yard, work
         await app.call_tool("shell", {"command": "touch b; touch ../b"})
     assert (workspace / "b").exists()
     assert not (beside / "b").exists()
+    async with open_app(yard, "shell:command", approver=Approver(reach="work"), preset="workspace") as app:
+        await app.call_tool("shell", {"command": "touch c ../c", "reach": "outside"})
+    assert (workspace / "c").exists()
+    assert not (beside / "c").exists()
 
 
 async def test_E01_always_keeps_the_reach_that_was_approved_and_old_grants_mean_work(yard, workspace):

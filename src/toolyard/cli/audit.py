@@ -10,6 +10,7 @@ import click
 from toolyard.cli.application import sessions_dir
 from toolyard.cli.render import show_json, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
+from toolyard.core.lossless_json import encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,10 +107,8 @@ async def follow_log(folder: Path, wanted: Filter, last: int, as_json: bool) -> 
 
 def show_records(records: Iterable[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        import msgspec
-
         for record in records:
-            show_text(msgspec.json.encode(record).decode() + "\n")
+            show_text(encode_json(record).decode() + "\n")
     elif rows := [row(record) for record in records]:
         show_rows(rows)
 

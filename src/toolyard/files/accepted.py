@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shlex
 import stat
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.lossless_json import decode_json
 from toolyard.files.atomic import replace_file
 from toolyard.files.user_folders import user_folder
 from toolyard.files.write_times import may_be_from_tools
@@ -85,7 +87,7 @@ def accepted() -> list[Accepted]:
     try:
         data, facts = read_with_facts(str(accepted_file()))
         ours = facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
-        return msgspec.json.decode(data, type=list[Accepted]) if ours else []
+        return decode_json(data, list[Accepted]) if ours else []
     except (OSError, ValueError):
         return []
 
@@ -121,7 +123,8 @@ def changing() -> Iterator[list[Accepted]]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kept = accepted()
         yield kept
-        replace_file(file, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", durable=True)
+        text = json.dumps(msgspec.to_builtins(kept), indent=2)  # in ASCII, whatever names of files hold
+        replace_file(file, f"{text}\n".encode(), durable=True)
     finally:
         os.close(lock)
 

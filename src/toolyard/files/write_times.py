@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.core.lossless_json import decode_json, encode_json
 from toolyard.files.atomic import replace_file
 from toolyard.files.user_folders import user_folder
 
@@ -150,7 +151,7 @@ def changing(workspace: str) -> Iterator[WriteTimes]:
         yield record
         if len(record.spans) > MOST_SPANS:
             record.spans = with_oldest_merged(record.spans)
-        replace_file(file, msgspec.json.encode(record))
+        replace_file(file, encode_json(record))
     finally:
         os.close(lock)
 
@@ -167,7 +168,7 @@ def with_oldest_merged(spans: list[Span]) -> list[Span]:
 def read(file: Path, workspace: str) -> WriteTimes:
     """A record; an empty one where there is none. One that cannot be read says that tools could always write."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=WriteTimes)
+        return decode_json(file.read_bytes(), WriteTimes)
     except FileNotFoundError:
         return WriteTimes(workspace=workspace)
     except (OSError, ValueError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from toolyard.core.lossless_json import decode_json
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import LARGEST_CONFIGURATION, Door
 from toolyard.files.user_folders import user_folder
@@ -170,7 +171,7 @@ def decode(file: Path) -> list[Grant]:
     read = Door.here().read(file, largest=LARGEST_CONFIGURATION)
     if read.facts.st_uid != os.getuid() or read.facts.st_mode & 0o022:
         raise ValueError("others may write the file")
-    content = msgspec.json.decode(read.data, type=GrantFile)
+    content = decode_json(read.data, GrantFile)
     for grant in content.grants:
         if not text_of(grant):
             raise ValueError(f"grant {grant.id} is no rule")

@@ -49,13 +49,13 @@ class PrivateFolder:
         with open(self.new_file(name), "wb") as file:
             file.write(data)
 
-    def read(self, name: str) -> bytes:
-        """What a file holds; OSError when it is none."""
+    def read(self, name: str, most: int = MOST_READ) -> bytes:
+        """What a file holds, at most so much of it; OSError when it is none."""
         fd = os.open(name, os.O_RDONLY | SAFELY, dir_fd=self._fd)
         with open(fd, "rb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise OSError("it is not a file")
-            return file.read(MOST_READ)
+            return file.read(most)
 
     def new_pipe(self, name: str, mode: int) -> int:
         os.mkfifo(name, 0o600, dir_fd=self._fd)

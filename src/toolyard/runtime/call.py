@@ -300,9 +300,9 @@ class PendingCall:
     def _let_reach(self, ready: Ready, verdict: Verdict) -> None:
         """From now on the call runs as far as the verdict says; what a question shows is what that would do."""
         self._verdict = verdict
-        now = (verdict.reach, verdict.usual_reach)
-        if now != (ready.context.reach, ready.context.usual_reach):
-            context = replace(ready.context, reach=verdict.reach, usual_reach=verdict.usual_reach)
+        before = self._ready.context if self._ready else ready.context
+        if (verdict.reach, verdict.usual_reach) != (before.reach, before.usual_reach):
+            context = replace(before, reach=verdict.reach, usual_reach=verdict.usual_reach)
             self._ready = replace(ready, context=context)
             self._preview = None
 

@@ -9,7 +9,7 @@ import pytest
 
 from support import PATIENCE
 from toolyard.bash.session.dump_syntax import read_declarations
-from toolyard.bash.session.handover import read_state
+from toolyard.bash.session.handover import MOST_SHOWN, MOST_TOLD, read_state
 from toolyard.bash.session.session import BashSession
 from toolyard.process.child import Children
 
@@ -97,6 +97,57 @@ def test_reading_ends_where_bash_would_not_have_printed_that():
     assert (set(variables), rest) == ({b"a"}, b"")
 
 
+def told(script: str, folder, env=None):
+    return read_state(dump_of(script, folder), "/", env=env or {}, own_folder="/none")
+
+
+def test_a_question_shows_in_full_whatever_goes_along_and_nothing_else_does(tmp_path):
+    script = (
+        """n=m m='a[$(touch ran)]' hidden=/tmp/evil list=('x y' z) long=$(printf %0500d 1); export seen=1 many=$long"""
+    )
+    shown = told(script, tmp_path).shown_for('echo $((n)) "${list[@]}" $long', {})
+    assert {*shown.variables} & {b"n", b"m", b"hidden", b"list", b"long", b"seen", b"many"} == {
+        *(b"n", b"m", b"list", b"seen")
+    }
+    text = shown.described({})
+    for part in ("n='m'", "m='a[$(touch ran)]'", "['0']='x y' ['1']='z'", "seen='1'"):
+        assert part in text
+    assert {"long", "many"} <= {*shown.left}
+
+
+def test_of_many_variables_for_programs_those_stay_behind_that_are_not_shown(tmp_path):
+    script = "; ".join(f"export v{number}={number}" for number in range(100))
+    shown = told(script, tmp_path).shown_for("true", {})
+    assert all(f"{name.decode()}=" in shown.described({}) for name in shown.variables)
+    assert len(shown.variables) == MOST_SHOWN
+    assert {f"v{number}" for number in range(100)} <= {*shown.left, *(name.decode() for name in shown.variables)}
+
+
+def test_where_nobody_looks_programs_get_nothing_that_changed(tmp_path):
+    env = {b"KEPT": b"1"}
+    state = told("export KEPT=1 NEW=2; plain=3 hidden=4", tmp_path, env)
+    for_a_line, for_good = state.unseen(env, 'echo "$NEW $plain"'), state.unseen(env)
+    assert [name for name, each in for_a_line.variables.items() if each.exported] == [b"KEPT"]
+    assert {b"NEW", b"plain"} <= {*for_a_line.variables}
+    assert b"hidden" not in for_a_line.variables
+    assert b"hidden" in for_good.variables
+    assert "NEW for programs" in for_good.left
+
+
+@pytest.mark.parametrize("dump", [b"", b"0022\n" + b'declare -- x="1"\n' * (MOST_TOLD // 8)], ids=["nothing", "much"])
+def test_a_shell_that_tells_nothing_or_too_much_changes_nothing_elsewhere(dump):
+    env = {b"A": b"1"}
+    state = read_state(dump, "/", env=env, own_folder="/none")
+    assert not state.is_told
+    assert b"unset -v" not in state.startup_lines(env)
+    before = told_before(env)
+    assert state.lines_since(before) == b""
+
+
+def told_before(env):
+    return read_state(b'0022\ndeclare -x A="1"\ndeclare -- y="2"\n', "/", env=env, own_folder="/none")
+
+
 async def elsewhere(shell: BashSession, command: str, children: Children):
     async with asyncio.timeout(PATIENCE):
         return await shell.run(command, within=children)
@@ -172,3 +223,13 @@ async def test_a_session_that_moves_keeps_its_state_and_says_what_it_lost(tmp_pa
         assert reply.output == "1\n"
         assert "function f" in (reply.note or "")
         assert shell.pid != first
+
+
+async def test_what_a_shell_saved_for_the_next_one_is_not_run_by_a_shell_elsewhere(tmp_path, other):
+    async with BashSession(tmp_path, on_timeout="background") as shell:
+        await shell.run("f() { echo code of another; }; x=1")
+        assert (await shell.run("sleep 60", timeout=0.2)).job
+        await shell.move(other, unseen=True)
+        reply = await shell.run("type -t f; echo $x")
+        assert reply.output == "\n"
+        assert "fresh shell" in (reply.note or "")

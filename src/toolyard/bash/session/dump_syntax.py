@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 HEAD = re.compile(rb"declare -([-A-Za-z]+) ([A-Za-z_][A-Za-z0-9_]*)(=|\n|\Z)")
-DOUBLE = re.compile(rb'"((?:[^"\\$`]|\\["\\$`])*)"')
-ANSI = re.compile(rb"\$'((?:[^'\\]|\\[abeEfnrtv\\'\"?]|\\[0-7]{1,3}|\\x[0-9A-Fa-f]{1,2})*)'")
+DOUBLE = re.compile(rb'"((?:[^"\\$`]++|\\["\\$`])*+)"')
+ANSI = re.compile(rb"\$'((?:[^'\\]++|\\[abeEfnrtv\\'\"?]|\\[0-7]{1,3}|\\x[0-9A-Fa-f]{1,2})*+)'")
 KEY = re.compile(rb"[^\s\]\[\"'$`\\]+")
 NUMBER = re.compile(rb"\d{1,9}")
 ESCAPE = re.compile(rb"\\([abeEfnrtv\\'\"?]|[0-7]{1,3}|x[0-9A-Fa-f]{1,2})")
@@ -54,10 +54,15 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
         quote = bytes if self.kind == "list" else quoted
         return b"(" + b" ".join(b"[%b]=%b" % (quote(key), quoted(item)) for key, item in self.items) + b")"
 
-    def shown(self, most: int) -> str:
+    def text(self) -> bytes:
+        """All that it holds."""
+        return self.value if self.kind == "text" else b"\n".join(part for item in self.items for part in item)
+
+    def shown(self) -> str:
         """Its value as a person may see it."""
-        text = repr(self.value.decode("utf-8", "replace")) if self.kind == "text" else f"({len(self.items)} elements)"
-        return text if len(text) <= most else text[:most] + "…"
+        if self.kind == "text":
+            return legible(self.value)
+        return "(" + " ".join(f"[{legible(key)}]={legible(item)}" for key, item in self.items) + ")"
 
 
 def read_declarations(dump: bytes) -> tuple[dict[bytes, Variable], bytes]:
@@ -128,6 +133,10 @@ def read_quoted(dump: bytes, at: int) -> tuple[bytes, int] | None:
     if ansi := ANSI.match(dump, at):
         return ESCAPE.sub(lambda found: unescaped(found[1]), ansi[1]), ansi.end()
     return None
+
+
+def legible(value: bytes) -> str:
+    return repr(value.decode("utf-8", "backslashreplace"))
 
 
 def unescaped(what: bytes) -> bytes:

@@ -7,6 +7,7 @@ stay behind, and so do variables that make programs or bash itself run something
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.bash.session.command_text import quoted
-from toolyard.bash.session.dump_syntax import read_declarations
+from toolyard.bash.session.dump_syntax import Variable, read_declarations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from toolyard.bash.session.dump_syntax import Variable
 
 
 DUMP = rb"""\unset -f builtin
@@ -58,7 +57,10 @@ UMASK = re.compile(rb"0?[0-7]{3,4}")
 FUNCTION = re.compile(rb"^declare -f\S* (\S+)$", re.MULTILINE)
 ALIAS = re.compile(rb"^alias (?:-- )?([^=\s]+)=", re.MULTILINE)
 TRAP = re.compile(rb"^trap -- (.*) (\S+)$", re.MULTILINE)
-MOST_SHOWN, LONGEST_SHOWN = 12, 80
+WORD = re.compile(rb"\w+")
+MOST_TOLD = 1 << 20
+"""Whoever runs beside a shell can write what it tells, and we have better things to do than to read it."""
+MOST_SHOWN, LONGEST_SHOWN = 24, 200
 
 
 class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,38 +73,56 @@ class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
     umask: bytes = b""
     left: tuple[str, ...] = ()
     """What stays behind, in words."""
+    is_told: bool = True
+    """Whether the shell said it; of one that did not, only the beginning is known."""
 
     def startup_lines(self, env: Mapping[bytes, bytes]) -> bytes:
         """What makes a fresh shell with these variables go on with the state."""
         gone = [name for name in env if name not in self.variables and is_carried(name)]
-        changed = {name: each for name, each in self.variables.items() if not each.is_in(env, name)}
-        return b"\n".join((*assignments(changed, gone), *self._option_lines())) + b"\n"
+        return b"\n".join((*assignments(self._changed(env), gone), *self._option_lines())) + b"\n"
 
     def lines_since(self, before: CarriedState) -> bytes:
         """What makes a shell that had the state from before go on with this one."""
+        if not self.is_told:
+            return b""
         changed = {name: each for name, each in self.variables.items() if before.variables.get(name) != each}
         gone = [name for name in before.variables if name not in self.variables]
         folder = [] if self.cwd == before.cwd else [b"\\builtin cd -- " + quoted(self.cwd)]
         same = (self.options, self.shell_options, self.umask) == (before.options, before.shell_options, before.umask)
         return b"\n".join((*folder, *assignments(changed, gone), *([] if same else self._option_lines()))) + b"\n"
 
-    def unseen(self, env: Mapping[bytes, bytes]) -> CarriedState:
-        """The state without changes of what programs get, which nobody has looked at."""
-        kept = {name: each for name, each in self.variables.items() if not each.exported or each.is_in(env, name)}
-        left = [name.decode() for name in self.variables if name not in kept]
+    def shown_for(self, command: str, env: Mapping[bytes, bytes]) -> CarriedState:
+        """What a question about a command shows of it, in full: what programs get, and what the command names.
+
+        Of what changed since `env`, nothing else goes along.
+        """
+        changed = self._changed(env)
+        wanted = {name: None for name, each in changed.items() if each.exported} | named_by(command, changed)
+        fitting = [name for name in wanted if len(changed[name].shown()) <= LONGEST_SHOWN][:MOST_SHOWN]
+        kept = {name: each for name, each in self.variables.items() if name not in changed or name in fitting}
+        left = [name.decode() for name in wanted if name not in fitting]
         return replace(self, variables=kept, left=(*self.left, *left))
 
-    def described(self, command: str, env: Mapping[bytes, bytes]) -> str:
-        """What a person has to know of it before saying yes to a command; empty when there is nothing."""
-        changed = {name: each for name, each in self.variables.items() if not each.is_in(env, name)}
-        named = set(re.findall(r"\w+", command))
-        shown = [
-            f"{name.decode()}={each.shown(LONGEST_SHOWN)}"
-            for name, each in changed.items()
-            if each.exported or name.decode() in named
-        ]
-        parts = (("with", shown), ("without", list(self.left)))
-        return "; ".join(f"{word} {listed(items)}" for word, items in parts if items)
+    def unseen(self, env: Mapping[bytes, bytes], command: str | None = None) -> CarriedState:
+        """What goes along where nobody has looked at it: no program gets what changed; only what a command names."""
+        changed = self._changed(env)
+        named = changed if command is None else {word for word in WORD.findall(os.fsencode(command)) if word in changed}
+        kept = {
+            name: replace(each, exported=False) if name in changed else each
+            for name, each in self.variables.items()
+            if name not in changed or name in named
+        }
+        left = [f"{name.decode()} for programs" for name, each in changed.items() if each.exported]
+        return replace(self, variables=kept, left=(*self.left, *left))
+
+    def described(self, env: Mapping[bytes, bytes]) -> str:
+        """What a person has to know of it before saying yes; empty when there is nothing."""
+        shown = [f"{name.decode()}={each.shown()}" for name, each in self._changed(env).items()]
+        parts = (("with", ", ".join(shown)), ("without", listed(list(self.left))))
+        return "; ".join(f"{word} {items}" for word, items in parts if items)
+
+    def _changed(self, env: Mapping[bytes, bytes]) -> dict[bytes, Variable]:
+        return {name: each for name, each in self.variables.items() if not each.is_in(env, name)}
 
     def _option_lines(self) -> Iterator[bytes]:
         if self.umask:
@@ -119,6 +139,8 @@ class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_state(dump: bytes, cwd: str, *, env: Mapping[bytes, bytes], own_folder: str) -> CarriedState:
     """The state that a shell told which began with `env`; our own traps, in `own_folder`, are nobody's business."""
+    if not dump or len(dump) > MOST_TOLD:
+        return untold_state(cwd, env)
     mask, _, rest = dump.partition(b"\n")
     variables, told = read_declarations(rest)
     carried = {name: each for name, each in variables.items() if is_carried(name)}
@@ -144,6 +166,13 @@ def read_state(dump: bytes, cwd: str, *, env: Mapping[bytes, bytes], own_folder:
     )
 
 
+def untold_state(cwd: str, env: Mapping[bytes, bytes]) -> CarriedState:
+    """What is known of a shell that tells nothing, or too much to be read at once."""
+    begun = {name: Variable(kind="text", exported=True, readonly=False, value=value) for name, value in env.items()}
+    variables = {name: each for name, each in begun.items() if is_carried(name)}
+    return CarriedState(cwd=cwd, variables=variables, left=("variables and options",), is_told=False)
+
+
 def is_obeyed(name: bytes) -> bool:
     return bool(OBEYED.fullmatch(name)) and not OF_BASH.fullmatch(name)
 
@@ -167,6 +196,17 @@ def assignments(variables: Mapping[bytes, Variable], gone: Iterable[bytes]) -> I
         yield b"\\builtin unset -v " + name
     for name, variable in variables.items():
         yield from variable.lines(name)
+
+
+def named_by(command: str, variables: Mapping[bytes, Variable]) -> dict[bytes, None]:
+    """The variables that a command names, and those that their values name: bash may take a value for a name."""
+    found: dict[bytes, None] = {}
+    waiting = [os.fsencode(command)]
+    while waiting:
+        words = [word for word in WORD.findall(waiting.pop()) if word in variables and word not in found]
+        found |= dict.fromkeys(words)
+        waiting += [variables[word].text() for word in dict.fromkeys(words)]
+    return found
 
 
 def listed(items: list[str]) -> str:

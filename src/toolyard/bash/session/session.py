@@ -115,6 +115,13 @@ class BashSession:
         """The commands that were left running, by id, until they have ended and been read."""
         return self._jobs.by_id
 
+    def shell_of(self, job: str | None = None) -> Shell | None:
+        """The shell of a job, or without one of a command that waits for input; None when there is no such."""
+        if job is not None:
+            return self.jobs[job].shell if job in self.jobs else None
+        shell = self._supervisor.current
+        return shell if shell and shell.waiting else None
+
     async def start(self) -> None:
         """Start the shell now; otherwise the first command does."""
         async with self._lock:
@@ -156,14 +163,18 @@ class BashSession:
             shell = await self._supervisor.ready()
             return None if shell.waiting else await shell.tell_state()
 
-    async def move(self, children: Children) -> None:
-        """Go on among other children, with folder, variables and options; what runs goes on where it is."""
+    async def move(self, children: Children, *, unseen: bool = False) -> None:
+        """Go on among other children, with folder, variables and options; what runs goes on where it is.
+
+        `unseen` means that nobody has looked at the variables, so that programs get none that changed.
+        """
         async with self._lock:
             await self._supervisor.wait_recovered()
             if (shell := self._supervisor.current) and shell.waiting:
                 raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
             if children is not self._supervisor.children:
-                await self._supervisor.move(children, keep=self._jobs.needs(self._supervisor.current))
+                keep = self._jobs.needs(self._supervisor.current)
+                await self._supervisor.move(children, keep=keep, unseen=unseen)
 
     async def _run_away(self, command: str, how: RunSettings, within: Children, carrying: CarriedState | None) -> Reply:
         """Run it in a shell elsewhere, and come back unless it still waits for something."""

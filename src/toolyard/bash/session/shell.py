@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolyard.process.keeper.link import KeeperLink
     from toolyard.process.limits import Limits
     from toolyard.process.output import Transcript
+    from toolyard.process.sandbox.sandbox import Sandbox
 
 
 OLDEST_VERSION = 404
@@ -54,6 +55,8 @@ class Shell:
     def __init__(self, setup: ShellSetup, folder: PrivateFolder) -> None:
         self.process = ShellProcess(setup, self._on_exit)
         self.cwd = setup.cwd
+        self.sandbox: Sandbox | None = None
+        """What keeps it in."""
         self.flags = ""
         self.status = 0
         """The exit status of the last command, as `$?` has it."""
@@ -257,6 +260,7 @@ class Shell:
         self._opened.close()
 
     def _spawn(self, keeper: KeeperLink, state: bytes | None, carried: CarriedState | None) -> None:
+        self.sandbox = keeper.sandbox
         may_have_functions = state is not None or any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
         self._inherited = keeper.inside(self._setup.env) | self._setup.extra_env
         before = carried.startup_lines(self._inherited) if carried else state

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import lists_traps, may_define, quoted
 from toolyard.bash.session.control_channel import PROBE, ShellGone
-from toolyard.bash.session.handover import DUMP
+from toolyard.bash.session.handover import DUMP, MOST_TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ class ShellIntegration:
     def dumped(self) -> bytes:
         """What the shell told of itself when its dump script last ran; empty when that is not to be had."""
         try:
-            return self._folder.read("dumped")
+            return self._folder.read("dumped", MOST_TOLD + 1)
         except OSError:
             return b""
 

@@ -8,6 +8,8 @@ import os
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
 from toolyard.bash.session.control_channel import ShellGone
 from toolyard.bash.session.handover import listed
 from toolyard.bash.session.interrupt import interrupt_command
@@ -108,17 +110,33 @@ class ShellSupervisor:
             with contextlib.suppress(ShellError, ShellGone):
                 await self.current.take_back(changed)
 
-    async def move(self, children: Children, *, keep: bool) -> None:
-        """Go on elsewhere for good, with what can be carried over."""
+    async def move(self, children: Children, *, keep: bool, unseen: bool) -> None:
+        """Go on elsewhere for good, with what can be carried over; `unseen` means that nobody has looked at that.
+
+        What another shell saved for the next one is code, and not for a shell elsewhere.
+        """
+        if self._next_state is not None:
+            self._next_state = None
+            self._notice = "The session goes on with another reach, in a fresh shell."
         here, carried = self.current, None
         if here and here.process.exit_status is None and not here.trouble:
             carried = await here.tell_state()
+        if carried and unseen:
+            given, quiet = self._variables()
+            carried = carried.unseen(given | quiet)
         self._children = children
-        self.current = await self._start(None, carried=carried) if here else None
+        self.current = await self._start_there(carried) if here else None
         if here:
             await self._let_go(here, keep=keep)
         if carried and carried.left:
             self._notice = f"The session goes on with another reach, without {listed(list(carried.left))}."
+
+    async def _start_there(self, carried: CarriedState | None) -> Shell:
+        """A shell to go on in; where the folder of the last is not to be had, at the session's beginning."""
+        try:
+            return await self._start(None, carried=carried)
+        except ShellError:
+            return await self._start(None, carried=carried and replace(carried, cwd=self._first_cwd))
 
     async def _let_go(self, shell: Shell, *, keep: bool) -> None:
         """End a shell, but nothing that it left running; one that is kept has jobs whose ends it has to tell."""
@@ -247,7 +265,8 @@ class ShellSupervisor:
         if children is None:
             children = self._borrowed = borrow_keeper()
         cwd = (carried.cwd if carried else self._next_cwd) or self._first_cwd
-        if cwd != self._first_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment, once for each shell
+        # A folder of a sandbox may be none here, and what was approved for one must not run in another.
+        if not carried and cwd != self._first_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment
             cwd = self._first_cwd
         env, extra = self._variables()
         setup = ShellSetup(program=program.path, cwd=cwd, env=env, extra_env=extra, limits=self._limits, tty=self._tty)

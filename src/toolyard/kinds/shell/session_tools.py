@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.session import BashSession
+from toolyard.core.reach import is_beyond
 from toolyard.core.screen_text import as_seen
 from toolyard.core.text import first_line, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from toolyard.bash.session.handover import CarriedState
     from toolyard.bash.session.jobs import Job
     from toolyard.bash.session.reply import Reply
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.kinds.shell.reference import SessionOptions
     from toolyard.process.runner import Runner
@@ -81,37 +83,50 @@ class LiveSessions:
         self.options = options
         self.runner = runner
         self._bashes: dict[tuple[str, str], BashSession] = {}
-        self._shown: dict[tuple[str, str], tuple[str, CarriedState]] = {}
-        """What was shown of a session in the last question about it, and the call that it was about."""
+        self._shown: dict[tuple[str, str], tuple[str, str, CarriedState | None]] = {}
+        """What was shown of a session in the last question about it, and the call and the command that it was about."""
 
     def cwd(self, context: CallContext) -> Path:
         """Where the session of a call is; where it will begin, if it has not begun."""
         bash = self._bashes.get((context.session, context.agent))
         return Path(bash.cwd) if bash else context.cwd
 
-    async def show_state(self, context: CallContext) -> CarriedState | None:
-        """What a call elsewhere would take along from its session. It is remembered, since somebody is shown it."""
+    async def show_state(self, context: CallContext, command: str) -> str:
+        """What a command elsewhere would take along from its session, in words. It takes along what was shown."""
         key = (context.session, context.agent)
         state = await self._bashes[key].state() if key in self._bashes else None
-        if state:
-            self._shown[key] = (context.call_id, state)
-        return state
+        if state is None:
+            return ""
+        env = self.runner.environment.current()
+        shown = state.shown_for(command, env)
+        self._shown[key] = (context.call_id, command, shown)
+        return shown.described(env)
 
-    async def state_for(self, context: CallContext) -> CarriedState | None:
-        """What a call elsewhere takes along: what was shown; where nobody was asked, nothing that programs get."""
+    async def state_for(self, context: CallContext, command: str) -> CarriedState | None:
+        """What a command elsewhere takes along: what was shown; where nobody was asked, nothing that programs get."""
         key = (context.session, context.agent)
-        call, state = self._shown.pop(key, ("", None))
-        if call == context.call_id:
-            return state
+        call, about, shown = self._shown.pop(key, ("", "", None))
+        if (call, about) == (context.call_id, command):
+            return shown
         state = await self._bashes[key].state()
-        return state.unseen(self.runner.environment.current()) if state else None
+        return state.unseen(self.runner.environment.current(), command) if state else None
 
     async def at_usual_reach(self, context: CallContext) -> BashSession:
         """The session of a call, moved to where the calls of its conversation run now."""
         bash = self.get(context)
         if bash.children is not (children := self.runner.children[context.usual_reach]):
-            await bash.move(children)
+            before = bash.children.sandbox if bash.children else None
+            unseen = before is not None and before.reach == "look" and children.sandbox != before
+            await bash.move(children, unseen=unseen)
         return bash
+
+    def reach_of_job(self, context: CallContext, id: str) -> Reach | None:
+        """How far a job reaches, or a command that waits; None when there is no such, or nothing to tell reaches by."""
+        bash = self._bashes.get((context.session, context.agent))
+        shell = bash.shell_of(None if id == FOREGROUND else id) if bash else None
+        if shell is None or all(children.sandbox is None for children in self.runner.children.values()):
+            return None
+        return shell.sandbox.reach if shell.sandbox else "outside"
 
     def get(self, context: CallContext) -> BashSession:
         """The session of a call, which begins in the directory of its first."""
@@ -180,8 +195,7 @@ class BashTool:
         line = first_line(plan.command)
         if context.reach == context.usual_reach:
             return line
-        carried = await self._sessions.show_state(context)
-        told = carried.described(plan.command, self._sessions.runner.environment.current()) if carried else ""
+        told = await self._sessions.show_state(context, plan.command)
         return f"{line} [{told}]" if told else line
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
@@ -198,7 +212,7 @@ class BashTool:
                 interactive=bool(plan.arguments.get("interactive")),
                 background=bool(plan.arguments.get("background")),
                 within=self._sessions.runner.children[context.reach] if is_away else None,
-                carrying=await self._sessions.state_for(context) if is_away else None,
+                carrying=await self._sessions.state_for(context, plan.command) if is_away else None,
             )
         except asyncio.CancelledError:
             await self._sessions.get(context).settled()  # as with every other kind, nothing of it goes on
@@ -230,14 +244,23 @@ class BashJobTool:
             return ToolResult(text=f"Error: {action} needs the id of a job", failure="invalid_arguments")
         if action == "write" and "text" not in arguments:
             return ToolResult(text="Error: write needs a text", failure="invalid_arguments")
-        return Plan(arguments=arguments, cwd=self._sessions.cwd(context))
+        return Plan(arguments=arguments, cwd=self._sessions.cwd(context), reach=self._reach(arguments, context))
+
+    def _reach(self, arguments: JsonObject, context: CallContext) -> Reach | None:
+        """What is written to a job does whatever the job can do."""
+        return self._sessions.reach_of_job(context, arguments["id"]) if arguments["action"] == "write" else None
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
-        return " ".join([plan.arguments["action"], plan.arguments.get("id", "")]).strip()
+        text = plan.arguments.get("text") if plan.arguments["action"] == "write" else None
+        words = [plan.arguments["action"], plan.arguments.get("id", ""), repr(text) if text is not None else ""]
+        return " ".join(filter(None, words))
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         session = self._sessions.get(context)
         arguments = plan.arguments
+        reach = self._reach(arguments, context)
+        if reach and is_beyond(reach, context.reach):
+            return ToolResult(text=f"Error: the job reaches '{reach}', and this call may not", failure="denied")
         try:
             if arguments.get("id") == FOREGROUND:
                 return await self._in_foreground(session, arguments)

@@ -19,6 +19,8 @@ from toolyard.process.sandbox.nested_git import NestedRepositories
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolyard.process.sandbox.mount_points import MountPoint
+
 
 class CleanupRecord:
     """What has to be removed if we are killed.
@@ -47,15 +49,28 @@ def records_folder() -> str:
     return str(user_folder("state") / "running")
 
 
+def records() -> list[str]:
+    """Those of all applications that run, or were killed."""
+    try:
+        return [os.path.join(records_folder(), name) for name in os.listdir(records_folder()) if name.endswith(".json")]
+    except OSError:
+        return []
+
+
+def mount_points_of_others() -> dict[str, bytes | None]:
+    """What sandboxes have made to be mounted over, and the last of them that needs it removes."""
+    return dict(point for record in records() for point in made_by(read_record(record)))
+
+
+def made_by(left: Mapping[str, Any]) -> list[MountPoint]:
+    """The mount points of a record."""
+    return [(path, None if content is None else content.encode()) for path, content in left.get("mount_points", ())]
+
+
 def clean_up_abandoned() -> None:
     """Clean up after all applications that were killed together with whoever would have done it."""
-    try:
-        names = os.listdir(records_folder())
-    except OSError:
-        return
-    for name in names:
-        if name.endswith(".json"):
-            clean_up(os.path.join(records_folder(), name))
+    for record in records():
+        clean_up(record)
 
 
 def clean_up(record: str) -> None:
@@ -82,8 +97,7 @@ def remove_left(left: Mapping[str, Any]) -> None:
     remove_groups(groups)
     move_unwanted(left.get("unwanted", ()))
     NestedRepositories(left.get("workspace", ()), left.get("since", 0), left.get("guarded", {})).sweep(at_end=True)
-    points = left.get("mount_points", ())
-    remove_unused([(path, None if content is None else content.encode()) for path, content in points])
+    remove_unused(made_by(left))
     if span := left.get("span"):
         with contextlib.suppress(OSError):
             os.rename(span, f"{span}.ended")

@@ -34,6 +34,8 @@ class LayoutDraft(msgspec.Struct):
     mount_points: list[MountPoint] = msgspec.field(default_factory=list)
     unwanted: list[str] = msgspec.field(default_factory=list)
     unguarded: list[str] = msgspec.field(default_factory=list)
+    of_others: dict[str, bytes | None] = msgspec.field(default_factory=dict)
+    """Mount points that other sandboxes have made: as long as we need them, too, they must stay."""
 
     def add(self, access: Access, paths: Iterable[str]) -> None:
         for path in paths:
@@ -92,10 +94,11 @@ class LayoutDraft(msgspec.Struct):
 
     def _make_room(self, root: str, path: str, content: bytes | None) -> None:
         """Name what has to be made so that a path can be mounted over, with the folders that lead there."""
-        if is_missing(path):
-            missing = (above for above in reversed(between(root, path)) if not os.path.lexists(above))
+        if path in self.of_others or is_missing(path):
+            above_it = reversed(between(root, path))
+            missing = (above for above in above_it if above in self.of_others or not os.path.lexists(above))
             self.mount_points += [(above, None) for above in missing if (above, None) not in self.mount_points]
-            self.mount_points.append((path, content))
+            self.mount_points.append((path, self.of_others.get(path, content)))
 
 
 def parts_of(path: str) -> list[str]:

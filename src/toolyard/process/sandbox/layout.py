@@ -14,11 +14,19 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.files.user_folders import SYSTEM_FOLDERS
+from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
 from toolyard.process.sandbox.git import guard_repository
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
 from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
-from toolyard.process.sandbox.secrets import HOME_SECRETS, is_watched, startup_files, system_secrets
+from toolyard.process.sandbox.secrets import (
+    HOME_SECRETS,
+    STARTUP_FOLDERS,
+    STARTUP_IF_THERE,
+    is_watched,
+    startup_files,
+    system_secrets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -28,10 +36,6 @@ if TYPE_CHECKING:
 
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
 HOMES = ("/home", "/root")
-STARTUP_FOLDERS = (".ssh", ".local/bin", ".local/lib")
-"""Below a home: folders whose content runs by itself, or in the place of something else."""
-SEEN_FOLDER = "bin"
-"""Another one, which people would see if it were made for them."""
 
 
 class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,13 +116,13 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 def lay_out(paths: SandboxPaths) -> Layout:
     """The layout for these paths. Later steps win over earlier ones about the same path, guards over all."""
     home = os.path.realpath(paths.home)
-    draft = LayoutDraft()
+    draft = LayoutDraft(of_others=mount_points_of_others())
     draft.add("private", PRIVATE)
     draft.add("hidden", HOMES)
     draft.add("read", [home] if home != "/" else [])
     secrets = [os.path.join(home, name) for name in HOME_SECRETS]
     systems = system_secrets() if os.geteuid() == 0 else []
-    draft.add("hidden", [*secrets, *systems])
+    draft.add("hidden", [path for path in (*secrets, *systems) if path not in draft.of_others])
     for path in (*paths.readable, *interpreter(), *program_folders()):
         reveal(draft, path)
     add_workspace(draft, paths.workspace)
@@ -134,7 +138,8 @@ def lay_out(paths: SandboxPaths) -> Layout:
     for path in (*map(os.path.realpath, paths.protected), *roots.values()):
         draft.guard(path)
     unseen = {os.path.realpath(path) for path in paths.unseen if os.path.lexists(path)}
-    for path in unseen:
+    # What is guarded because it may come to be, and would be a secret then, is hidden beforehand.
+    for path in (*unseen, *filter(draft.can_write, draft.guards.keys() & set(secrets))):
         draft.hide(path)
     draft.settle()
     draft.add("read", paths.shown)
@@ -173,12 +178,11 @@ def guard_home(draft: LayoutDraft, home: str) -> None:
     if nearest(draft.rules, home)[1] != "write":
         return
     for name, content in startup_files(home).items():
-        path = os.path.join(home, name)
-        if os.path.lexists(path) or (content is not None and os.path.isdir(os.path.dirname(path))):
-            draft.guard(path, content)
+        draft.guard(os.path.join(home, name), content)
     for name in STARTUP_FOLDERS:
         draft.guard(os.path.join(home, name))
-    guard_or_move(draft, os.path.join(home, SEEN_FOLDER))
+    for name in STARTUP_IF_THERE:
+        guard_or_move(draft, os.path.join(home, name))
 
 
 def needed_as_they_are(paths: SandboxPaths) -> list[str]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
+    from toolyard.core.reach import Reach
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
@@ -90,6 +91,11 @@ class Sandbox:
             layout = lay_out(self.paths)
             self._layout = layout.looking() if self.policy.looking else layout
         return self._layout
+
+    @property
+    def reach(self) -> Reach:
+        """How far whatever is inside reaches."""
+        return "look" if self.policy.looking else "work"
 
     @property
     def name(self) -> str:

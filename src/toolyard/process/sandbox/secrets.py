@@ -54,19 +54,24 @@ STARTUP_FILES = (
     *(".gitconfig", ".tmux.conf", ".xprofile", ".xsessionrc"),
 )  # fmt: skip
 """Below a home: what runs when its owner next logs in or starts a program. An empty one has no effect."""
-STARTUP_IF_THERE = (
-    *(".bash_login", ".inputrc", ".vimrc", ".xinitrc", ".xsession", ".kshrc", ".pam_environment", ".local/bin", "bin"),
-    *(".config/fish", ".config/git", ".config/environment.d", ".config/systemd", ".config/autostart", ".pythonrc.py"),
+STARTUP_FOLDERS = (
+    *(".ssh", ".local/bin", ".local/lib", ".local/share/systemd", ".config/fish", ".config/git", ".config/systemd"),
+    *(".config/autostart", ".config/environment.d", ".config/pip", ".config/uv", ".config/nvim", ".vim", ".emacs.d"),
 )  # fmt: skip
-"""The same, but an empty one would have an effect, so only those that exist are guarded."""
+"""Folders whose content runs by itself, or in the place of something else; an empty one has no effect."""
+STARTUP_IF_THERE = (
+    *(".bash_login", ".inputrc", ".vimrc", ".emacs", ".xinitrc", ".xsession", ".kshrc", ".pam_environment"),
+    *(".pythonrc.py", "bin"),
+)  # fmt: skip
+"""The same, but an empty one would have an effect, or be seen by people, so what comes to be is moved away."""
 
 
-def startup_files(home: str) -> dict[str, bytes | None]:
-    """The start-up files of a home, each with the content that has no effect; None for those not to be made."""
+def startup_files(home: str) -> dict[str, bytes]:
+    """The start-up files of a home, each with the content that has no effect."""
     # Bash reads the first of three, and so an empty first one would keep it from the others.
     first = next((name for name in (".bash_login", ".profile") if os.path.exists(os.path.join(home, name))), None)
     instead = b"" if first is None else f". ~/{first}\n".encode()
-    return {**dict.fromkeys(STARTUP_FILES, b""), ".bash_profile": instead, **dict.fromkeys(STARTUP_IF_THERE)}
+    return {**dict.fromkeys(STARTUP_FILES, b""), ".bash_profile": instead}
 
 
 def is_watched(path: str, home: str) -> bool:

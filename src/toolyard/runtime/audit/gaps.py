@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.core.lossless_json import decode_json
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
@@ -110,11 +112,10 @@ def recent_lines(files: Iterable[Path]) -> Iterator[CallLine]:
             break
         parts.append(tail_of(file, left))
         left -= len(parts[-1])
-    decoder = msgspec.json.Decoder(CallLine)
     for part in reversed(parts):
         for line in part.split(b"\n"):
             try:
-                yield decoder.decode(line)
+                yield decode_json(line, CallLine)
             except msgspec.MsgspecError:
                 continue  # cut off, or not ours; `check_log` names it
 

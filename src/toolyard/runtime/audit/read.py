@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.core.lossless_json import decode_json
 from toolyard.runtime.audit.chain import day_files
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def files_of(folder: Path, wanted: Filter) -> list[Path]:
 def decoded(lines: Iterable[bytes], wanted: Filter) -> Iterator[Record]:
     for line in lines:
         try:
-            record = msgspec.json.decode(line)
+            record = decode_json(line, dict[str, Any])
         except msgspec.DecodeError:
             continue
-        if isinstance(record, dict) and wanted.wants(record):
+        if wanted.wants(record):
             yield record

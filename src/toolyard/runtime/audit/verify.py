@@ -6,10 +6,11 @@ import contextlib
 import fcntl
 import os
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.core.lossless_json import decode_json
 from toolyard.runtime.audit.chain import BEGINNING, Head, day_files, head_path, last_line, read_link
 from toolyard.runtime.audit.writers import LogLock
 
@@ -258,7 +259,7 @@ def known_hashes(wanted: set[str], files: Sequence[Path]) -> set[str]:
 
 def read_gap(file: Path, number: int, line: bytes) -> Gap | None:
     try:
-        record = msgspec.json.decode(line, type=GapLine)
+        record = decode_json(line, GapLine)
     except msgspec.MsgspecError:
         return None
     return Gap(file=file, line=number, **msgspec.structs.asdict(record)) if record.event == "gap" else None
@@ -296,7 +297,7 @@ def lines_of(file: Path, size: int) -> Iterator[bytes]:
 def tells_of(line: bytes, torn: bytes) -> bool:
     """Whether a line is the repair of one that was cut off."""
     try:
-        record = msgspec.json.decode(line)
+        record = decode_json(line, dict[str, Any])
     except msgspec.DecodeError:
         return False
     return bool(record.get("event") == "repair" and record.get("torn") == sha256(torn).hexdigest())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.lossless_json import decode_json, encode_json
 from toolyard.runtime.audit.gaps import Loss
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class LogWriter:
         if self._fd != NOBODY:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, 0)
-                os.pwrite(self._fd, msgspec.json.encode(loss), 0)
+                os.pwrite(self._fd, encode_json(loss), 0)
 
     def others(self) -> tuple[list[GoneWriter], list[str]]:
         """Those that are gone, and the ids of those that live. Only within the lock is that true for a while."""
@@ -152,7 +153,7 @@ def read_gone(file: str, id: str) -> GoneWriter | None:
         if not try_lock(fd, fcntl.LOCK_SH, 0.0):
             return None
         try:
-            loss = msgspec.json.decode(left.read(1 << 16) or b"{}", type=Loss)
+            loss = decode_json(left.read(1 << 16) or b"{}", Loss)
         except msgspec.MsgspecError:
             loss = Loss()
     return GoneWriter(id=id, loss=loss, file=file)

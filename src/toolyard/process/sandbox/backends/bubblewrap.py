@@ -75,6 +75,11 @@ class Bubblewrap(NamedTuple):
                     yield from ("--ro-bind", "/dev/null", path)
                 case "private" if path in common.temporary:
                     yield from ("--bind", common.temporary[path], path)
+                    # Folders on the way to what is mounted below could be moved, for the other sandboxes, too.
+                    ways = ways_below(layout, path)
+                    hollow += ways
+                    for way in ways:
+                        yield from ("--perms", "0755", "--tmpfs", way)
                 case "private":
                     yield from self._private(path)
         for path in hollow:
@@ -95,6 +100,14 @@ def maps_owners(layout: Layout) -> bool:
 def has_below(layout: Layout, path: str) -> bool:
     """Whether a hidden folder holds something that is not hidden, for which it needs room."""
     return any(other != path and is_inside(other, path) for other in layout.rules)
+
+
+def ways_below(layout: Layout, folder: str) -> list[str]:
+    """The folders in a folder of which only something further below is mounted."""
+    start = len(folder) + 1
+    below = [path for path in layout.rules if path != folder and is_inside(path, folder)]
+    tops = dict.fromkeys(path[:start] + path[start:].partition("/")[0] for path in below)
+    return [top for top in tops if top not in layout.rules]
 
 
 def find_bubblewrap() -> Bubblewrap | None:
