@@ -15,7 +15,9 @@ from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
 from toolyard.permissions.paths import is_of_process, resolved
 from toolyard.permissions.programs.categories import SPEAKS_ONLY
+from toolyard.permissions.programs.git_options import GLOBALS
 from toolyard.permissions.programs.operands import any_operands, operands_of
+from toolyard.permissions.repositories.inspection import why_not_obeyed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +70,9 @@ class WorkingFolder:
         self.protected = site.protected
         self._site = site
         self._where = line.where(start)
-        self.cwd = self._where.folders[0]
-        """One of the folders that it may be."""
+        self.folders = self._where.folders
+        """The folders that it may be."""
+        self.cwd = self.folders[0]
 
     def at(self, start: int) -> WorkingFolder:
         """The folder at another place of the line."""
@@ -222,6 +225,14 @@ class FileAccess:
         if word.value is not None:
             return False
         return word.inside or (word.text.startswith("<(") and word.text.endswith(")"))
+
+    def why_repository(self, words: Sequence[Word]) -> str | None:
+        """Why git should not be let into the repository that it would use: what that says may be somebody else's."""
+        to = os.path.join(".", *(folder or "" for folder in GLOBALS.scan(words[1:]).values("C")))
+        for folder in self._folder.folders:
+            if why := why_not_obeyed(os.path.normpath(os.path.join(folder, to)), self._folder.workspace):
+                return why
+        return None
 
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""

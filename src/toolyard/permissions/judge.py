@@ -304,6 +304,8 @@ class Judge(msgspec.Struct):
                 return self._ask(text, f"{each.message}, and {why}", "write", rule)
         if rule.confined and (why := self._files.why_outside(words)):
             return self._ask(text, why, "outside", rule)
+        if rule.confined and words[0].value == "git" and (why := self._files.why_repository(words)):
+            return self._ask(text, why, "repository", rule)
         if (rule.confined or words[0].value in PUTS_FILES) and (why := self._files.why_changes_later(words)):
             return self._ask(text, why, "later", rule)
         return self._allow(text, rule)
