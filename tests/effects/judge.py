@@ -25,6 +25,7 @@ PATIENCE = 4.0
 TOOLS = ("shell", "bash")
 WRITES = re.compile(
     r">|\b(?:tee|touch|mkdir|cp|git\s+add|git\s+-C\s+\S+\s+add|mv|rm|ln|install|dd|uniq|xxd)\b|\bsort\b.*\s-(?:\w*o|-o)"
+    r"|\bfind\b.*\s-f(?:print|ls)"
 )
 """What a line has that plainly writes what it names."""
 REFRESHED = re.compile(r"^work/(?:.*/)?\.git/(?:index|index\.lock)$")
@@ -223,7 +224,9 @@ def is_plain(one: Difference, text: str) -> bool:
 
 
 def is_named(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", QUOTING.sub("", text)) is not None
+    """Whether a line has a name as a word, or glued to the option that takes it."""
+    before = r"(?:(?<![\w.-])|(?<=\s-o)|(?<=\s-uo))"
+    return re.search(rf"{before}{re.escape(name)}(?![\w-])", QUOTING.sub("", text)) is not None
 
 
 def shown(result: ToolResult) -> str:

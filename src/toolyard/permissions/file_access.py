@@ -16,7 +16,7 @@ from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
 from toolyard.permissions.paths import is_of_process, resolved
 from toolyard.permissions.programs.categories import SPEAKS_ONLY
 from toolyard.permissions.programs.git_options import GLOBALS
-from toolyard.permissions.programs.operands import any_operands, operands_of
+from toolyard.permissions.programs.operands import any_operands, listed_by_bash, operands_of
 from toolyard.permissions.repositories.inspection import why_not_obeyed
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin
 """Names to which anything may be written."""
 NETWORK_FILE = re.compile(r"/+dev/+(?:tcp|udp)/")
 LATER_RUN = re.compile(
-    r"(?:^|/)(?:\.git|\.git/(?:hooks|config|info/attributes|modules)(?:/.*)?|\.gitmodules|\.gitconfig|\.config/git/.*|\.bashrc"
+    r"(?:^|/)(?:\.git(?:/.*)?|\.gitmodules|\.gitconfig|\.config/git/.*|\.bashrc"
     r"|\.bash_profile|\.bash_login|\.bash_logout|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.zprofile|\.zlogin|\.inputrc|\.envrc"
     r"|\.ssh|\.ssh/.*|\.netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.vscode/.*|\.idea/.*|\.mcp\.json|toolyard\.json|\.toolyard(?:/.*)?)$"
 )
@@ -138,10 +138,11 @@ class FileAccess:
             return None
         if all(self._rule("allow", "read", candidate) for candidate in resolved(path, self._folder.cwd)):
             return None
-        return f"no rule allows reading '{path}', which may be outside of the workspace"
+        shown = target.text if target.expanded else path  # whose name is not told
+        return f"no rule allows reading '{shown}', which may be outside of the workspace"
 
     def why_not_write(self, target: Word) -> str | None:
-        path = target.value
+        path, shown = target.value, target.text if target.expanded else target.value
         if path in FREE_TARGETS:
             return None
         if path is None or (self._folder.moves and not path.startswith("/")):
@@ -149,13 +150,13 @@ class FileAccess:
         for candidate in resolved(path, self._folder.cwd):
             rule = self._rule("allow", "write", candidate)
             if rule is None:
-                return f"no rule allows writing '{path}'"
+                return f"no rule allows writing '{shown}'"
             if self.holds_rules(candidate):
-                return f"'{path}' holds the rules themselves"
+                return f"'{shown}' holds the rules themselves"
             if candidate.startswith("/dev/"):
-                return f"'{path}' is a device"
+                return f"'{shown}' is a device"
             if LATER_RUN.search(candidate) and any("*" in segment for segment in rule.write or ()):
-                return f"'{path}' changes what later commands do"
+                return f"'{shown}' changes what later commands do"
         return None
 
     def why_of_process(self, words: Sequence[Word]) -> str | None:
@@ -181,18 +182,22 @@ class FileAccess:
     def why_outside(self, words: Sequence[Word]) -> str | None:
         """Why a command may look outside of the workspace; None when it cannot."""
         given = operands_of(words) or any_operands(words)
-        if given.unknown is not None and not self._stays_inside(given.unknown):
+        if given.unknown is not None:
             return f"'{given.unknown.text}' is not known, and so neither which files are meant"
         if given.paths and self._folder.leaves:
             return "it may run outside of the workspace"
         for path in given.paths:
-            if why := self._why_path_outside(path):
+            if why := self._why_path_outside(path) or why_uncertain(path):
                 return why
             folder, stars, names = path.text.partition("**")
             is_pattern = path.word.kind == "glob" and bool(stars) and names != "/*"  # which are no links
             if (given.follows or is_pattern) and self._leads_out(folder, names.lstrip("/") or "*"):
-                return f"a link in '{path.text}' may lead out of the workspace"
+                return f"a link in '{path.shown}' may lead out of the workspace"
         return None
+
+    def why_listed_outside(self, words: Sequence[Word]) -> str | None:
+        """Why patterns among words may tell the names of files outside of the workspace."""
+        return next((why for path in listed_by_bash(words) if (why := self._why_path_outside(path))), None)
 
     def _why_path_outside(self, path: Operand) -> str | None:
         word = path.word
@@ -204,7 +209,7 @@ class FileAccess:
         # A tilde that bash leaves alone may still be a home folder to the program.
         is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
         if is_astray or not self._folder.contains(path.text):
-            return f"'{path.text}' is outside of the workspace"
+            return f"'{path.shown}' is outside of the workspace"
         return None
 
     def _leads_out(self, path: str, names: str) -> bool:
@@ -240,13 +245,24 @@ class FileAccess:
         for path in given.paths:
             if path.role != "write":
                 continue
-            for candidate in (*resolved(path.text, self._folder.cwd), path.text):
+            texts = [text + path.text.removeprefix(path.word.text) for text in path.word.texts] or [path.text]
+            for candidate in (name for text in texts for name in (*resolved(text, self._folder.cwd), text)):
                 if LATER_RUN.search(candidate) or any(is_inside(candidate, own) for own in self._folder.protected):
-                    return f"'{path.text}' changes what later commands do"
+                    return f"'{path.shown}' changes what later commands do"
         return None
 
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
         return self._book.file(decision, access, path, self._folder.workspace, self._tool)
+
+
+def why_uncertain(path: Operand) -> str | None:
+    """Why a file that is written may be one that later commands obey, although nothing names it."""
+    word, name = path.word, os.path.basename(path.text)
+    if path.role != "write" or word.value is not None or word.texts or word.sample is not None:
+        return None
+    if word.kind == "glob" and glob.has_magic(name) and not name.startswith(".") and not fnmatch.fnmatch("toolyard.json", name):
+        return None  # no pattern matches a name with a dot in front unless it spells that out
+    return f"which file '{path.shown}' is, is not certain"
 
 
 def entries_of(folder: str) -> list[os.DirEntry[str]]:

@@ -119,7 +119,7 @@ class Judge(msgspec.Struct):
                 yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
             case Loop():
                 is_free = part.name is None or self._is_own(part.name)
-                why = None if is_free else f"it sets '{part.name}'"
+                why = self._why_listed(part.words) if is_free else f"it sets '{part.name}'"
                 yield self._unless(why, part.text, "loop", "a loop runs nothing itself")
             case Arithmetic():
                 yield self._unless(self._why_evaluates(part), part.text, "arithmetic", "it only computes numbers")
@@ -154,6 +154,10 @@ class Judge(msgspec.Struct):
                 return f"what '{name}' holds is evaluated, and that may be a command"
         return None
 
+    def _why_listed(self, words: Sequence[Word]) -> str | None:
+        """Why patterns in a list tell names of files that are not to be looked at, where a preset says which are."""
+        return self._files.why_listed_outside(words) if self.book.confines else None
+
     def _is_own(self, name: str) -> bool:
         """Whether only the line itself looks at a variable, and it is one that holds what it is given."""
         return is_own_variable(name) and name not in self.shell.odd_variables
@@ -175,7 +179,10 @@ class Judge(msgspec.Struct):
         if not self._trusts_blindly and (why := self._why_changed(layers)):
             return self._ask(text, why, "meaning")
         found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
-        if rule := next((each.rule for each in found if each.pattern.is_exact), None):
+        # What git does is also up to the repository, which is looked at for rules of presets.
+        is_git = words[0].value == "git"
+        exact = (each.rule for each in found if each.pattern.is_exact and not (is_git and each.rule.confined))
+        if rule := next(exact, None):
             why = why_not_here(words, self.folder)
             return self._ask(text, why, "place") if why else self._allow(text, rule)
         if self._trusts:
@@ -316,6 +323,7 @@ class Judge(msgspec.Struct):
             return judged_as("allow", part.text, "redirection", "text that stands in the line")
         if target is None or (target.value is not None and is_free(part.operator, target.value)):
             return judged_as("allow", part.text, "redirection", "no file is touched")
+        target = target.sampled
         if target.value is None:
             is_read = (
                 part.operator == "<" and (target.inside or target.text.startswith("<(")) and not self.book.refuses_files
@@ -344,7 +352,7 @@ class Judge(msgspec.Struct):
             pass  # nobody looks at a variable of that name but the line itself, and `$name` is never certain
         elif part.alone:
             is_free = self.book.confines and part.name is not None and self._is_own(part.name)
-            why = None if is_free else "a variable of the shell is set"
+            why = self._why_listed(part.elements or ()) if is_free else "a variable of the shell is set"
         elif before_read and part.name == "IFS" and value is not None:
             pass  # how read splits its line, and nothing else
         elif not is_harmless(part.name, value):

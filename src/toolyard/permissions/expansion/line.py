@@ -28,7 +28,7 @@ from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.folders import CHANGES_FOLDER, FolderTrail, Whereabouts, end_of
 from toolyard.permissions.expansion.globs import files_matching
 from toolyard.permissions.expansion.outputs import output_of
-from toolyard.permissions.expansion.trees import names_below
+from toolyard.permissions.expansion.trees import ALL, Chosen, names_below, tracked_names
 from toolyard.permissions.expansion.variables import Variables, home_folder
 from toolyard.permissions.paths import resolved
 
@@ -62,7 +62,7 @@ class ExpandedLine:
         self._trail: FolderTrail | None = None
         self._building = False
         self._contained: dict[tuple[str, str], bool] = {}
-        self._names_below: dict[str, Value] = {}
+        self._names_below: dict[tuple[str, Chosen], Value] = {}
         self._outputs: dict[int, Value] = {}
         self._matches: dict[tuple[tuple[WordPiece, ...], str], list[str] | None] = {}
 
@@ -123,7 +123,7 @@ class ExpandedLine:
             kind="dynamic" if value.dashes else "glob",
             prefix=value.prefix or ("" if value.dashes else "./"),
             splits=True,
-            inside=value.inside and (not value.splits or separated),
+            inside=value.inside and not value.dashes and (not value.splits or separated),
         )
 
     def _part(self, part: Part) -> Part:
@@ -190,6 +190,8 @@ class ExpandedLine:
 
     def _checked(self, word: Word, written: Word, at: LinePlace) -> Word:
         """A word that is put together of several pieces: as a whole it may be the name of a link that leads out."""
+        if word.texts:
+            return replace(word, inside=all(self.known(text, at).inside for text in word.texts))
         is_whole = sum(1 for piece in written.pieces if piece.text or piece.kind == "unknown") == 1
         if word.value is not None or not word.inside or is_whole or self.below(".", at).inside:
             return word
@@ -215,7 +217,8 @@ class ExpandedLine:
             return [replace(word, pieces=(), inside=inside)]
         # Still known as a pattern: even a command that only speaks lists a folder by one.
         return [
-            Word(text=path, start=word.start, end=word.end, kind="glob", value=path, prefix=path) for path in matches
+            Word(text=word.text, start=word.start, end=word.end, kind="glob", value=path, prefix=path, expanded=True)
+            for path in matches
         ]
 
     def _files(self, pieces: tuple[WordPiece, ...], folder: str) -> list[str] | None:
@@ -262,7 +265,13 @@ class ExpandedLine:
         dashes = word.may_be_option
         splits = word.kind == "glob" or word.splits or not word.is_number
         return Value(
-            inside=word.inside, relative=relative, is_number=word.is_number, dashes=dashes, splits=splits, prefix=prefix
+            inside=word.inside,
+            relative=relative,
+            is_number=word.is_number,
+            dashes=dashes,
+            splits=splits,
+            prefix=prefix,
+            texts=word.texts,
         )
 
     def known(self, text: str, at: LinePlace) -> Value:
@@ -365,19 +374,24 @@ class ExpandedLine:
             return self._output(target.pieces[0].start)
         return UNKNOWN
 
-    def below(self, start: str, at: LinePlace) -> Value:
+    def below(self, start: str, at: LinePlace, chosen: Chosen = ALL) -> Value:
         """What there is to know of the names below a folder."""
         where = self.where(at.start)
         if not where.certain or len(where.folders) != 1:
             return UNKNOWN
         folder = os.path.join(where.folders[0], start)
-        if folder not in self._names_below:
+        if (folder, chosen) not in self._names_below:
             if len(self._names_below) >= MOST_TREES:
                 return UNKNOWN
             known = self.known(start, at)
-            found = names_below(folder, self._workspace) if known.inside else UNKNOWN
-            self._names_below[folder] = replace(found, relative=found.relative and known.relative)
-        return self._names_below[folder]
+            found = names_below(folder, self._workspace, chosen) if known.inside else UNKNOWN
+            self._names_below[folder, chosen] = replace(found, relative=found.relative and known.relative)
+        return self._names_below[folder, chosen]
+
+    def tracked(self, at: LinePlace) -> Value:
+        """What there is to know of the names of the files that git tracks."""
+        folder = self.folder_at(at)
+        return UNKNOWN if folder is None else tracked_names(folder, self._workspace)
 
 
 class CommandSurroundings(msgspec.Struct, frozen=True):
@@ -389,8 +403,11 @@ class CommandSurroundings(msgspec.Struct, frozen=True):
     def known(self, text: str) -> Value:
         return self.line.known(text, self.at)
 
-    def below(self, start: str) -> Value:
-        return self.line.below(start, self.at)
+    def below(self, start: str, chosen: Chosen = ALL) -> Value:
+        return self.line.below(start, self.at, chosen)
+
+    def tracked(self) -> Value:
+        return self.line.tracked(self.at)
 
     @property
     def folder(self) -> str | None:

@@ -118,6 +118,7 @@ BUILTIN_GUARDS: dict[str, Guard] = {
     "printf": guard_printf,
     "test [": guard_test,
     "read": READ,
+    "help": Options(flags="-dms", operands="text*"),
     "wait": guard_no_option("p", "wait -p stores into a variable"),
     "jobs": guard_no_option("x", "jobs -x runs a command"),
 }

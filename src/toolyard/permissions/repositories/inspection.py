@@ -11,7 +11,7 @@ import msgspec
 from toolyard.files.door import LARGEST_TEXT, Door, FileRefused
 from toolyard.files.inside import is_inside
 from toolyard.permissions.repositories.settings import NotUnderstood, read_settings, why_obeyed
-from toolyard.permissions.repositories.submodules import IndexUnread, submodule_paths
+from toolyard.permissions.repositories.index import IndexUnread, submodule_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

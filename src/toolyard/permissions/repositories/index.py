@@ -1,7 +1,8 @@
-"""The submodules that git's index names: git looks into each of them, and obeys what it finds there."""
+"""The files that git's index names, and the submodules, each of which git looks into."""
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,8 @@ if TYPE_CHECKING:
 
 
 COMMIT_MODE = b"\x00\x00\xe0\x00"
-"""How the index says that a path is a commit of another repository."""
+"""How the index says that a path is a commit of another repository, behind the times and numbers of an entry."""
 MODE_AT = 24
-"""Where that stands in an entry, behind its times and numbers."""
 EXTENDED, LONGEST_NAME = 0x4000, 0xFFF
 HASHES = (20, 32)
 
@@ -25,15 +25,24 @@ def submodule_paths(index: bytes) -> list[str]:
     """Where the submodules are, below the working tree."""
     if COMMIT_MODE not in index:  # nearly always, and the search is fast
         return []
+    return [name for mode, name in entries_in(index) if mode == COMMIT_MODE]
+
+
+def tracked_paths(index: bytes) -> list[str]:
+    """All files that git tracks, below the working tree."""
+    return [name for _, name in entries_in(index)]
+
+
+def entries_in(index: bytes) -> list[tuple[bytes, str]]:
     for hash_size in HASHES:
         try:
-            return [path.decode("utf-8", "surrogateescape") for path in commits_in(index, hash_size)]
+            return [(mode, os.fsdecode(name)) for mode, name in read_entries(index, hash_size)]
         except (IndexUnread, struct.error, ValueError, IndexError):
             continue
     raise IndexUnread
 
 
-def commits_in(index: bytes, hash_size: int) -> Iterator[bytes]:
+def read_entries(index: bytes, hash_size: int) -> Iterator[tuple[bytes, bytes]]:
     signature, version, count = struct.unpack_from(">4sII", index)
     if signature != b"DIRC" or version not in (2, 3, 4):
         raise IndexUnread
@@ -53,8 +62,7 @@ def commits_in(index: bytes, hash_size: int) -> Iterator[bytes]:
             after = at + (end - at) // 8 * 8 + 8
         if (flags & LONGEST_NAME) != min(len(name), LONGEST_NAME):
             raise IndexUnread
-        if mode == COMMIT_MODE:
-            yield name
+        yield mode, name
         at = after
 
 
