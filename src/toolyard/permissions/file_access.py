@@ -7,14 +7,15 @@ import glob
 import os
 import re
 from functools import cached_property
+from os.path import join
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
-from toolyard.permissions.paths import is_of_process, resolved
-from toolyard.permissions.programs.categories import SPEAKS_ONLY
+from toolyard.permissions.paths import OwnFolders, is_of_process, resolved
+from toolyard.permissions.programs.categories import SPEAKS_ONLY, names
 from toolyard.permissions.programs.git_options import GLOBALS
 from toolyard.permissions.programs.operands import any_operands, listed_by_bash, operands_of
 from toolyard.permissions.repositories.inspection import why_not_obeyed
@@ -40,6 +41,12 @@ LATER_RUN = re.compile(
     r"|\.ssh|\.ssh/.*|\.netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.vscode/.*|\.idea/.*|\.mcp\.json|toolyard\.json|\.toolyard(?:/.*)?)$"
 )
 """Files by which later commands run something else, or that open other doors: no rule for a folder covers them."""
+PASS_TEXT_ON = names("""
+    cat head tail wc grep egrep fgrep sort uniq cut tr sed awk jq nl tac rev fold fmt paste column expand unexpand
+    base64 md5sum sha1sum sha256sum echo printf true false : seq
+""")
+"""Programs that, given no file, do the same wherever they run."""
+ENVIRONMENT = re.compile(r"(?i)env")
 EXPANDS_OTHERWISE = re.compile(r"[{\\'\"]|\*\*|\[[!^:]")
 """What in a pattern is more than `*`, `?` and letters to choose from."""
 MOST_MATCHES = 1000
@@ -57,6 +64,8 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     protected: tuple[str, ...] = ()
     """Files that hold the rules themselves."""
+    own: OwnFolders = OwnFolders()
+    """Its own temporary files."""
     shell: ShellFacts = FRESH
     """What earlier lines left in the shell that the line would run in."""
 
@@ -88,10 +97,15 @@ class WorkingFolder:
         """Whether the command may run outside of the workspace; whatever is not certain counts as leaving."""
         if self._where.folders == (self.workspace,):
             return not self._where.certain
-        return not self._where.certain or not self.contains(".")
+        return not self._where.certain or not self.contains(".") or self.is_own(".")
+
+    def is_own(self, path: str) -> bool:
+        """Whether a path is one for temporary files of its own."""
+        own = self.line.own
+        return bool(own.folders) and self._where.certain and all(own.hold(join(each, path)) for each in self.folders)
 
     def contains(self, path: str) -> bool:
-        """Whether a path, as it is written and where it leads, is inside the workspace."""
+        """Whether a path, as it is written and where it leads, is inside the workspace, or a temporary file."""
         return all(self.line.contains(path, folder) for folder in self._where.folders)
 
 
@@ -145,6 +159,8 @@ class FileAccess:
         path, shown = target.value, target.text if target.expanded else target.value
         if path in FREE_TARGETS:
             return None
+        if path is not None and self._book.confines and self._folder.is_own(path):
+            return None
         if path is None or (self._folder.moves and not path.startswith("/")):
             return "which file is written is not certain"
         for candidate in resolved(path, self._folder.cwd):
@@ -184,13 +200,15 @@ class FileAccess:
         given = operands_of(words) or any_operands(words)
         if given.unknown is not None:
             return f"'{given.unknown.text}' is not known, and so neither which files are meant"
-        if given.paths and self._folder.leaves:
+        if given.paths and self._folder.leaves and not self._folder.is_own("."):
             return "it may run outside of the workspace"
         for path in given.paths:
             if why := self._why_path_outside(path) or why_uncertain(path):
                 return why
             folder, stars, names = path.text.partition("**")
             is_pattern = path.word.kind == "glob" and bool(stars) and names != "/*"  # which are no links
+            if self._folder.is_own(path.text):
+                continue
             if (given.follows or is_pattern) and self._leads_out(folder, names.lstrip("/") or "*"):
                 return f"a link in '{path.shown}' may lead out of the workspace"
         return None
@@ -231,10 +249,27 @@ class FileAccess:
             return False
         return word.inside or (word.text.startswith("<(") and word.text.endswith(")"))
 
+    def passes_text_on(self, words: Sequence[Word]) -> bool:
+        """Whether a command that is allowed only reads and writes its streams, or changes the folder it runs in."""
+        name = words[0].value or ""
+        if name not in PASS_TEXT_ON or ENVIRONMENT.search(" ".join(word.text for word in words)):
+            return name == "cd"
+        given = operands_of(words)
+        return given is not None and given.unknown is None and not given.paths
+
+    def why_written(self, words: Sequence[Word]) -> str | None:
+        """Why a command changes more than temporary files of its own."""
+        given = operands_of(words)
+        written = [path for path in given.paths if path.role == "write"] if given else []
+        changed = next((path for path in written if not self._folder.is_own(path.text)), None)
+        return f"'{changed.shown}' is no temporary file" if changed else None
+
     def why_repository(self, words: Sequence[Word]) -> str | None:
         """Why git should not be let into the repository that it would use: what that says may be somebody else's."""
         to = os.path.join(".", *(folder or "" for folder in GLOBALS.scan(words[1:]).values("C")))
         for folder in self._folder.folders:
+            if self._folder.line.own.hold(os.path.join(folder, to)):
+                return "which repository git would find there is not to be seen"
             if why := why_not_obeyed(os.path.normpath(os.path.join(folder, to)), self._folder.workspace):
                 return why
         return None
@@ -243,7 +278,7 @@ class FileAccess:
         """Why a command that writes may change what later ones do."""
         given = operands_of(words) or any_operands(words)
         for path in given.paths:
-            if path.role != "write":
+            if path.role != "write" or self._folder.is_own(path.text):
                 continue
             texts = [text + path.text.removeprefix(path.word.text) for text in path.word.texts] or [path.text]
             for candidate in (name for text in texts for name in (*resolved(text, self._folder.cwd), text)):
@@ -260,7 +295,12 @@ def why_uncertain(path: Operand) -> str | None:
     word, name = path.word, os.path.basename(path.text)
     if path.role != "write" or word.value is not None or word.texts or word.sample is not None:
         return None
-    if word.kind == "glob" and glob.has_magic(name) and not name.startswith(".") and not fnmatch.fnmatch("toolyard.json", name):
+    if (
+        word.kind == "glob"
+        and glob.has_magic(name)
+        and not name.startswith(".")
+        and not fnmatch.fnmatch("toolyard.json", name)
+    ):
         return None  # no pattern matches a name with a dot in front unless it spells that out
     return f"which file '{path.shown}' is, is not certain"
 

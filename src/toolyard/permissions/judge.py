@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Arithmetic, Assignment, Condition, Loop, Redirection, SimpleCommand
@@ -62,7 +63,7 @@ class LineVerdict(msgspec.Struct, kw_only=True):
 
 
 def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
-    line = ExpandedLine(read_line(text), site.cwd, site.workspace, site.shell)
+    line = ExpandedLine(read_line(text), site.cwd, site.workspace, site.shell, site.own)
     return Judge(book, site.tool, WorkingFolder(line, site), site.shell).line(line.reading())
 
 
@@ -313,9 +314,11 @@ class Judge(msgspec.Struct):
             return self._ask(text, why, "outside", rule)
         if rule.confined and words[0].value == "git" and (why := self._files.why_repository(words)):
             return self._ask(text, why, "repository", rule)
+        if rule.confined and self.book.usual_reach == "look" and (why := self._files.why_written(words)):
+            return self._ask(text, why, "write", rule)
         if (rule.confined or words[0].value in PUTS_FILES) and (why := self._files.why_changes_later(words)):
             return self._ask(text, why, "later", rule)
-        return self._allow(text, rule)
+        return self._allow(text, rule, streams_only=rule.confined and self._files.passes_text_on(words))
 
     def _redirection(self, part: Redirection) -> Judged:
         target = part.target
@@ -373,8 +376,9 @@ class Judge(msgspec.Struct):
             return judged_as("allow", text, "doubt", TRUSTED)
         return self._otherwise(text, doubt.message, doubt.code, "doubt")
 
-    def _allow(self, text: str, rule: Rule) -> Judged:
-        return judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
+    def _allow(self, text: str, rule: Rule, *, streams_only: bool = False) -> Judged:
+        judged = judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
+        return replace(judged, streams_only=True) if streams_only else judged
 
     def _by_refusing(self, rule: Rule, text: str, kind: str = "command") -> Judged:
         return judged_as(rule.decision, text, kind, rule.why(), rule=rule)

@@ -43,7 +43,9 @@ LOOKING = """
     set -e; set -eu; set -euo pipefail; set -o pipefail; set +e
 """
 """Commands that look, of the presets `read-only` and `workspace`."""
-WORKING = "mkdir **; touch **; cp **; tee **; git add **"
+MAKING = "mkdir **; touch **; cp **; tee **"
+"""Commands that make files: of its own temporary ones in `read-only`, of any in the workspace in `workspace`."""
+WORKING = f"{MAKING}; git add **"
 """What `workspace` allows besides."""
 TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 """What is typed into a running program may be a command of its."""
@@ -77,7 +79,8 @@ def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) 
             rules += valid_rules([TYPING], "deny", origin)
             return RuleBook(rules, otherwise="deny", tools_otherwise="allow")
         case "read-only":
-            rules = valid_rules([*split(LOOKING), *OF_THE_SESSION], "allow", origin, confined=True)
+            patterns = [*split(LOOKING), *split(MAKING), *OF_THE_SESSION]
+            rules = valid_rules(patterns, "allow", origin, confined=True)
             return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look")
         case "workspace":
             patterns = [*split(LOOKING), *split(WORKING), {"write": "**"}]

@@ -30,7 +30,7 @@ from toolyard.permissions.expansion.globs import files_matching
 from toolyard.permissions.expansion.outputs import output_of
 from toolyard.permissions.expansion.trees import ALL, Chosen, names_below, tracked_names
 from toolyard.permissions.expansion.variables import Variables, home_folder
-from toolyard.permissions.paths import resolved
+from toolyard.permissions.paths import OwnFolders, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,6 +47,7 @@ MOST_WORDS = 64
 
 MOST_TREES = 8
 """Folders of a line whose files are looked through."""
+NO_FOLDERS = OwnFolders()
 LONGEST = 4096
 """Characters of a text that is followed; each variable may be twice as long as the one before."""
 
@@ -54,8 +55,11 @@ LONGEST = 4096
 class ExpandedLine:
     """Expands one line for the folder and the shell that it would run in; looks at the disk only where it has to."""
 
-    def __init__(self, reading: Reading, cwd: str, workspace: str, shell: ShellFacts) -> None:
+    def __init__(
+        self, reading: Reading, cwd: str, workspace: str, shell: ShellFacts, own: OwnFolders = NO_FOLDERS
+    ) -> None:
         self.written = reading
+        self.own = own
         self._workspace, self._shell = os.path.normpath(workspace), shell
         self._at_first = Whereabouts((os.path.normpath(cwd),))
         self._changes = () if reading.plain else folder_changes(reading)
@@ -107,6 +111,7 @@ class ExpandedLine:
         if known is None:
             written, real = resolved(path, folder)
             known = is_inside(written, self._workspace) and is_inside(real, self._real_workspace)
+            known = known or self.own.hold(os.path.join(folder, path))
             self._contained[path, folder] = known
         return known
 
@@ -202,7 +207,8 @@ class ExpandedLine:
         where = self.where(at.start)
         matches: list[str] = []
         for folder in where.folders:
-            found = self._files(word.pieces, folder)
+            is_own = self.own.hold(os.path.join(folder, word.prefix))
+            found = None if is_own else self._files(word.pieces, folder)
             if found is None:
                 return [replace(word, pieces=())]
             matches += [path for path in found if path not in matches]
@@ -381,7 +387,7 @@ class ExpandedLine:
             return UNKNOWN
         folder = os.path.join(where.folders[0], start)
         if (folder, chosen) not in self._names_below:
-            if len(self._names_below) >= MOST_TREES:
+            if len(self._names_below) >= MOST_TREES or self.own.hold(folder):
                 return UNKNOWN
             known = self.known(start, at)
             found = names_below(folder, self._workspace, chosen) if known.inside else UNKNOWN

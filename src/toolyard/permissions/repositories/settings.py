@@ -122,7 +122,9 @@ ELSEWHERE = re.compile(r"(?:https?|ssh|git)://(?!-)[\w.@:-]+(?:/.*)?|[\w.-]+@[\w
 
 def why_obeyed(settings: list[Setting], is_own: Callable[[str], bool]) -> str | None:
     """The first setting by which git may run something or look elsewhere; `is_own` knows the workspace's paths."""
-    elsewhere = all(ELSEWHERE.fullmatch(each.value) for each in settings if each.section == "remote" and each.key == "url")
+    elsewhere = all(
+        ELSEWHERE.fullmatch(each.value) for each in settings if each.section == "remote" and each.key == "url"
+    )
     for each in settings:
         if not is_harmless_setting(each, is_own, fetches=elsewhere):
             return f"'{each.name}' in the repository's configuration may run a program, or lead elsewhere"
