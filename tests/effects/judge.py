@@ -226,7 +226,8 @@ def is_plain(one: Difference, text: str) -> bool:
 def is_named(name: str, text: str) -> bool:
     """Whether a line has a name as a word, or glued to the option that takes it."""
     before = r"(?:(?<![\w.-])|(?<=\s-o)|(?<=\s-uo))"
-    return re.search(rf"{before}{re.escape(name)}(?![\w-])", QUOTING.sub("", text)) is not None
+    spelled = re.sub(r"\d+", r"(?:\\d+|[$]\\w+)", re.escape(name))  # a number may be a loop's
+    return re.search(rf"{before}{spelled}(?![\w-])", QUOTING.sub("", text)) is not None
 
 
 def shown(result: ToolResult) -> str:

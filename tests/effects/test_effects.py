@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 
-from effects.corpus import Attack, by_hand
+from effects.corpus import Attack, add_links, by_hand, by_options
 from effects.fuzz import mutants
 from effects.harmless import looking, working
 from effects.judge import Judge, Outcome, Setup, opened
@@ -15,8 +14,6 @@ from effects.setups import SETUPS
 from support import need_backend
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
-KNOWN_OPEN = Path(__file__).with_name("known_open.txt")
-"""Lines that still do harm, one on a line as Python spells it; none may come to it."""
 MOST_ASKED = 0.02
 SEED = 1
 MADE_UP = 150
@@ -31,8 +28,8 @@ CLASSES = {
     "runners": {"runners": 4, "sessions": 24},
     "trusted": {"runners": 3},
 }
-
-LINKS_IN_GLOBS = pytest.mark.xfail(reason="a glob is not looked up, so that links among what it becomes are followed")
+OPTIONS_EVERY = 40
+"""Of the lines that come from the tables of options, every so many are tried here."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,19 +43,19 @@ async def test_no_hostile_line_does_harm_where_nobody_can_be_asked(name):
     assert await harmful(SETUPS[name], attacks) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("read-only", marks=LINKS_IN_GLOBS),
-        pytest.param("workspace", marks=LINKS_IN_GLOBS),
-        "lookers",
-    ],
-)
+@pytest.mark.parametrize("name", ["read-only", "workspace"])
+async def test_nor_does_one_with_an_option_in_any_spelling(name):
+    async with opened(SETUPS[name]) as judge:
+        add_links(judge)
+        outcomes = [await judge.judge(line) for line in by_options()[::OPTIONS_EVERY]]
+    assert [one.lines for one in outcomes if one.harms] == []
+
+
+@pytest.mark.parametrize("name", ["read-only", "workspace", "lookers"])
 async def test_nor_does_one_that_nobody_thought_up(name):
     assert await harmful(SETUPS[name], list(itertools.islice(mutants(SEED), MADE_UP))) == []
 
 
-@pytest.mark.xfail(reason="scripts and patterns that begin like a path, xargs, variables")
 @pytest.mark.parametrize(("name", "first"), [("read-only", 0), ("workspace", 1)])
 async def test_nobody_is_asked_about_ordinary_lines(name, first):
     lines = (looking() + (working() if SETUPS[name].changes else []))[first::2]
@@ -70,14 +67,13 @@ async def test_nobody_is_asked_about_ordinary_lines(name, first):
 
 
 async def harmful(setup: Setup, attacks: list[Attack]) -> list[str]:
-    """What did harm, and how, besides what is known to."""
-    known = set(KNOWN_OPEN.read_text().splitlines())
+    """What did harm, and how."""
     async with opened(setup) as judge:
         outcomes = [(attack, await run(judge, attack)) for attack in attacks]
         nobodys = judge.settle()
     assert nobodys == []
     assert judge.left_running() == []
-    return [f"{attack!r}: {shown(one)}" for attack, one in outcomes if one.harms and repr(attack) not in known]
+    return [f"{attack!r}: {shown(one)}" for attack, one in outcomes if one.harms]
 
 
 async def run(judge: Judge, attack: Attack) -> Outcome:

@@ -7,6 +7,7 @@ import glob
 import os
 import re
 from functools import cached_property
+from itertools import islice
 from os.path import join
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from toolyard.permissions.programs.operands import any_operands, listed_by_bash,
 from toolyard.permissions.repositories.inspection import why_not_obeyed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
@@ -46,12 +47,15 @@ PASS_TEXT_ON = names("""
     base64 md5sum sha1sum sha256sum echo printf true false : seq
 """)
 """Programs that, given no file, do the same wherever they run."""
+MAY_DESCEND = re.compile(r"-\w*[rRd]|--[rd]")
+"""Options by which a program that reads its input by default looks for files instead."""
 ENVIRONMENT = re.compile(r"(?i)env")
 EXPANDS_OTHERWISE = re.compile(r"[{\\'\"]|\*\*|\[[!^:]")
 """What in a pattern is more than `*`, `?` and letters to choose from."""
 MOST_MATCHES = 1000
 PLAIN_OPTION = re.compile(r"-[^-]?|--[^=]*=?")
 """An option with no value in the same word."""
+COPIES = names("cp gcp")
 MOST_FOLLOWED = 10_000
 """How many files are looked at to see whether a link among them leads out of the workspace."""
 
@@ -222,6 +226,9 @@ class FileAccess:
         is_whole = path.text == word.text
         if path.text in FREE_TARGETS or (is_whole and self._stays_inside(word)):
             return None
+        if word.texts and path.text.startswith(word.text):
+            texts = [text + path.text.removeprefix(word.text) for text in word.texts]
+            return None if all(map(self._folder.contains, texts)) else f"'{word.text}' may be outside of the workspace"
         if word.value is None and word.kind == "dynamic":
             return f"what '{word.text}' becomes may be outside of the workspace"
         # A tilde that bash leaves alone may still be a home folder to the program.
@@ -232,15 +239,10 @@ class FileAccess:
 
     def _leads_out(self, path: str, names: str) -> bool:
         """Whether a folder has a link of such a name to somewhere outside, or too many files to see that."""
-        seen, waiting = 0, [os.path.join(self._folder.cwd, path)]
-        while waiting:
-            for entry in entries_of(waiting.pop()):
-                seen += 1
-                is_link = entry.is_symlink() and fnmatch.fnmatchcase(entry.name, names)
-                if seen > MOST_FOLLOWED or (is_link and not self._folder.contains(entry.path)):
-                    return True
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+        for at, entry in enumerate(entries_below(join(self._folder.cwd, path))):
+            is_link = entry.is_symlink() and fnmatch.fnmatchcase(entry.name, names)
+            if at >= MOST_FOLLOWED or (is_link and not self._folder.contains(entry.path)):
+                return True
         return False
 
     def _stays_inside(self, word: Word) -> bool:
@@ -255,7 +257,10 @@ class FileAccess:
         if name not in PASS_TEXT_ON or ENVIRONMENT.search(" ".join(word.text for word in words)):
             return name == "cd"
         given = operands_of(words)
-        return given is not None and given.unknown is None and not given.paths
+        if given is None or given.unknown is not None:
+            return False
+        looks_for_files = any(MAY_DESCEND.match(word.prefix) for word in words)
+        return not any(path.word in words or looks_for_files for path in given.paths)
 
     def why_written(self, words: Sequence[Word]) -> str | None:
         """Why a command changes more than temporary files of its own."""
@@ -277,6 +282,8 @@ class FileAccess:
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""
         given = operands_of(words) or any_operands(words)
+        if words[0].value in COPIES and given.follows and (why := self._why_copies(given.paths)):
+            return why
         for path in given.paths:
             if path.role != "write" or self._folder.is_own(path.text):
                 continue
@@ -284,6 +291,14 @@ class FileAccess:
             for candidate in (name for text in texts for name in (*resolved(text, self._folder.cwd), text)):
                 if LATER_RUN.search(candidate) or any(is_inside(candidate, own) for own in self._folder.protected):
                     return f"'{path.shown}' changes what later commands do"
+        return None
+
+    def _why_copies(self, paths: Sequence[Operand]) -> str | None:
+        """Why a copy of folders holds what later commands obey, under names that nobody wrote."""
+        for path in paths:
+            found = entries_below(join(self._folder.cwd, path.text)) if path.role == "read" else iter(())
+            if obeyed := next((each for each in islice(found, MOST_FOLLOWED) if LATER_RUN.search(each.name)), None):
+                return f"'{obeyed.name}' in '{path.shown}' changes what later commands do"
         return None
 
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
@@ -295,14 +310,20 @@ def why_uncertain(path: Operand) -> str | None:
     word, name = path.word, os.path.basename(path.text)
     if path.role != "write" or word.value is not None or word.texts or word.sample is not None:
         return None
-    if (
-        word.kind == "glob"
-        and glob.has_magic(name)
-        and not name.startswith(".")
-        and not fnmatch.fnmatch("toolyard.json", name)
-    ):
+    is_pattern = word.kind == "glob" and glob.has_magic(name) and not name.startswith(".")
+    if is_pattern and not fnmatch.fnmatch("toolyard.json", name):
         return None  # no pattern matches a name with a dot in front unless it spells that out
     return f"which file '{path.shown}' is, is not certain"
+
+
+def entries_below(folder: str) -> Iterator[os.DirEntry[str]]:
+    """All that is below a folder, with no link followed."""
+    waiting = [folder]
+    while waiting:
+        for entry in entries_of(waiting.pop()):
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
 
 
 def entries_of(folder: str) -> list[os.DirEntry[str]]:

@@ -32,9 +32,8 @@ LOOKING = """
     git for-each-ref **; git name-rev **; git count-objects **; git check-ignore **; git whatchanged **;
     git branch -r; git branch -av; git branch -avv; git branch -rv; git branch --all; git branch --remotes;
     git branch --contains **; git branch --merged **; git branch --no-merged **; git tag --contains **; git tag -n **;
-    git tag --points-at **; 
-    git config **; git --version; git tag --sort=*; git var **; git show-branch **; git diff-tree **; git submodule;
-    git submodule status;
+    git tag --points-at **; git config **; git --version; git tag --sort=*; git var **;
+    git show-branch **; git diff-tree **; git submodule; git submodule status;
     python --version; python -V; python3 --version; python3 -V; pip --version; pip3 --version; node --version; node -v;
     npm --version; npm -v; go version; cargo --version; cargo -V; rustc --version; rustc -V; ruby --version; ruby -v;
     java -version; java --version; gcc --version; g++ --version; clang --version; cmake --version; make --version;

@@ -56,7 +56,7 @@ LOG_FLAGS = """
     no-standard-notes cc combined-all-paths no-diff-merges remerge-diff remove-empty bisect stdin alternate-refs
     single-worktree ignore-missing not exclude-first-parent-only count use-bitmap-index regexp-ignore-case
     basic-regexp extended-regexp fixed-strings perl-regexp all-match invert-grep merge no-min-parents no-max-parents
-    dd in-commit-order objects objects-edge unpacked indexed-objects no-object-names object-names header
+    no-commit-id dd in-commit-order objects objects-edge unpacked indexed-objects no-object-names object-names header
     no-commit-header commit-header root always pretty-patch no-graph bisect-vars bisect-all maximal-only
 """
 LOG_OPTIONAL = """

@@ -10,8 +10,8 @@ import msgspec
 
 from toolyard.files.door import LARGEST_TEXT, Door, FileRefused
 from toolyard.files.inside import is_inside
-from toolyard.permissions.repositories.settings import NotUnderstood, read_settings, why_obeyed
 from toolyard.permissions.repositories.index import IndexUnread, submodule_paths
+from toolyard.permissions.repositories.settings import NotUnderstood, read_settings, why_obeyed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

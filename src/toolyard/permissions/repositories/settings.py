@@ -1,4 +1,4 @@
-"""A repository's configuration file: its keys, read as git reads them, and which of them cannot run or open anything."""
+"""A repository's configuration: its keys, read as git reads them, and which of them cannot run or open anything."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 HEADER = re.compile(r"\[[ \t\r]*([\w.-]+)(?:[ \t\r]+\"((?:[^\"\\]|\\.)*)\")?[ \t\r]*\][ \t\r]*", re.ASCII)
 ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t\r]*(?:=[ \t\r]*(.*?)[ \t\r]*|[#;].*)?", re.DOTALL)
 REMARK = ("#", ";")
-TAKEN_AWAY = re.compile(r"[\"\\]|[ \t\r]*[#;].*", re.DOTALL)
-"""What git takes away from a value: quotes, escapes and a remark behind it."""
+ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"'}
 
 
 class NotUnderstood(Exception):
@@ -56,8 +55,26 @@ def read_settings(data: bytes) -> Iterator[Setting]:
             continue
         if rest.endswith("\\") or (entry := ENTRY.fullmatch(rest)) is None:  # a value may go on in the next line
             raise NotUnderstood(f"the line '{rest[:40]}' is not understood")
-        value = "true" if entry[2] is None else TAKEN_AWAY.sub("", entry[2])
+        value = "true" if entry[2] is None else plain_value(entry[2])
         yield Setting(section=section, part=part, key=entry[1].lower(), value=value)
+
+
+def plain_value(text: str) -> str:
+    """A value without its quotes, its escapes and a remark behind it."""
+    found: list[str] = []
+    quoted, chars = False, iter(text)
+    for char in chars:
+        if char == '"':
+            quoted = not quoted
+        elif char == "\\":
+            found.append(ESCAPES.get(next(chars, ""), "\0"))
+        elif char in REMARK and not quoted:
+            break
+        else:
+            found.append(char)
+    if quoted or "\0" in found:
+        raise NotUnderstood(f"the value '{text[:40]}' is not understood")
+    return "".join(found).strip()
 
 
 SWITCH = names("true false yes no on off 0 1")
@@ -82,8 +99,8 @@ SECTIONS: Mapping[str, str] = {
     "submodule": "url path active branch ignore fetchrecursesubmodules shallow recurse fetchjobs alternatelocation",
     "diff": """
         algorithm renames renamelimit mnemonicprefix noprefix context interhunkcontext submodule ignoresubmodules
-        statgraphwidth statnamewidth suppressblankempty colormoved colormovedws wserrorhighlight indentheuristic relative
-        autorefreshindex dirstat wordregex xfuncname funcname binary srcprefix dstprefix
+        statgraphwidth statnamewidth suppressblankempty colormoved colormovedws wserrorhighlight indentheuristic
+        relative autorefreshindex dirstat wordregex xfuncname funcname binary srcprefix dstprefix
     """,
     "log": """
         abbrevcommit date decorate initialdecorationset excludedecoration diffmerges follow graphcolors showroot mailmap
@@ -105,7 +122,7 @@ SECTIONS: Mapping[str, str] = {
     **dict.fromkeys(
         names("""
             user author committer init pull push color column advice pack rebase rerere stash feature maintenance
-            checkout clean clone commitgraph fsck versionsort worktree transfer receive am apply http url lfs gui github
+            checkout clean clone commitgraph fsck versionsort worktree transfer receive am apply http lfs gui github
             gitlab hub gitflow magit forge cola gk gitbutler svn-remote svn git-p4 safe showbranch notes cvsserver
         """),
         "!",
@@ -122,13 +139,16 @@ ELSEWHERE = re.compile(r"(?:https?|ssh|git)://(?!-)[\w.@:-]+(?:/.*)?|[\w.-]+@[\w
 
 def why_obeyed(settings: list[Setting], is_own: Callable[[str], bool]) -> str | None:
     """The first setting by which git may run something or look elsewhere; `is_own` knows the workspace's paths."""
-    elsewhere = all(
-        ELSEWHERE.fullmatch(each.value) for each in settings if each.section == "remote" and each.key == "url"
-    )
+    is_remote = all(ELSEWHERE.fullmatch(each.value) for each in settings if is_address(each))
     for each in settings:
-        if not is_harmless_setting(each, is_own, fetches=elsewhere):
+        if not is_harmless_setting(each, is_own, fetches=is_remote):
             return f"'{each.name}' in the repository's configuration may run a program, or lead elsewhere"
     return None
+
+
+def is_address(setting: Setting) -> bool:
+    """Whether a setting says where a remote repository is."""
+    return setting.section == "remote" and setting.key in ("url", "fetchurl")
 
 
 def is_harmless_setting(setting: Setting, is_own: Callable[[str], bool], *, fetches: bool) -> bool:
@@ -147,6 +167,8 @@ def is_harmless_setting(setting: Setting, is_own: Callable[[str], bool], *, fetc
             return LARGE_FILES.fullmatch(setting.value) is not None
         case ("remote", "promisor" | "partialclonefilter") | ("extensions", "partialclone"):
             return fetches  # what is missing is fetched from there, while git looks
+        case "url", "insteadof" | "pushinsteadof":
+            return ELSEWHERE.fullmatch(setting.part) is not None
         case "submodule", "update":
             return setting.value in ("checkout", "rebase", "merge", "none")
     if f"{section}.{key}" in PATHS and not setting.part:
