@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
     from toolyard.permissions.expansion.line import ExpandedLine
+    from toolyard.permissions.programs.operands import Operands
     from toolyard.permissions.programs.options import Operand
     from toolyard.permissions.rules import Access, Rule, RuleBook
 
@@ -118,6 +119,7 @@ class FileAccess:
 
     def __init__(self, book: RuleBook, tool: str, folder: WorkingFolder) -> None:
         self._book, self._tool, self._folder = book, tool, folder
+        self._known: tuple[Sequence[Word], Operands | None] | None = None
 
     def rule_against(self, path: str) -> Rule | None:
         """A rule that denies a file, or wants to be asked about it, by either of its names."""
@@ -201,7 +203,7 @@ class FileAccess:
 
     def why_outside(self, words: Sequence[Word]) -> str | None:
         """Why a command may look outside of the workspace; None when it cannot."""
-        given = operands_of(words) or any_operands(words)
+        given = self._operands(words) or any_operands(words)
         if given.unknown is not None:
             return f"'{given.unknown.text}' is not known, and so neither which files are meant"
         if given.paths and self._folder.leaves and not self._folder.is_own("."):
@@ -220,6 +222,12 @@ class FileAccess:
     def why_listed_outside(self, words: Sequence[Word]) -> str | None:
         """Why patterns among words may tell the names of files outside of the workspace."""
         return next((why for path in listed_by_bash(words) if (why := self._why_path_outside(path))), None)
+
+    def _operands(self, words: Sequence[Word]) -> Operands | None:
+        """What is known of a command's files; several ask for it one after the other."""
+        if self._known is None or self._known[0] is not words:
+            self._known = words, operands_of(words)
+        return self._known[1]
 
     def _why_path_outside(self, path: Operand) -> str | None:
         word = path.word
@@ -256,7 +264,7 @@ class FileAccess:
         name = words[0].value or ""
         if name not in PASS_TEXT_ON or ENVIRONMENT.search(" ".join(word.text for word in words)):
             return name == "cd"
-        given = operands_of(words)
+        given = self._operands(words)
         if given is None or given.unknown is not None:
             return False
         looks_for_files = any(MAY_DESCEND.match(word.prefix) for word in words)
@@ -264,7 +272,7 @@ class FileAccess:
 
     def why_written(self, words: Sequence[Word]) -> str | None:
         """Why a command changes more than temporary files of its own."""
-        given = operands_of(words)
+        given = self._operands(words)
         written = [path for path in given.paths if path.role == "write"] if given else []
         changed = next((path for path in written if not self._folder.is_own(path.text)), None)
         return f"'{changed.shown}' is no temporary file" if changed else None
@@ -281,7 +289,7 @@ class FileAccess:
 
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""
-        given = operands_of(words) or any_operands(words)
+        given = self._operands(words) or any_operands(words)
         if words[0].value in COPIES and given.follows and (why := self._why_copies(given.paths)):
             return why
         for path in given.paths:

@@ -296,29 +296,29 @@ class Judge(msgspec.Struct):
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
-        words = [word.sampled for word in words]
+        words, files = [word.sampled for word in words], self._files
         if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
         if why := why_not_here(words, self.folder):
             return self._ask(text, why, "place", rule)
-        if why := self._files.why_of_process(words):
+        if why := files.why_of_process(words):
             return self._ask(text, why, "process", rule)
         for each in concerns_about(words, self.folder, named):
             if each.option is not None and each.option in words[:named]:
                 continue
             if each.writes is None:
                 return self._ask(text, f"{each.message}; {beyond}", "option", rule)
-            if why := self._files.why_not_write(each.writes):
+            if why := files.why_not_write(each.writes):
                 return self._ask(text, f"{each.message}, and {why}", "write", rule)
-        if rule.confined and (why := self._files.why_outside(words)):
+        if rule.confined and (why := files.why_outside(words)):
             return self._ask(text, why, "outside", rule)
-        if rule.confined and words[0].value == "git" and (why := self._files.why_repository(words)):
+        if rule.confined and words[0].value == "git" and (why := files.why_repository(words)):
             return self._ask(text, why, "repository", rule)
-        if rule.confined and self.book.usual_reach == "look" and (why := self._files.why_written(words)):
+        if rule.confined and self.book.usual_reach == "look" and (why := files.why_written(words)):
             return self._ask(text, why, "write", rule)
-        if (rule.confined or words[0].value in PUTS_FILES) and (why := self._files.why_changes_later(words)):
+        if (rule.confined or words[0].value in PUTS_FILES) and (why := files.why_changes_later(words)):
             return self._ask(text, why, "later", rule)
-        return self._allow(text, rule, streams_only=rule.confined and self._files.passes_text_on(words))
+        return self._allow(text, rule, streams_only=rule.confined and files.passes_text_on(words))
 
     def _redirection(self, part: Redirection) -> Judged:
         target = part.target

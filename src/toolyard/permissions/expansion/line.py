@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -109,11 +110,14 @@ class ExpandedLine:
         """Whether a path, as it is written and where it leads, is inside the workspace."""
         known = self._contained.get((path, folder))
         if known is None:
-            written, real = resolved(path, folder)
-            known = is_inside(written, self._workspace) and is_inside(real, self._real_workspace)
-            known = known or self.own.hold(os.path.join(folder, path))
+            joined = os.path.join(folder, path)
+            known = has_no_link(joined, self._workspace) or self._leads_inside(joined) or self.own.hold(joined)
             self._contained[path, folder] = known
         return known
+
+    def _leads_inside(self, path: str) -> bool:
+        written, real = resolved(path, "/")
+        return is_inside(written, self._workspace) and is_inside(real, self._real_workspace)
 
     def holds_number(self, name: str, at: LinePlace) -> bool:
         return self._variables.holds_number(name, at)
@@ -418,6 +422,29 @@ class CommandSurroundings(msgspec.Struct, frozen=True):
     @property
     def folder(self) -> str | None:
         return self.line.folder_at(self.at)
+
+
+def has_no_link(path: str, workspace: str) -> bool:
+    """Whether a path is plainly inside: it says so, and nothing below the workspace is a link on the way to it."""
+    if not is_inside(path, workspace):
+        return False
+    place = workspace
+    for name in path[len(workspace) :].split("/"):
+        if name == "..":
+            return False
+        if not name or name == ".":
+            continue
+        place = f"{place}/{name}"
+        try:
+            os.readlink(place)
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # something else is there
+                continue
+            return error.errno == errno.ENOENT
+        except ValueError:
+            return False
+        return False
+    return True
 
 
 def folder_changes(reading: Reading) -> tuple[SimpleCommand, ...]:
