@@ -22,7 +22,8 @@ EVERY = {"reading": 6, "programs": 2, "git": 2, "grammar": 2, "writing": 2, "pla
 CLASSES = {
     "read-only": EVERY,
     "workspace": EVERY,
-    "lookers": {"programs": 6, "git": 5, "planted": 6, "grammar": 12, "sessions": 12},
+    # With a rule `git **` of one's own, repositories are trusted: none that was planted is tried.
+    "lookers": {"programs": 6, "git": 5, "grammar": 12, "sessions": 12},
     "allowlist": {"reading": 24, "programs": 12, "sessions": 12},
     "ask-everything": {"reading": 48, "grammar": 24, "sessions": 24},
     "runners": {"runners": 4, "sessions": 24},
