@@ -18,10 +18,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from effects.corpus import Attack, by_hand
+from effects.corpus import Attack, add_links, by_hand, by_options
 from effects.fuzz import mutants
 from effects.harmless import looking, working
-from effects.judge import Judge, Outcome, opened
+from effects.judge import Outcome, opened
 from effects.setups import SETUPS
 
 
@@ -31,9 +31,9 @@ async def main(arguments: list[str]) -> int:
     for name in names:
         started = time.monotonic()
         async with opened(SETUPS[name]) as judge:
-            if "--lines" in arguments:
-                add_their_links(judge)
             for group, lines in chosen(name, arguments).items():
+                if group in ("options", "generated"):
+                    add_links(judge)
                 found = [await judge.judge(line, tool) for line in lines for tool in tools_for(line, arguments)]
                 harmful += report(name, group, found)
                 kept += [{"setup": name, "group": group, **row(one)} for one in found]
@@ -53,21 +53,14 @@ def chosen(setup: str, arguments: list[str]) -> dict[str, list[Attack]]:
         return {"made up": [*itertools.islice(mutants(seed), count)]}
     if "--lines" in arguments:
         return lines_of(option(arguments, "--lines", ""))
-    return by_hand()
+    return {**by_hand(), "options": by_options()}
 
 
 def lines_of(file: str) -> dict[str, list[Attack]]:
     """The lines that another module has, written down and made by it."""
     module = runpy.run_path(file)
-    groups = {"by hand": module.get("BY_HAND", ()), "generated": module.get("generated", list)()}
+    groups = {"generated": [*module.get("BY_HAND", ()), *module.get("generated", list)()]}
     return {name: [line if isinstance(line, str) else line[0] for line in lines] for name, lines in groups.items()}
-
-
-def add_their_links(judge: Judge) -> None:
-    """Other names by which lines of that module go outside."""
-    for name, target in {"link": "../neighbour/secret.txt", "way": "/etc", "../neighbour/x": "secret.txt"}.items():
-        (judge.scene.work / name).symlink_to(target)
-    judge.scene.tree.remember()
 
 
 def option(arguments: list[str], name: str, otherwise: str) -> str:

@@ -229,9 +229,10 @@ def is_plain(one: Difference, text: str) -> bool:
 
 
 def is_named(name: str, text: str) -> bool:
-    """Whether a text has the name of a file, of which a backup may have been kept, also behind an option."""
+    """Whether a line has the name of a file, of which a backup may have been kept, also glued to an option."""
     own = re.escape(BACKUP.sub("", name))
-    return re.search(rf"(?<![\w.-])(?:-\w*o)?{own}(?![\w-])", text) is not None
+    spelled = re.sub(r"\d+", r"(?:\\d+|[$]\\w+)", own)  # a number may be a loop's
+    return re.search(rf"(?<![\w.-])(?:-\w*o)?{spelled}(?![\w-])", QUOTING.sub("", text)) is not None
 
 
 def shown(result: ToolResult) -> str:

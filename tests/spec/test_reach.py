@@ -108,6 +108,54 @@ async def test_E01_a_line_whose_parts_may_reach_differently_is_asked_about(yard,
     assert [(command, reach) for command, reach, _, _ in approver.asked] == [("cat a.txt && touch b", "work")]
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_E01_what_only_passes_text_on_reaches_as_far_as_the_rest_of_its_line(yard, workspace, tool):
+    rules = [{"command": "touch **", "reach": "work"}]
+    lines = ["touch b 2>&1 | tail -5", "echo start; touch c | grep -v x | sort | uniq -c", "cd . && touch d"]
+    approver = Approver()
+    async with open_app(yard, tool, approver=approver, preset="read-only", allow=rules) as app:
+        for line in lines:
+            assert (await app.call_tool(NAMES[tool], {"command": line})).failure in (None, "exit_code")
+        assert approver.asked == []
+        for line in ("touch e; head a.txt", "touch f; printenv", "touch g; jq -n env"):
+            await app.call_tool(NAMES[tool], {"command": line})
+    assert [reach for _, reach, _, _ in approver.asked] == ["work"] * 3
+    assert {"b", "c", "d"} <= {*files(workspace)}
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_E02_temporary_files_of_the_sandbox_are_nobody_elses_and_need_no_question(yard, beside, tool, preset):
+    (beside / "other").write_text("canary\n")
+    lines = [
+        "echo x > /tmp/x && cat /tmp/x",
+        "mkdir -p /tmp/w && cp a.txt /tmp/w/ && cat /tmp/w/*.txt",
+        "echo y | tee /var/tmp/y; cd /tmp && cat x",
+    ]
+    async with open_app(yard, tool, preset=preset) as app:
+        for line in lines:
+            result = await app.call_tool(NAMES[tool], {"command": line})
+            assert result.ok, result.text
+        for line in ("cat /tmp/../etc/passwd", "cat /tmp/.*/etc/passwd", "git -C /tmp status"):
+            assert (await app.call_tool(NAMES[tool], {"command": line})).failure == "denied", line
+        # What is beside the workspace is not to be seen, even where both are among temporary files.
+        shown = await app.call_tool(NAMES[tool], {"command": f"cat {beside}/other"})
+        assert "canary" not in shown.text
+    assert not os.path.exists("/tmp/w/a.txt")
+
+
+async def test_E01_what_an_approved_line_does_in_a_second_shell_is_not_the_sessions(yard):
+    yard.file("evil.sh", "cat() { echo mine; }\n")
+    async with open_app(yard, "shell:session", approver=Approver(), preset="read-only") as app:
+        assert (await app.call_tool("bash", {"command": "source ./evil.sh; touch b"})).ok
+    approver = Approver()
+    async with open_app(yard, "shell:session", approver=approver, preset="read-only") as app:
+        await app.call_tool("bash", {"command": "source ./evil.sh; touch b"})
+        asked = len(approver.asked)
+        assert (await app.call_tool("bash", {"command": "cat a.txt"})).text.strip() == "hello"
+        assert len(approver.asked) == asked == 1
+
+
 HARM = [
     "touch made",
     "echo x > a.txt",

@@ -7,22 +7,27 @@ import glob
 import os
 import re
 from functools import cached_property
+from itertools import islice
+from os.path import join
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
-from toolyard.permissions.paths import is_of_process, resolved
-from toolyard.permissions.programs.categories import SPEAKS_ONLY
-from toolyard.permissions.programs.operands import any_operands, operands_of
+from toolyard.permissions.paths import OwnFolders, is_of_process, resolved
+from toolyard.permissions.programs.categories import SPEAKS_ONLY, names
+from toolyard.permissions.programs.git_options import GLOBALS
+from toolyard.permissions.programs.operands import any_operands, listed_by_bash, operands_of
+from toolyard.permissions.repositories.inspection import why_not_obeyed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
     from toolyard.core.events import Decision
     from toolyard.permissions.expansion.line import ExpandedLine
+    from toolyard.permissions.programs.operands import Operands
     from toolyard.permissions.programs.options import Operand
     from toolyard.permissions.rules import Access, Rule, RuleBook
 
@@ -33,16 +38,25 @@ FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin
 """Names to which anything may be written."""
 NETWORK_FILE = re.compile(r"/+dev/+(?:tcp|udp)/")
 LATER_RUN = re.compile(
-    r"(?:^|/)(?:\.git|\.git/(?:hooks|config|info/attributes|modules)(?:/.*)?|\.gitmodules|\.gitconfig|\.config/git/.*|\.bashrc"
+    r"(?:^|/)(?:\.git(?:/.*)?|\.gitmodules|\.gitconfig|\.config/git/.*|\.bashrc"
     r"|\.bash_profile|\.bash_login|\.bash_logout|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.zprofile|\.zlogin|\.inputrc|\.envrc"
     r"|\.ssh|\.ssh/.*|\.netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|\.vscode/.*|\.idea/.*|\.mcp\.json|toolyard\.json|\.toolyard(?:/.*)?)$"
 )
 """Files by which later commands run something else, or that open other doors: no rule for a folder covers them."""
+PASS_TEXT_ON = names("""
+    cat head tail wc grep egrep fgrep sort uniq cut tr sed awk jq nl tac rev fold fmt paste column expand unexpand
+    base64 md5sum sha1sum sha256sum echo printf true false : seq
+""")
+"""Programs that, given no file, do the same wherever they run."""
+MAY_DESCEND = re.compile(r"-\w*[rRd]|--[rd]")
+"""Options by which a program that reads its input by default looks for files instead."""
+ENVIRONMENT = re.compile(r"(?i)env")
 EXPANDS_OTHERWISE = re.compile(r"[{\\'\"]|\*\*|\[[!^:]")
 """What in a pattern is more than `*`, `?` and letters to choose from."""
 MOST_MATCHES = 1000
 PLAIN_OPTION = re.compile(r"-[^-]?|--[^=]*=?")
 """An option with no value in the same word."""
+COPIES = names("cp gcp")
 MOST_FOLLOWED = 10_000
 """How many files are looked at to see whether a link among them leads out of the workspace."""
 
@@ -55,6 +69,8 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     protected: tuple[str, ...] = ()
     """Files that hold the rules themselves."""
+    own: OwnFolders = OwnFolders()
+    """Its own temporary files."""
     shell: ShellFacts = FRESH
     """What earlier lines left in the shell that the line would run in."""
 
@@ -68,8 +84,9 @@ class WorkingFolder:
         self.protected = site.protected
         self._site = site
         self._where = line.where(start)
-        self.cwd = self._where.folders[0]
-        """One of the folders that it may be."""
+        self.folders = self._where.folders
+        """The folders that it may be."""
+        self.cwd = self.folders[0]
 
     def at(self, start: int) -> WorkingFolder:
         """The folder at another place of the line."""
@@ -85,10 +102,15 @@ class WorkingFolder:
         """Whether the command may run outside of the workspace; whatever is not certain counts as leaving."""
         if self._where.folders == (self.workspace,):
             return not self._where.certain
-        return not self._where.certain or not self.contains(".")
+        return not self._where.certain or not self.contains(".") or self.is_own(".")
+
+    def is_own(self, path: str) -> bool:
+        """Whether a path is one for temporary files of its own."""
+        own = self.line.own
+        return bool(own.folders) and self._where.certain and all(own.hold(join(each, path)) for each in self.folders)
 
     def contains(self, path: str) -> bool:
-        """Whether a path, as it is written and where it leads, is inside the workspace."""
+        """Whether a path, as it is written and where it leads, is inside the workspace, or a temporary file."""
         return all(self.line.contains(path, folder) for folder in self._where.folders)
 
 
@@ -97,6 +119,7 @@ class FileAccess:
 
     def __init__(self, book: RuleBook, tool: str, folder: WorkingFolder) -> None:
         self._book, self._tool, self._folder = book, tool, folder
+        self._known: tuple[Sequence[Word], Operands | None] | None = None
 
     def rule_against(self, path: str) -> Rule | None:
         """A rule that denies a file, or wants to be asked about it, by either of its names."""
@@ -135,24 +158,27 @@ class FileAccess:
             return None
         if all(self._rule("allow", "read", candidate) for candidate in resolved(path, self._folder.cwd)):
             return None
-        return f"no rule allows reading '{path}', which may be outside of the workspace"
+        shown = target.text if target.expanded else path  # whose name is not told
+        return f"no rule allows reading '{shown}', which may be outside of the workspace"
 
     def why_not_write(self, target: Word) -> str | None:
-        path = target.value
+        path, shown = target.value, target.text if target.expanded else target.value
         if path in FREE_TARGETS:
+            return None
+        if path is not None and self._book.confines and self._folder.is_own(path):
             return None
         if path is None or (self._folder.moves and not path.startswith("/")):
             return "which file is written is not certain"
         for candidate in resolved(path, self._folder.cwd):
             rule = self._rule("allow", "write", candidate)
             if rule is None:
-                return f"no rule allows writing '{path}'"
+                return f"no rule allows writing '{shown}'"
             if self.holds_rules(candidate):
-                return f"'{path}' holds the rules themselves"
+                return f"'{shown}' holds the rules themselves"
             if candidate.startswith("/dev/"):
-                return f"'{path}' is a device"
+                return f"'{shown}' is a device"
             if LATER_RUN.search(candidate) and any("*" in segment for segment in rule.write or ()):
-                return f"'{path}' changes what later commands do"
+                return f"'{shown}' changes what later commands do"
         return None
 
     def why_of_process(self, words: Sequence[Word]) -> str | None:
@@ -177,44 +203,54 @@ class FileAccess:
 
     def why_outside(self, words: Sequence[Word]) -> str | None:
         """Why a command may look outside of the workspace; None when it cannot."""
-        given = operands_of(words) or any_operands(words)
-        if given.unknown is not None and not self._stays_inside(given.unknown):
+        given = self._operands(words) or any_operands(words)
+        if given.unknown is not None:
             return f"'{given.unknown.text}' is not known, and so neither which files are meant"
-        if given.paths and self._folder.leaves:
+        if given.paths and self._folder.leaves and not self._folder.is_own("."):
             return "it may run outside of the workspace"
         for path in given.paths:
-            if why := self._why_path_outside(path):
+            if why := self._why_path_outside(path) or why_uncertain(path):
                 return why
             folder, stars, names = path.text.partition("**")
             is_pattern = path.word.kind == "glob" and bool(stars) and names != "/*"  # which are no links
+            if self._folder.is_own(path.text):
+                continue
             if (given.follows or is_pattern) and self._leads_out(folder, names.lstrip("/") or "*"):
-                return f"a link in '{path.text}' may lead out of the workspace"
+                return f"a link in '{path.shown}' may lead out of the workspace"
         return None
+
+    def why_listed_outside(self, words: Sequence[Word]) -> str | None:
+        """Why patterns among words may tell the names of files outside of the workspace."""
+        return next((why for path in listed_by_bash(words) if (why := self._why_path_outside(path))), None)
+
+    def _operands(self, words: Sequence[Word]) -> Operands | None:
+        """What is known of a command's files; several ask for it one after the other."""
+        if self._known is None or self._known[0] is not words:
+            self._known = words, operands_of(words)
+        return self._known[1]
 
     def _why_path_outside(self, path: Operand) -> str | None:
         word = path.word
         is_whole = path.text == word.text
         if path.text in FREE_TARGETS or (is_whole and self._stays_inside(word)):
             return None
+        if word.texts and path.text.startswith(word.text):
+            texts = [text + path.text.removeprefix(word.text) for text in word.texts]
+            return None if all(map(self._folder.contains, texts)) else f"'{word.text}' may be outside of the workspace"
         if word.value is None and word.kind == "dynamic":
             return f"what '{word.text}' becomes may be outside of the workspace"
         # A tilde that bash leaves alone may still be a home folder to the program.
         is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
         if is_astray or not self._folder.contains(path.text):
-            return f"'{path.text}' is outside of the workspace"
+            return f"'{path.shown}' is outside of the workspace"
         return None
 
     def _leads_out(self, path: str, names: str) -> bool:
         """Whether a folder has a link of such a name to somewhere outside, or too many files to see that."""
-        seen, waiting = 0, [os.path.join(self._folder.cwd, path)]
-        while waiting:
-            for entry in entries_of(waiting.pop()):
-                seen += 1
-                is_link = entry.is_symlink() and fnmatch.fnmatchcase(entry.name, names)
-                if seen > MOST_FOLLOWED or (is_link and not self._folder.contains(entry.path)):
-                    return True
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+        for at, entry in enumerate(entries_below(join(self._folder.cwd, path))):
+            is_link = entry.is_symlink() and fnmatch.fnmatchcase(entry.name, names)
+            if at >= MOST_FOLLOWED or (is_link and not self._folder.contains(entry.path)):
+                return True
         return False
 
     def _stays_inside(self, word: Word) -> bool:
@@ -223,19 +259,79 @@ class FileAccess:
             return False
         return word.inside or (word.text.startswith("<(") and word.text.endswith(")"))
 
+    def passes_text_on(self, words: Sequence[Word]) -> bool:
+        """Whether a command that is allowed only reads and writes its streams, or changes the folder it runs in."""
+        name = words[0].value or ""
+        if name not in PASS_TEXT_ON or ENVIRONMENT.search(" ".join(word.text for word in words)):
+            return name == "cd"
+        given = self._operands(words)
+        if given is None or given.unknown is not None:
+            return False
+        looks_for_files = any(MAY_DESCEND.match(word.prefix) for word in words)
+        return not any(path.word in words or looks_for_files for path in given.paths)
+
+    def why_written(self, words: Sequence[Word]) -> str | None:
+        """Why a command changes more than temporary files of its own."""
+        given = self._operands(words)
+        written = [path for path in given.paths if path.role == "write"] if given else []
+        changed = next((path for path in written if not self._folder.is_own(path.text)), None)
+        return f"'{changed.shown}' is no temporary file" if changed else None
+
+    def why_repository(self, words: Sequence[Word]) -> str | None:
+        """Why git should not be let into the repository that it would use: what that says may be somebody else's."""
+        to = os.path.join(".", *(folder or "" for folder in GLOBALS.scan(words[1:]).values("C")))
+        for folder in self._folder.folders:
+            if self._folder.line.own.hold(os.path.join(folder, to)):
+                return "which repository git would find there is not to be seen"
+            if why := why_not_obeyed(os.path.normpath(os.path.join(folder, to)), self._folder.workspace):
+                return why
+        return None
+
     def why_changes_later(self, words: Sequence[Word]) -> str | None:
         """Why a command that writes may change what later ones do."""
-        given = operands_of(words) or any_operands(words)
+        given = self._operands(words) or any_operands(words)
+        if words[0].value in COPIES and given.follows and (why := self._why_copies(given.paths)):
+            return why
         for path in given.paths:
-            if path.role != "write":
+            if path.role != "write" or self._folder.is_own(path.text):
                 continue
-            for candidate in (*resolved(path.text, self._folder.cwd), path.text):
+            texts = [text + path.text.removeprefix(path.word.text) for text in path.word.texts] or [path.text]
+            for candidate in (name for text in texts for name in (*resolved(text, self._folder.cwd), text)):
                 if LATER_RUN.search(candidate) or any(is_inside(candidate, own) for own in self._folder.protected):
-                    return f"'{path.text}' changes what later commands do"
+                    return f"'{path.shown}' changes what later commands do"
+        return None
+
+    def _why_copies(self, paths: Sequence[Operand]) -> str | None:
+        """Why a copy of folders holds what later commands obey, under names that nobody wrote."""
+        for path in paths:
+            found = entries_below(join(self._folder.cwd, path.text)) if path.role == "read" else iter(())
+            if obeyed := next((each for each in islice(found, MOST_FOLLOWED) if LATER_RUN.search(each.name)), None):
+                return f"'{obeyed.name}' in '{path.shown}' changes what later commands do"
         return None
 
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
         return self._book.file(decision, access, path, self._folder.workspace, self._tool)
+
+
+def why_uncertain(path: Operand) -> str | None:
+    """Why a file that is written may be one that later commands obey, although nothing names it."""
+    word, name = path.word, os.path.basename(path.text)
+    if path.role != "write" or word.value is not None or word.texts or word.sample is not None:
+        return None
+    is_pattern = word.kind == "glob" and glob.has_magic(name) and not name.startswith(".")
+    if is_pattern and not fnmatch.fnmatch("toolyard.json", name):
+        return None  # no pattern matches a name with a dot in front unless it spells that out
+    return f"which file '{path.shown}' is, is not certain"
+
+
+def entries_below(folder: str) -> Iterator[os.DirEntry[str]]:
+    """All that is below a folder, with no link followed."""
+    waiting = [folder]
+    while waiting:
+        for entry in entries_of(waiting.pop()):
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
 
 
 def entries_of(folder: str) -> list[os.DirEntry[str]]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Arithmetic, Assignment, Condition, Loop, Redirection, SimpleCommand
@@ -62,7 +63,7 @@ class LineVerdict(msgspec.Struct, kw_only=True):
 
 
 def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
-    line = ExpandedLine(read_line(text), site.cwd, site.workspace, site.shell)
+    line = ExpandedLine(read_line(text), site.cwd, site.workspace, site.shell, site.own)
     return Judge(book, site.tool, WorkingFolder(line, site), site.shell).line(line.reading())
 
 
@@ -119,7 +120,7 @@ class Judge(msgspec.Struct):
                 yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
             case Loop():
                 is_free = part.name is None or self._is_own(part.name)
-                why = None if is_free else f"it sets '{part.name}'"
+                why = self._why_listed(part.words) if is_free else f"it sets '{part.name}'"
                 yield self._unless(why, part.text, "loop", "a loop runs nothing itself")
             case Arithmetic():
                 yield self._unless(self._why_evaluates(part), part.text, "arithmetic", "it only computes numbers")
@@ -154,6 +155,10 @@ class Judge(msgspec.Struct):
                 return f"what '{name}' holds is evaluated, and that may be a command"
         return None
 
+    def _why_listed(self, words: Sequence[Word]) -> str | None:
+        """Why patterns in a list tell names of files that are not to be looked at, where a preset says which are."""
+        return self._files.why_listed_outside(words) if self.book.confines else None
+
     def _is_own(self, name: str) -> bool:
         """Whether only the line itself looks at a variable, and it is one that holds what it is given."""
         return is_own_variable(name) and name not in self.shell.odd_variables
@@ -175,7 +180,10 @@ class Judge(msgspec.Struct):
         if not self._trusts_blindly and (why := self._why_changed(layers)):
             return self._ask(text, why, "meaning")
         found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
-        if rule := next((each.rule for each in found if each.pattern.is_exact), None):
+        # What git does is also up to the repository, which is looked at for rules of presets.
+        is_git = words[0].value == "git"
+        exact = (each.rule for each in found if each.pattern.is_exact and not (is_git and each.rule.confined))
+        if rule := next(exact, None):
             why = why_not_here(words, self.folder)
             return self._ask(text, why, "place") if why else self._allow(text, rule)
         if self._trusts:
@@ -288,25 +296,29 @@ class Judge(msgspec.Struct):
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
-        words = [word.sampled for word in words]
+        words, files = [word.sampled for word in words], self._files
         if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
         if why := why_not_here(words, self.folder):
             return self._ask(text, why, "place", rule)
-        if why := self._files.why_of_process(words):
+        if why := files.why_of_process(words):
             return self._ask(text, why, "process", rule)
         for each in concerns_about(words, self.folder, named):
             if each.option is not None and each.option in words[:named]:
                 continue
             if each.writes is None:
                 return self._ask(text, f"{each.message}; {beyond}", "option", rule)
-            if why := self._files.why_not_write(each.writes):
+            if why := files.why_not_write(each.writes):
                 return self._ask(text, f"{each.message}, and {why}", "write", rule)
-        if rule.confined and (why := self._files.why_outside(words)):
+        if rule.confined and (why := files.why_outside(words)):
             return self._ask(text, why, "outside", rule)
-        if (rule.confined or words[0].value in PUTS_FILES) and (why := self._files.why_changes_later(words)):
+        if rule.confined and words[0].value == "git" and (why := files.why_repository(words)):
+            return self._ask(text, why, "repository", rule)
+        if rule.confined and self.book.usual_reach == "look" and (why := files.why_written(words)):
+            return self._ask(text, why, "write", rule)
+        if (rule.confined or words[0].value in PUTS_FILES) and (why := files.why_changes_later(words)):
             return self._ask(text, why, "later", rule)
-        return self._allow(text, rule)
+        return self._allow(text, rule, streams_only=rule.confined and files.passes_text_on(words))
 
     def _redirection(self, part: Redirection) -> Judged:
         target = part.target
@@ -314,6 +326,7 @@ class Judge(msgspec.Struct):
             return judged_as("allow", part.text, "redirection", "text that stands in the line")
         if target is None or (target.value is not None and is_free(part.operator, target.value)):
             return judged_as("allow", part.text, "redirection", "no file is touched")
+        target = target.sampled
         if target.value is None:
             is_read = (
                 part.operator == "<" and (target.inside or target.text.startswith("<(")) and not self.book.refuses_files
@@ -342,7 +355,7 @@ class Judge(msgspec.Struct):
             pass  # nobody looks at a variable of that name but the line itself, and `$name` is never certain
         elif part.alone:
             is_free = self.book.confines and part.name is not None and self._is_own(part.name)
-            why = None if is_free else "a variable of the shell is set"
+            why = self._why_listed(part.elements or ()) if is_free else "a variable of the shell is set"
         elif before_read and part.name == "IFS" and value is not None:
             pass  # how read splits its line, and nothing else
         elif not is_harmless(part.name, value):
@@ -363,8 +376,9 @@ class Judge(msgspec.Struct):
             return judged_as("allow", text, "doubt", TRUSTED)
         return self._otherwise(text, doubt.message, doubt.code, "doubt")
 
-    def _allow(self, text: str, rule: Rule) -> Judged:
-        return judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
+    def _allow(self, text: str, rule: Rule, *, streams_only: bool = False) -> Judged:
+        judged = judged_as("allow", text, "command", f"the rule '{rule.text}'", rule=rule)
+        return replace(judged, streams_only=True) if streams_only else judged
 
     def _by_refusing(self, rule: Rule, text: str, kind: str = "command") -> Judged:
         return judged_as(rule.decision, text, kind, rule.why(), rule=rule)

@@ -22,6 +22,8 @@ DEEP = "**"
 OF_PROCESS = re.compile(
     r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/(?:environ|auxv|mem|maps|smaps|root|cwd|exe|fd|fdinfo|map_files|stack)(?:/|\Z)"
 )
+MAY_LEAD_UP = re.compile(r"\.[^*?\[]*[*?\[]")
+"""A pattern that may match the folder above."""
 NOWHERE = "/dev/null/nowhere"
 """A path that no file has."""
 
@@ -46,6 +48,23 @@ def resolved(path: str, folder: str) -> tuple[str, str]:
         return os.path.normpath(joined), os.path.realpath(joined)
     except ValueError:  # a NUL character, or half a character
         return NOWHERE, NOWHERE
+
+
+class OwnFolders(msgspec.Struct, frozen=True):
+    """Folders for temporary files that nobody else sees: what is in them on the disk has nothing to do with them."""
+
+    folders: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """What is somebody else's in them."""
+
+    def hold(self, path: str) -> bool:
+        """Whether an absolute path, as it is written, surely is in one of them."""
+        if not any(is_inside(path, folder) for folder in self.folders):
+            return False
+        segments = path.split("/")
+        if ".." in segments or any(MAY_LEAD_UP.match(segment) for segment in segments):
+            return False
+        return not any(is_inside(os.path.normpath(path), other) for other in self.others)
 
 
 def is_of_process(path: str) -> bool:

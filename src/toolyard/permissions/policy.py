@@ -101,7 +101,10 @@ class RulePolicy:
         site = self._site(request)
         book = self.book(request.agent, site.workspace, request.session)
         verdict = await self._decide(request, section, book.reaching(wanted), site)
-        return with_reach(verdict, wanted, book.usual_reach)
+        verdict = with_reach(verdict, wanted, book.usual_reach)
+        if verdict.decision == "allow":
+            self.approved(request, verdict)
+        return verdict
 
     async def _decide(self, request: PermissionRequest, section: Section, book: RuleBook, site: CallSite) -> Verdict:
         from toolyard.permissions.decide import decide_request
@@ -111,8 +114,6 @@ class RulePolicy:
             verdict = replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
         elif verdict.decision == "allow" and section.is_configured and not request.kept_in:
             verdict = await self._without_sandbox(request, verdict, site)
-        if verdict.decision == "allow":
-            self.approved(request)
         return verdict
 
     def section(self, agent: str, session: str = "") -> Section:
@@ -129,10 +130,11 @@ class RulePolicy:
         """Whether something was granted, or answered for a session."""
         return bool(self.grants.load().grants or self._session_rules.get(session))
 
-    def approved(self, request: PermissionRequest) -> None:
+    def approved(self, request: PermissionRequest, verdict: Verdict) -> None:
         """Note what a line that was let pass leaves behind in its session."""
         if request.kind == LIVE_SHELL and request.plan.command is not None:
-            self._shells.learn(shell_of(request), request.plan.command)
+            elsewhere = verdict.reach != verdict.usual_reach
+            self._shells.learn(shell_of(request), request.plan.command, elsewhere=elsewhere)
         elif request.kind == LIVE_SHELL and request.plan.arguments.get("restart"):
             self._shells.forget(shell_of(request))
 
@@ -184,6 +186,7 @@ class RulePolicy:
     def _site(self, request: PermissionRequest) -> CallSite:
         from toolyard.permissions.expansion.shell_state import FRESH
         from toolyard.permissions.file_access import CallSite
+        from toolyard.permissions.paths import OwnFolders
 
         workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
         return CallSite(
@@ -191,5 +194,6 @@ class RulePolicy:
             cwd=os.fspath(request.plan.cwd or workspace),
             workspace=workspace,
             protected=self._protected,
+            own=OwnFolders(request.temporary, request.not_temporary),
             shell=self._shells.of(shell_of(request)) if request.kind == LIVE_SHELL else FRESH,
         )

@@ -23,7 +23,7 @@ LOOKING = """
     id **;
     sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
     seq **; expr **; sleep **; date **; id; whoami; uname **; hostname **; uptime;
-    nproc; free **; ps **; env; printenv **;
+    nproc; free **; ps **; env; printenv **; help **;
     wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;
     git grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
     git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
@@ -32,8 +32,8 @@ LOOKING = """
     git for-each-ref **; git name-rev **; git count-objects **; git check-ignore **; git whatchanged **;
     git branch -r; git branch -av; git branch -avv; git branch -rv; git branch --all; git branch --remotes;
     git branch --contains **; git branch --merged **; git branch --no-merged **; git tag --contains **; git tag -n **;
-    git tag --points-at **; git config --get **; git config --get-all **; git config --get-regexp **;
-    git config --list **; git config -l **; git --version;
+    git tag --points-at **; git config **; git --version; git tag --sort=*; git var **;
+    git show-branch **; git diff-tree **; git submodule; git submodule status;
     python --version; python -V; python3 --version; python3 -V; pip --version; pip3 --version; node --version; node -v;
     npm --version; npm -v; go version; cargo --version; cargo -V; rustc --version; rustc -V; ruby --version; ruby -v;
     java -version; java --version; gcc --version; g++ --version; clang --version; cmake --version; make --version;
@@ -42,7 +42,9 @@ LOOKING = """
     set -e; set -eu; set -euo pipefail; set -o pipefail; set +e
 """
 """Commands that look, of the presets `read-only` and `workspace`."""
-WORKING = "mkdir **; touch **; cp **; tee **; git add **"
+MAKING = "mkdir **; touch **; cp **; tee **"
+"""Commands that make files: of its own temporary ones in `read-only`, of any in the workspace in `workspace`."""
+WORKING = f"{MAKING}; git add **"
 """What `workspace` allows besides."""
 TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 """What is typed into a running program may be a command of its."""
@@ -76,7 +78,8 @@ def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) 
             rules += valid_rules([TYPING], "deny", origin)
             return RuleBook(rules, otherwise="deny", tools_otherwise="allow")
         case "read-only":
-            rules = valid_rules([*split(LOOKING), *OF_THE_SESSION], "allow", origin, confined=True)
+            patterns = [*split(LOOKING), *split(MAKING), *OF_THE_SESSION]
+            rules = valid_rules(patterns, "allow", origin, confined=True)
             return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look")
         case "workspace":
             patterns = [*split(LOOKING), *split(WORKING), {"write": "**"}]

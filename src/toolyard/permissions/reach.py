@@ -22,13 +22,13 @@ def with_reach(verdict: Verdict, wanted: Reach | None, usual: Reach) -> Verdict:
     """The verdict with the reach that it is about, where processes do the work.
 
     A line has one reach: the least of what its parts may. Where a rule lets a part reach further than the others may, a
-    person decides on all of it.
+    person decides on all of it; what only passes on text goes along with the others.
     """
     if wanted is not None and is_beyond(wanted, usual):
         return replace(verdict, reach=wanted, usual_reach=usual)
     if verdict.decision != "allow":
         return replace(verdict, reach=wanted or reach_of_question(verdict, usual), usual_reach=usual)
-    most = [part.reach or usual for part in verdict.parts if part.rule]
+    most = [part.reach or usual for part in verdict.parts if part.rule and not part.streams_only]
     reach = nearest_of(*most, wanted) if wanted else nearest_of(*most) if most else usual
     further = [part for part in verdict.parts if part.reach and is_beyond(part.reach, reach)]
     if further and wanted is None:

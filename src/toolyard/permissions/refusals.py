@@ -25,7 +25,7 @@ MOST = 32
 MOST_WORDS = 200
 """Words of a command that runs others: any of them may begin one, and each of those may again."""
 UNSEEN = "it runs what it is given, and that is more than can be looked over"
-AT_A_COMMAND = re.compile(r"(?:^|[\s;&|(){}!`])(?:\S*/)?(sudo|doas|pkexec|su|sudoedit)(?=[\s;&|)<>]|$)", re.MULTILINE)
+AT_A_COMMAND = re.compile(r"(?:^|(?<=[\s;&|(){}!`/]))(sudo|doas|pkexec|su|sudoedit)(?=[\s;&|)<>]|$)", re.MULTILINE)
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,10 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The folder that the call should not leave."""
     kept_in: bool = True
     """Whether it would run in a sandbox, or the owner wants none; False where one is wanted and cannot be had."""
+    temporary: tuple[str, ...] = ()
+    """Folders for temporary files that are its own where it would run, whatever others have under these names."""
+    not_temporary: tuple[str, ...] = ()
+    """What of others can be seen in them all the same."""
     redact: Callable[[str], str] = str
     """Takes known secrets out of a text that is shown or kept."""
 
@@ -58,6 +62,9 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """The code of the doubt that decided."""
     reach: Reach | None = None
     """How far the rule that allowed it lets it reach; None for as far as such calls usually do."""
+    streams_only: bool = False
+    """Whether a preset allowed it and it touches nothing but its streams, so that it does not matter how far it may
+    reach."""
 
     @property
     def where(self) -> str | None:
@@ -130,8 +137,8 @@ class RemembersAnswers(Protocol):
     def ask_timeout(self, agent: str) -> float:
         """How many seconds a question about an agent's call waits for its answer."""
 
-    def approved(self, request: PermissionRequest) -> None:
-        """Note that a call was let pass that the rules had left open."""
+    def approved(self, request: PermissionRequest, verdict: Verdict) -> None:
+        """Note that a call was let pass that the rules had left open, and how far it may reach."""
 
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep the rules that were offered; says what was kept. They are on disk when this returns."""

@@ -308,6 +308,7 @@ class PendingCall:
 
     def _request(self, ready: Ready) -> PermissionRequest:
         settings, sandbox = self._settings, self._path.sandboxes.get("work")
+        own, shown = sandbox.temporary() if sandbox and ready.tool.confined else ((), ())
         return PermissionRequest(
             call_id=self.call.id,
             tool=ready.tool.spec,
@@ -318,6 +319,8 @@ class PendingCall:
             session=settings.session,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
+            temporary=own,
+            not_temporary=shown,
             redact=self._path.redactor.redact,
         )
 
@@ -331,11 +334,11 @@ class PendingCall:
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
         answer = await ask(self._path.approver, request, verdict, timeout)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
+        reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         if answer.allowed and isinstance(policy, RemembersAnswers):
-            policy.approved(request)
+            policy.approved(request, replace(verdict, reach=reach))
         if answer.allowed and answer.scope != "once" and isinstance(policy, RemembersAnswers):
             reason = f"{reason}; {policy.remember(request, verdict, answer)}"
-        reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         return replace(verdict, decision="allow" if answer.allowed else "deny", reason=reason, reach=reach)
 
     async def _confirm(self, ready: Ready) -> Ready:

@@ -96,7 +96,7 @@ def test_a_word_is_certain_when_nothing_else_can_stand_there(workspace, line, va
         ("for f in a b; do cat src/$f; done", True),
         ("for f in a b; do cat ../$f; done", False),
         ("for f in a b; do cat /$f; done", False),
-        ("for f in a b; do cat $f/..; done", False),
+        ("for f in a b; do cat $f/../..; done", False),
         ("for f in ./a ./b; do cat .$f; done", False),
         ("for f in a b; do cat x.$f; done", True),
         ("for f in src/a src/b; do cat ${f%/*}; done", True),
@@ -122,16 +122,23 @@ def test_a_word_is_certain_when_nothing_else_can_stand_there(workspace, line, va
     ],
 )
 def test_a_word_stays_inside_when_everything_it_becomes_does(clean, line, inside):
-    assert all(word.inside for word in words(line, clean)) is inside
+    assert all(word.inside or word.value is not None for word in words(line, clean)) is inside
+
+
+def test_of_texts_that_are_all_known_each_is_looked_at(workspace):
+    (workspace / "src/out.py").symlink_to("/etc/passwd")
+    assert all(word.inside for word in words("for f in a b; do cat src/$f.py; done", workspace))
+    assert not any(word.inside for word in words("for f in a out; do cat src/$f.py; done", workspace))
+    (word,) = words("for f in src/a.py src/b.py; do cat ${f%.py}.txt; done", workspace)
+    assert word.texts == ("src/a.txt", "src/b.txt")
 
 
 @pytest.mark.parametrize(
     "line",
     [
         'for f in *.py; do cat "$f"; done',
-        "for f in a b; do cat src/$f; done",
-        "for f in src/a src/b; do cat ${f#*/}; done",
-        "cat $(git ls-files)",
+        'find src | while read f; do cat "$f.x"; done',
+        "cat $(git ls-files -o)",
         "cat $(find .)",
         "cat $(ls src)",
         'for f in src/*; do b=$(basename "$f"); cat "$b"; done',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,6 +24,7 @@ TILDE = re.compile(r"~([\w.+-]*)(?=/|\Z)", re.ASCII)
 LATER_TILDE = re.compile(r"[:=]~")
 """Where bash takes a tilde for a home folder as well, if the word is an assignment."""
 SPLITS = re.compile(r"[ \t\n*?\[]")
+MOST_TEXTS = 64
 ANY_NAME = "\0"
 """Stands for names that are not known, in the shape of a path."""
 HOME_OF = {"": "HOME", "+": "PWD", "-": "OLDPWD"}
@@ -43,6 +46,12 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may hold blanks or characters of patterns."""
     prefix: str = ""
     """What it surely begins with."""
+    texts: tuple[str, ...] = ()
+    """Of a text that is not certain, all that it may be, if those are known."""
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        return self.texts if self.text is None else (self.text,)
 
 
 UNKNOWN = Value()
@@ -71,7 +80,21 @@ def union(values: Iterable[Value]) -> Value:
         dashes=any(value.dashes for value in found),
         splits=any(value.splits for value in found),
         prefix=prefixes[0][:shared],
+        texts=several([value.possible for value in found]),
     )
+
+
+def several(possible: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """All of what several values may be; nothing when one is not known, or when they are too many."""
+    count = sum(map(len, possible))
+    return tuple(text for texts in possible for text in texts) if all(possible) and count <= MOST_TEXTS else ()
+
+
+def joined(possible: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """All that values may be that are put together."""
+    if not all(possible) or math.prod(map(len, possible)) > MOST_TEXTS:
+        return ()
+    return tuple("".join(texts) for texts in itertools.product(*possible))
 
 
 def expand_word(word: Word, value_of: ValueOf) -> list[Word]:
@@ -82,7 +105,8 @@ def expand_word(word: Word, value_of: ValueOf) -> list[Word]:
         alternatives = expand_braces(word.pieces)
     except Misread:
         return [word]
-    return [found for pieces in alternatives for found in expand_pieces(word, with_tilde(pieces), value_of)]
+    found = [found for pieces in alternatives for found in expand_pieces(word, with_tilde(pieces), value_of)]
+    return found if len(alternatives) == 1 else [replace(each, expanded=True) for each in found]
 
 
 def with_tilde(pieces: tuple[WordPiece, ...]) -> tuple[WordPiece, ...]:
@@ -157,7 +181,7 @@ def split_fields(pieces: Sequence[WordPiece], values: Sequence[Value]) -> Iterat
 
 def partly_known(word: Word, pieces: Sequence[WordPiece], values: Sequence[Value]) -> Word:
     """A word of which not all is known: what it begins with, and whether it can lead out of the workspace."""
-    found = combined(pieces, values)
+    found, is_output = combined(pieces, values), is_process_output(pieces)
     splits = any(
         value.text is None and not piece.quoted and value.splits for piece, value in zip(pieces, values, strict=True)
     )
@@ -166,11 +190,12 @@ def partly_known(word: Word, pieces: Sequence[WordPiece], values: Sequence[Value
         start=word.start,
         end=word.end,
         kind="dynamic",
-        prefix=found.prefix or ("" if found.dashes else "./"),
+        prefix=found.prefix or ("" if found.dashes and not is_output else "./"),
         splits=splits,
         substitutes=word.substitutes,
-        inside=is_process_output(pieces) or (found.inside and (found.is_number or not splits)),
+        inside=is_output or (found.inside and (found.is_number or not splits)),
         is_number=found.is_number,
+        texts=() if splits else found.texts,
         sample=None if splits else sample_of(values),
     )
 
@@ -196,6 +221,7 @@ def combined(pieces: Sequence[WordPiece], values: Sequence[Value]) -> Value:
         dashes=prefix.startswith("-") if prefix else first.dashes,
         splits=any(value.splits if value.text is None else bool(SPLITS.search(value.text)) for value in values),
         prefix=prefix,
+        texts=joined([value.possible for value in values]),
     )
 
 

@@ -58,6 +58,10 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it only becomes names of files inside the workspace, or numbers, whichever they are."""
     is_number: bool = False
     """Whether it only becomes a number."""
+    expanded: bool = False
+    """Whether it is one of those that braces or a pattern of files became, so that nobody wrote it as it is."""
+    texts: tuple[str, ...] = ()
+    """All texts that it may become, when they are known and it stays one word."""
     sample: str | None = None
     """One of the texts that it becomes, when all of them differ in nothing but a number."""
     pieces: tuple[WordPiece, ...] = ()

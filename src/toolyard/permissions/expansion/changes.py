@@ -29,6 +29,9 @@ def changed(value: Value, change: str, known: Callable[[str], Value]) -> Value:
     if value.text is not None:
         text = changed_text(value.text, operator, given)
         return UNKNOWN if text is None else known(text)
+    if value.texts:
+        texts = [changed_text(text, operator, given) for text in value.texts]
+        return UNKNOWN if None in texts else union(known(text or "") for text in texts)
     return changed_unknown(value, operator, given)
 
 

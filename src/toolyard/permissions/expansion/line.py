@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,9 +29,9 @@ from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.folders import CHANGES_FOLDER, FolderTrail, Whereabouts, end_of
 from toolyard.permissions.expansion.globs import files_matching
 from toolyard.permissions.expansion.outputs import output_of
-from toolyard.permissions.expansion.trees import names_below
+from toolyard.permissions.expansion.trees import ALL, Chosen, names_below, tracked_names
 from toolyard.permissions.expansion.variables import Variables, home_folder
-from toolyard.permissions.paths import resolved
+from toolyard.permissions.paths import OwnFolders, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,6 +48,7 @@ MOST_WORDS = 64
 
 MOST_TREES = 8
 """Folders of a line whose files are looked through."""
+NO_FOLDERS = OwnFolders()
 LONGEST = 4096
 """Characters of a text that is followed; each variable may be twice as long as the one before."""
 
@@ -54,15 +56,18 @@ LONGEST = 4096
 class ExpandedLine:
     """Expands one line for the folder and the shell that it would run in; looks at the disk only where it has to."""
 
-    def __init__(self, reading: Reading, cwd: str, workspace: str, shell: ShellFacts) -> None:
+    def __init__(
+        self, reading: Reading, cwd: str, workspace: str, shell: ShellFacts, own: OwnFolders = NO_FOLDERS
+    ) -> None:
         self.written = reading
+        self.own = own
         self._workspace, self._shell = os.path.normpath(workspace), shell
         self._at_first = Whereabouts((os.path.normpath(cwd),))
         self._changes = () if reading.plain else folder_changes(reading)
         self._trail: FolderTrail | None = None
         self._building = False
         self._contained: dict[tuple[str, str], bool] = {}
-        self._names_below: dict[str, Value] = {}
+        self._names_below: dict[tuple[str, Chosen], Value] = {}
         self._outputs: dict[int, Value] = {}
         self._matches: dict[tuple[tuple[WordPiece, ...], str], list[str] | None] = {}
 
@@ -105,10 +110,14 @@ class ExpandedLine:
         """Whether a path, as it is written and where it leads, is inside the workspace."""
         known = self._contained.get((path, folder))
         if known is None:
-            written, real = resolved(path, folder)
-            known = is_inside(written, self._workspace) and is_inside(real, self._real_workspace)
+            joined = os.path.join(folder, path)
+            known = has_no_link(joined, self._workspace) or self._leads_inside(joined) or self.own.hold(joined)
             self._contained[path, folder] = known
         return known
+
+    def _leads_inside(self, path: str) -> bool:
+        written, real = resolved(path, "/")
+        return is_inside(written, self._workspace) and is_inside(real, self._real_workspace)
 
     def holds_number(self, name: str, at: LinePlace) -> bool:
         return self._variables.holds_number(name, at)
@@ -123,7 +132,7 @@ class ExpandedLine:
             kind="dynamic" if value.dashes else "glob",
             prefix=value.prefix or ("" if value.dashes else "./"),
             splits=True,
-            inside=value.inside and (not value.splits or separated),
+            inside=value.inside and not value.dashes and (not value.splits or separated),
         )
 
     def _part(self, part: Part) -> Part:
@@ -190,6 +199,8 @@ class ExpandedLine:
 
     def _checked(self, word: Word, written: Word, at: LinePlace) -> Word:
         """A word that is put together of several pieces: as a whole it may be the name of a link that leads out."""
+        if word.texts:
+            return replace(word, inside=all(self.known(text, at).inside for text in word.texts))
         is_whole = sum(1 for piece in written.pieces if piece.text or piece.kind == "unknown") == 1
         if word.value is not None or not word.inside or is_whole or self.below(".", at).inside:
             return word
@@ -200,7 +211,8 @@ class ExpandedLine:
         where = self.where(at.start)
         matches: list[str] = []
         for folder in where.folders:
-            found = self._files(word.pieces, folder)
+            is_own = self.own.hold(os.path.join(folder, word.prefix))
+            found = None if is_own else self._files(word.pieces, folder)
             if found is None:
                 return [replace(word, pieces=())]
             matches += [path for path in found if path not in matches]
@@ -215,7 +227,8 @@ class ExpandedLine:
             return [replace(word, pieces=(), inside=inside)]
         # Still known as a pattern: even a command that only speaks lists a folder by one.
         return [
-            Word(text=path, start=word.start, end=word.end, kind="glob", value=path, prefix=path) for path in matches
+            Word(text=word.text, start=word.start, end=word.end, kind="glob", value=path, prefix=path, expanded=True)
+            for path in matches
         ]
 
     def _files(self, pieces: tuple[WordPiece, ...], folder: str) -> list[str] | None:
@@ -262,7 +275,13 @@ class ExpandedLine:
         dashes = word.may_be_option
         splits = word.kind == "glob" or word.splits or not word.is_number
         return Value(
-            inside=word.inside, relative=relative, is_number=word.is_number, dashes=dashes, splits=splits, prefix=prefix
+            inside=word.inside,
+            relative=relative,
+            is_number=word.is_number,
+            dashes=dashes,
+            splits=splits,
+            prefix=prefix,
+            texts=word.texts,
         )
 
     def known(self, text: str, at: LinePlace) -> Value:
@@ -365,19 +384,24 @@ class ExpandedLine:
             return self._output(target.pieces[0].start)
         return UNKNOWN
 
-    def below(self, start: str, at: LinePlace) -> Value:
+    def below(self, start: str, at: LinePlace, chosen: Chosen = ALL) -> Value:
         """What there is to know of the names below a folder."""
         where = self.where(at.start)
         if not where.certain or len(where.folders) != 1:
             return UNKNOWN
         folder = os.path.join(where.folders[0], start)
-        if folder not in self._names_below:
-            if len(self._names_below) >= MOST_TREES:
+        if (folder, chosen) not in self._names_below:
+            if len(self._names_below) >= MOST_TREES or self.own.hold(folder):
                 return UNKNOWN
             known = self.known(start, at)
-            found = names_below(folder, self._workspace) if known.inside else UNKNOWN
-            self._names_below[folder] = replace(found, relative=found.relative and known.relative)
-        return self._names_below[folder]
+            found = names_below(folder, self._workspace, chosen) if known.inside else UNKNOWN
+            self._names_below[folder, chosen] = replace(found, relative=found.relative and known.relative)
+        return self._names_below[folder, chosen]
+
+    def tracked(self, at: LinePlace) -> Value:
+        """What there is to know of the names of the files that git tracks."""
+        folder = self.folder_at(at)
+        return UNKNOWN if folder is None else tracked_names(folder, self._workspace)
 
 
 class CommandSurroundings(msgspec.Struct, frozen=True):
@@ -389,12 +413,38 @@ class CommandSurroundings(msgspec.Struct, frozen=True):
     def known(self, text: str) -> Value:
         return self.line.known(text, self.at)
 
-    def below(self, start: str) -> Value:
-        return self.line.below(start, self.at)
+    def below(self, start: str, chosen: Chosen = ALL) -> Value:
+        return self.line.below(start, self.at, chosen)
+
+    def tracked(self) -> Value:
+        return self.line.tracked(self.at)
 
     @property
     def folder(self) -> str | None:
         return self.line.folder_at(self.at)
+
+
+def has_no_link(path: str, workspace: str) -> bool:
+    """Whether a path is plainly inside: it says so, and nothing below the workspace is a link on the way to it."""
+    if not is_inside(path, workspace):
+        return False
+    place = workspace
+    for name in path[len(workspace) :].split("/"):
+        if name == "..":
+            return False
+        if not name or name == ".":
+            continue
+        place = f"{place}/{name}"
+        try:
+            os.readlink(place)
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # something else is there
+                continue
+            return error.errno == errno.ENOENT
+        except ValueError:
+            return False
+        return False
+    return True
 
 
 def folder_changes(reading: Reading) -> tuple[SimpleCommand, ...]:

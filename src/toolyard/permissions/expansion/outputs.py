@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.expansion import A_COUNT, SOME_NUMBER, UNKNOWN, Value, union
 from toolyard.files.door import LARGEST_TEXT, Door
+from toolyard.permissions.expansion.trees import ALL, Chosen
 from toolyard.permissions.programs.categories import names
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ LISTS = {
 """Programs that print names, each with the options after which they print nothing else."""
 TAKES_VALUE = {"fd": "tedg", "rg": "gtT", "grep": "e", "ls": ""}
 FIND_ODD = re.compile(r"-(?:L|follow|H|D|printf|fprint.*|fls|ls|exec.*|ok.*|delete|files0-from|print0x|O.*)")
+FIND_JOINS = names("-o -or , ! -not ( )")
 GIT_LISTS = {
     "ls-files": re.compile(r"-[comdz]+|--(?:others|cached|modified|deleted|exclude-standard|full-name)|--"),
     "diff": re.compile(r"--(?:name-only|cached|staged|diff-filter=\w+)|--"),
@@ -51,6 +54,8 @@ GIT_LISTS = {
     "show": re.compile(r"--(?:name-only|pretty=|format=)"),
     "ls-tree": re.compile(r"-r|--name-only"),
 }
+ADDS_OTHERS = re.compile(r"-\w*o\w*|--(?:others|cached|staged)")
+"""Options with which names are listed that are not in the index."""
 GIT_NEEDS = {"diff": "--name-only", "show": "--name-only", "ls-tree": "--name-only"}
 GIT_REVISIONS = {
     "rev-parse": re.compile(r"--(?:short(?:=\d+)?|abbrev-ref|verify|quiet|symbolic-full-name)|-q"),
@@ -69,8 +74,11 @@ class Surroundings(Protocol):
     def known(self, text: str) -> Value:
         """What there is to know of a text."""
 
-    def below(self, start: str) -> Value:
+    def below(self, start: str, chosen: Chosen = ALL) -> Value:
         """What there is to know of the names of the files below a folder."""
+
+    def tracked(self) -> Value:
+        """What there is to know of the names of the files that git tracks."""
 
     @property
     def folder(self) -> str | None:
@@ -83,7 +91,7 @@ def output_of(commands: Sequence[SimpleCommand], around: Surroundings) -> Value:
     for command in commands:
         if any(not each.operator.startswith("<") and each.descriptor != "2" for each in command.redirections):
             return UNKNOWN
-        given = printed(command, given, around)
+        given = replace(printed(command, given, around), texts=())
     return UNKNOWN if given is None else without_last_newline(given)
 
 
@@ -165,6 +173,8 @@ def list_names(words: Sequence[Word], _given: Value | None, around: Surroundings
     folders = [path for path in paths if path and os.path.isdir(os.path.join(around.folder, path))]
     if folders and len(paths) > 1:
         return UNKNOWN
+    if operands and not folders:  # which are printed as they are
+        return union(around.known(path or "") for path in paths)
     found = union([below(word, around) for word in operands] or [around.below(".")])
     return union([found, around.below(".")]) if found.inside else UNKNOWN
 
@@ -181,11 +191,11 @@ def listed(name: str, words: Sequence[Word], around: Surroundings, skip: int = 0
     return union([below(word, around) for word in operands[skip:]] or [around.below(".")])
 
 
-def below(word: Word, around: Surroundings) -> Value:
+def below(word: Word, around: Surroundings, chosen: Chosen = ALL) -> Value:
     if word.value is None:
         return NAMES if word.inside else UNKNOWN
     known = around.known(word.value)
-    return around.below(word.value) if known.inside else UNKNOWN
+    return around.below(word.value, chosen) if known.inside else UNKNOWN
 
 
 def find(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Value:
@@ -198,10 +208,20 @@ def find(words: Sequence[Word], _given: Value | None, around: Surroundings) -> V
         starts.append(word)
     if any(value is not None and FIND_ODD.fullmatch(value) for value in values):
         return UNKNOWN
-    found = union([below(word, around) for word in starts] or [around.below(".")])
+    chosen = found_by(values[len(starts) :])
+    found = union([below(word, around, chosen) for word in starts] or [around.below(".", chosen)])
     prefix = starts[0].value or "" if len(starts) == 1 else "./" if not starts else ""
     is_plain = bool(prefix) and not prefix.startswith("-")
     return replace(found, dashes=not is_plain, prefix=prefix if is_plain else "") if found.inside else UNKNOWN
+
+
+def found_by(conditions: Sequence[str | None]) -> Chosen:
+    """Which files conditions choose that all have to hold."""
+    if any(value in FIND_JOINS for value in conditions):
+        return ALL
+    given = dict(pairwise(conditions))
+    pattern = given.get("-name")
+    return Chosen(pattern if pattern is not None else "*", given.get("-type") != "f")
 
 
 def git(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Value:
@@ -216,7 +236,7 @@ def git(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Va
     if command == "show" and not any(argument in ("--format=", "--pretty=") for argument in arguments):
         return UNKNOWN
     if command in GIT_LISTS and GIT_NEEDS.get(command, "") in ("", *arguments):
-        return git_names(GIT_LISTS[command], arguments, around)
+        return git_names(command, arguments, around)
     if command in GIT_REVISIONS:
         options = [argument for argument in arguments if argument.startswith("-")]
         revisions = [argument for argument in arguments if not argument.startswith("-")]
@@ -226,13 +246,16 @@ def git(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Va
     return UNKNOWN
 
 
-def git_names(options: re.Pattern[str], arguments: Sequence[str], around: Surroundings) -> Value:
+def git_names(command: str, arguments: Sequence[str], around: Surroundings) -> Value:
     given = [argument for argument in arguments if argument.startswith("-")]
     operands = [argument for argument in arguments if not argument.startswith("-")]
-    is_plain = all(options.fullmatch(option) for option in given)
+    is_plain = all(GIT_LISTS[command].fullmatch(option) for option in given)
     if not is_plain or any(operand.startswith("/") or "../" in operand for operand in operands):
         return UNKNOWN
-    return around.below(".")
+    is_tracked = not any(ADDS_OTHERS.fullmatch(option) for option in given)
+    is_of_index = command == "ls-files" or (command == "diff" and not operands)
+    found = around.tracked() if is_tracked and is_of_index and around.folder else UNKNOWN
+    return found if found.inside else around.below(".")
 
 
 def top_of_repository(folder: str | None) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.bash.session.handover import is_carried
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Assignment, Loop, SimpleCommand
 from toolyard.permissions.expansion.variable_names import is_harmless, is_own_variable, obeyed_by
@@ -45,7 +46,8 @@ UNREAD = names("syntax misread unreadable too_long too_deep keyword hidden here_
 SUBSCRIPT = re.compile(r"(\w+)\[(.*?)\]\+?=", re.DOTALL)
 PLAIN = re.compile(r"['\"]?([\w.+-]+)['\"]?", re.ASCII)
 UNSET = re.compile(r"\bunset\s+([^;&|\n]*)")
-FUNCTION = re.compile(r"(?:^|[\s;&|({])(?:function\s+([^\s;&|<>()$`'\"\\=]+)|([^\s;&|<>()$`'\"\\=]+)\s*\(\s*\))")
+NAME = r"[^\s;&|<>(){}$`'\"\\=]++"
+FUNCTION = re.compile(rf"(?:^|[\s;&|({{])(?:function\s++({NAME})|({NAME})\s*+\(\s*+\))")
 
 
 class ShellFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,10 +119,20 @@ class ShellStates:
     def of(self, shell: str) -> ShellFacts:
         return self._shells.get(shell, FRESH)
 
-    def learn(self, shell: str, text: str) -> None:
-        """Note what a line leaves behind that is about to run."""
+    def learn(self, shell: str, text: str, *, elsewhere: bool = False) -> None:
+        """Note what a line leaves behind that is about to run, here or in a second shell that goes on with the state.
+
+        Of what runs there only the folder, options and variables come back that no program obeys.
+        """
         before = self.of(shell)
         after = facts_after(before, read_line(text))
+        if elsewhere:
+            after = replace(
+                before,
+                variables=before.variables | {name for name in after.variables if is_carried(name.encode())},
+                odd_variables=before.odd_variables | after.odd_variables,
+                globs_oddly=before.globs_oddly or after.globs_oddly or bool(after.unknown_since),
+            )
         if after is not before:
             self._shells[shell] = after
 

@@ -87,7 +87,7 @@ class Variables:
         if not piece.change:
             return found
         after = changed(found, piece.change, lambda text: self._context.known(text, at))
-        is_piece = after.text is None and after.inside and not after.is_number
+        is_piece = after.text is None and after.inside and not after.is_number and not after.texts
         return UNKNOWN if is_piece and not self._context.below(".", at).inside else after
 
     def holds_number(self, name: str, at: LinePlace) -> bool:

@@ -24,7 +24,8 @@ FILE_OPERATORS = frozenset({"-nt", "-ot", "-ef"})
 NUMBER_OPERATORS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 JOINING = frozenset({"&&", "||", "(", ")", "!", "[[", "]]", "-a", "-o"})
 NUMBER = re.compile(r"-?\d{1,18}")
-EVALUATED = re.compile(r"\[.*(?:\$|`)", re.DOTALL)
+EVALUATED = re.compile(r"\A[^\[]*+\[[^$`]*+[$`]")
+"""A bracket, and behind the first one something that is expanded."""
 
 
 def guard_printf(words: Sequence[Word], _folder: FolderFacts) -> Iterator[Concern]:
@@ -118,6 +119,7 @@ BUILTIN_GUARDS: dict[str, Guard] = {
     "printf": guard_printf,
     "test [": guard_test,
     "read": READ,
+    "help": Options(flags="-dms", operands="text*"),
     "wait": guard_no_option("p", "wait -p stores into a variable"),
     "jobs": guard_no_option("x", "jobs -x runs a command"),
 }

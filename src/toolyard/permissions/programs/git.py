@@ -141,7 +141,8 @@ def address_concerns(words: Sequence[Word]) -> Iterator[Concern]:
 def config_concerns(words: Sequence[Word], given: Given) -> Iterator[Concern]:
     """Only reading: what is set may be a program that git runs later."""
     verb = given.operands[0].value if given.operands else None
-    reads = given.has(*CONFIG_READS) or verb in ("list", "get") or len(given.operands) == 1
+    reads = given.has(*CONFIG_READS) or verb in ("list", "get")
+    reads = reads or (len(given.operands) == 1 and "." in (verb or ""))  # a key; without a dot it is a command
     if any(word.value is None for word in words) or given.unknown or not reads:
         yield Concern(message="git config sets what git runs later")
 

@@ -56,7 +56,7 @@ LOG_FLAGS = """
     no-standard-notes cc combined-all-paths no-diff-merges remerge-diff remove-empty bisect stdin alternate-refs
     single-worktree ignore-missing not exclude-first-parent-only count use-bitmap-index regexp-ignore-case
     basic-regexp extended-regexp fixed-strings perl-regexp all-match invert-grep merge no-min-parents no-max-parents
-    dd in-commit-order objects objects-edge unpacked indexed-objects no-object-names object-names header
+    no-commit-id dd in-commit-order objects objects-edge unpacked indexed-objects no-object-names object-names header
     no-commit-header commit-header root always pretty-patch no-graph bisect-vars bisect-all maximal-only
 """
 LOG_OPTIONAL = """
@@ -157,9 +157,9 @@ TABLES = each_name(
                 symbolic symbolic-full-name all not sq sq-quote revs-only no-revs flags no-flags local-env-vars
                 shared-index-path keep-dashdash stop-at-non-option stuck-long
             """,
-            values="git-path default prefix path-format since until after before glob exclude",
+            values="default prefix path-format since until after before glob exclude",
             optional="abbrev-ref short branches tags remotes disambiguate show-object-format show-ref-format",
-            reads="resolve-git-dir",
+            reads="resolve-git-dir git-path",
             harms={"parseopt": "reads a description of options"},
             operands="text*",
         ),
@@ -191,6 +191,7 @@ TABLES = each_name(
         "name-rev": Options(
             flags="tags all stdin annotate-stdin name-only no-undefined always", values="refs exclude", operands="text*"
         ),
+        "var": Options(flags="-l", operands="text*"),
         "count-objects": Options(flags="-vH verbose human-readable", operands="text*"),
         "check-ignore": Options(flags="-qvzn quiet verbose non-matching no-index"),
         "check-attr": Options(flags="-az all cached", values="source", operands="text*"),

@@ -52,17 +52,18 @@ def operands_of(words: Sequence[Word]) -> Operands | None:
     """What a command reads, writes and runs; None when nothing is known about the program."""
     name = words[0].value or ""
     if name in SPEAKS_ONLY:
-        return Operands(tuple(listed_by_bash(words)))
+        return Operands(tuple(listed_by_bash(words[1:])))
     table = TABLES.get(name)
     if table is None:
         return None
     given = table.scan(words[1:])
-    return Operands(tuple(given.paths), given.unknown, given.follows)
+    listed = listed_by_bash(words[1:]) if any(word.kind != "literal" for word in words) else ()
+    return Operands((*given.paths, *listed), given.unknown, given.follows)
 
 
 def listed_by_bash(words: Sequence[Word]) -> Iterator[Operand]:
     """The patterns among words: bash itself looks into the folders that they name, whatever the program is."""
-    for word in words[1:]:
+    for word in words:
         is_joined = word.kind == "dynamic" and word.value is None and PATTERN.search(QUOTED.sub("", word.text))
         if word.kind == "glob" or is_joined:
             yield Operand(word, word.text if word.value is None else os.path.dirname(word.value) or ".", "read")

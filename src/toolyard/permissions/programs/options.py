@@ -63,6 +63,11 @@ class Operand(msgspec.Struct, frozen=True):
     """The path itself, also when it is glued to an option."""
     role: Role
 
+    @property
+    def shown(self) -> str:
+        """How it may be told: the names that a pattern matches are not for everybody."""
+        return self.word.text if self.word.expanded else self.text
+
 
 class Given(msgspec.Struct):
     """What a command is given, by the table of its program."""
@@ -213,6 +218,12 @@ class Options:
         return self.complete or writes or harms
 
     @cached_property
+    def takes_paths(self) -> bool:
+        """Whether an option that is not to be seen could make it read something else."""
+        roles = {role for kind in self.named.values() for role in kind.roles}
+        return bool(self._follows) or roles != {"text"}
+
+    @cached_property
     def _shapes(self) -> tuple[tuple[frozenset[str], tuple[str, ...]], ...]:
         """Each shape with the options that it needs; the last needs none."""
         special = ((spread_names(several), tuple(shape.split())) for several, shape in self._when.items())
@@ -294,6 +305,8 @@ class Scanner:
             self._take_long(word.value, word)
         elif self._is_operand(word):
             self.given.operands.append(word)
+        elif word.expanded and not self._ended:
+            self._unknown(word, f"what '{word.text}' becomes is an option", always=True)
         elif word.value == "--" and not self._ended:
             self._ended = True
             self._surely = table.complete or self.given.unknown is None
@@ -330,6 +343,8 @@ class Scanner:
         else:
             self._doubtful.add(len(self.given.operands))
             self.given.operands.append(word)
+            if word.inside and self._table.takes_paths:
+                self.given.unknown = self.given.unknown or word
 
     def _letter_before(self, word: Word) -> str | None:
         """The letter that takes the uncertain rest of a word for its value, as in `-n"$count"`."""
@@ -454,8 +469,11 @@ class Scanner:
             self.given.add_path(word, text, role)
 
     def _note_written(self, word: Word, target: Word) -> None:
-        if not self._table.is_for_writing and (target.value != "-" or not self._table.dash_is_output):
-            self.given.concerns.append(Concern(message=f"'{word.text}' {WRITES}", writes=target))
+        if self._table.is_for_writing or (target.value == "-" and self._table.dash_is_output):
+            return
+        # What is written has to be named: a pattern takes whichever file comes last.
+        writes = None if target.expanded else target
+        self.given.concerns.append(Concern(message=f"'{word.text}' {WRITES}", writes=writes, runs=False))
 
     def _assign_roles(self) -> None:
         given, table = self.given, self._table

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 MOST_REMEMBERED = 32
 """How many of the refused connections are told again."""
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - inside they are nobody else's
 
 
 class Sandbox:
@@ -106,6 +107,17 @@ class Sandbox:
     def is_missing(self) -> bool:
         """Whether nothing on this machine keeps children in."""
         return self.choose().backend is None
+
+    def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The folders for temporary files that are its own, and what of others can be seen in them."""
+        choice, layout = self.choose(), self.layout
+        if "temporary" not in choice.held or choice.backend is None:
+            return (), ()
+        if choice.backend == "landlock":
+            return tuple(self.common.temporary.values()), ()
+        own = [path for path in TEMPORARY if layout.access(path) == "private"]
+        seen = [path for path, access in layout.rules.items() if access != "private" and path.startswith(TEMPORARY)]
+        return tuple(own), tuple(seen)
 
     def is_known(self) -> bool:
         """Whether it is chosen, or can be without running the self-test."""

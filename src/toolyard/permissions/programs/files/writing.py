@@ -24,14 +24,27 @@ class PutsFiles(Options):
         given = super().scan(words)
         sources = [path for path in given.paths if path.role == "read"]
         for target in [path for path in given.paths if path.role == "write"]:
-            is_whole = given.has("parents")
-            names = (source.text if is_whole else os.path.basename(source.text.rstrip("/")) for source in sources)
-            given.paths += [Operand(target.word, f"{target.text}/{name}", "write") for name in names if name]
+            if target.word.kind == "glob" and len(sources) and target.word in given.operands:
+                why = f"which file of '{target.word.text}' is written depends on their names"
+                given.concerns.append(Concern(message=why, runs=False))
+            for source in sources:
+                given.paths += put_into(target, source, is_whole=given.has("parents"))
         return given
+
+
+def put_into(target: Operand, source: Operand, *, is_whole: bool) -> Iterator[Operand]:
+    """What a source becomes inside a folder; when it is not certain, as a word that is not."""
+    for text in source.word.texts or (source.text,):
+        name = text if is_whole else os.path.basename(text.rstrip("/"))
+        is_certain = source.word.value is not None or source.word.texts
+        if name:
+            yield Operand(target.word if is_certain else source.word, f"{target.text}/{name}", "write")
 
 
 def copy_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
     """All that is in a folder is put over what is in another, and which names that has is not to be seen."""
+    if any("/" in (suffix or "/") for suffix in given.values("S", "suffix")):
+        yield Concern(message="where it keeps what it overwrites is not to be seen", runs=False)
     if not given.has(*RECURSIVE):
         return
     for operand in given.operands:
@@ -65,7 +78,7 @@ WRITING_GUARDS: dict[str, Guard] = {
         writes="-t target-directory",
         operands="read* write",
         when={"-t target-directory": "read*"},
-        follows="-LH dereference",
+        follows="-LHrRa dereference recursive archive",
         more=copy_concerns,
         is_for_writing=True,
     ),

@@ -1,0 +1,1 @@
+"""What git would obey in a repository, found out without running git."""
