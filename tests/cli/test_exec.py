@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import PATIENCE, CommandLine, Terminal, is_alive, need
+from support import PATIENCE, CommandLine, Terminal, is_alive, need, need_backend
 
 SECRET = "a-value-that-opens-doors"
 ENOUGH = ["--timeout", "60"]
@@ -29,6 +29,13 @@ ENOUGH = ["--timeout", "60"]
 def test_streams_and_exit_status_are_the_commands_own(toolyard: CommandLine, command, code, out, err):
     ran = toolyard("exec", command, *ENOUGH, stdin="not for the command")
     assert (ran.code, ran.out, ran.err) == (code, out, err)
+
+
+def test_a_person_is_told_when_a_file_was_moved_away(toolyard: CommandLine):
+    need_backend("bubblewrap", "bubblewrap-pids")
+    ran = toolyard("exec", "echo {} > toolyard.json; echo done; exit 3", *ENOUGH)
+    assert (ran.code, ran.out) == (3, "done\n")
+    assert "toolyard.json.from-sandbox" in ran.err
 
 
 @pytest.mark.parametrize("given", ["1", "0.5", "1.25"])

@@ -99,3 +99,12 @@ class CommandOutput:
             show_note(result.text.partition("\n")[0], "error")
         elif not result.ok and result.failure != "unknown_tool":  # of which a problem tells the reason
             show_note(result.text, "error")
+        elif added := added_to(result):
+            show_note(added)
+
+
+def added_to(result: ToolResult) -> str:
+    """What was added to what a command printed, such as that a file of its was moved away."""
+    printed = (result.data or {}).get("context")
+    is_more = isinstance(printed, str) and result.text.startswith(printed)
+    return result.text[len(printed) :].strip() if is_more and printed else ""

@@ -14,7 +14,7 @@ from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.secrets import ROOTS_ALONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from toolyard.process.common_folder import CommonFolder
     from toolyard.process.private_folders import SharedFolder
@@ -44,12 +44,12 @@ class Bubblewrap(NamedTuple):
             *(() if network else ("--unshare-net",)),
             *(("--unshare-pid", "--as-pid-1") if own_pids else ()),
             *(("--uid", NOBODY, "--gid", NOBODY) if os.geteuid() == 0 else ()),
-            *self._mounts(layout, common, own_pids, folder.view if maps_owners(layout) else "/"),
-            *("--bind", folder.exchange, folder.exchange, "--ro-bind", common.handouts, common.handouts),
+            *self._mounts(layout, folder, common, own_pids),
             *("--chdir", "/"),
         ]
 
-    def _mounts(self, layout: Layout, common: CommonFolder, own_pids: bool, base: str) -> Iterator[str]:
+    def _mounts(self, layout: Layout, folder: SharedFolder, common: CommonFolder, own_pids: bool) -> Iterator[str]:
+        base = folder.view if maps_owners(layout) else "/"
         yield from ("--ro-bind", base, "/", "--dev", "/dev")
         for path in layout.plain if base != "/" else ():
             if nearest(layout.rules, path)[0] == "/":
@@ -76,12 +76,13 @@ class Bubblewrap(NamedTuple):
                 case "private" if path in common.temporary:
                     yield from ("--bind", common.temporary[path], path)
                     # Folders on the way to what is mounted below could be moved, for the other sandboxes, too.
-                    ways = ways_below(layout, path)
+                    ways = ways_below(path, (*layout.rules, folder.exchange, common.handouts))
                     hollow += ways
                     for way in ways:
                         yield from ("--perms", "0755", "--tmpfs", way)
                 case "private":
                     yield from self._private(path)
+        yield from ("--bind", folder.exchange, folder.exchange, "--ro-bind", common.handouts, common.handouts)
         for path in hollow:
             yield from ("--remount-ro", path)
 
@@ -102,12 +103,12 @@ def has_below(layout: Layout, path: str) -> bool:
     return any(other != path and is_inside(other, path) for other in layout.rules)
 
 
-def ways_below(layout: Layout, folder: str) -> list[str]:
-    """The folders in a folder of which only something further below is mounted."""
+def ways_below(folder: str, mounted: Sequence[str]) -> list[str]:
+    """The folders in a folder that are not mounted themselves, but something further below is."""
     start = len(folder) + 1
-    below = [path for path in layout.rules if path != folder and is_inside(path, folder)]
+    below = [path for path in mounted if path != folder and is_inside(path, folder)]
     tops = dict.fromkeys(path[:start] + path[start:].partition("/")[0] for path in below)
-    return [top for top in tops if top not in layout.rules]
+    return [top for top in tops if top not in mounted]
 
 
 def find_bubblewrap() -> Bubblewrap | None:
