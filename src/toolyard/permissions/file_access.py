@@ -237,7 +237,8 @@ class FileAccess:
         if word.texts and path.text.startswith(word.text):
             texts = [text + path.text.removeprefix(word.text) for text in word.texts]
             return None if all(map(self._folder.contains, texts)) else f"'{word.text}' may be outside of the workspace"
-        if word.value is None and word.kind == "dynamic":
+        is_unseen = word.kind == "dynamic" or (is_whole and not self._folder.is_own(path.text))
+        if word.value is None and is_unseen:
             return f"what '{word.text}' becomes may be outside of the workspace"
         # A tilde that bash leaves alone may still be a home folder to the program.
         is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
