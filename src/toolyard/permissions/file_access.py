@@ -12,6 +12,7 @@ from os.path import join
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
@@ -73,6 +74,10 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     """Its own temporary files."""
     shell: ShellFacts = FRESH
     """What earlier lines left in the shell that the line would run in."""
+
+    def without_own(self) -> CallSite:
+        """The same where temporary files are those of everybody."""
+        return replace(self, own=OwnFolders())
 
 
 class WorkingFolder:
@@ -237,8 +242,8 @@ class FileAccess:
         if word.texts and path.text.startswith(word.text):
             texts = [text + path.text.removeprefix(word.text) for text in word.texts]
             return None if all(map(self._folder.contains, texts)) else f"'{word.text}' may be outside of the workspace"
-        is_unseen = word.kind == "dynamic" or (is_whole and not self._folder.is_own(path.text))
-        if word.value is None and is_unseen:
+        is_pattern = is_whole and glob.has_magic(word.text) and not self._folder.is_own(path.text)
+        if word.value is None and (word.kind == "dynamic" or is_pattern):
             return f"what '{word.text}' becomes may be outside of the workspace"
         # A tilde that bash leaves alone may still be a home folder to the program.
         is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
