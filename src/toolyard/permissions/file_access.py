@@ -242,7 +242,9 @@ class FileAccess:
         if word.texts and path.text.startswith(word.text):
             texts = [text + path.text.removeprefix(word.text) for text in word.texts]
             return None if all(map(self._folder.contains, texts)) else f"'{word.text}' may be outside of the workspace"
-        is_pattern = is_whole and glob.has_magic(word.text) and not self._folder.is_own(path.text)
+        # Where a pattern spans folders, these are looked through for links.
+        is_deep = "**" in word.text or self._folder.is_own(path.text)
+        is_pattern = is_whole and glob.has_magic(word.text) and not is_deep
         if word.value is None and (word.kind == "dynamic" or is_pattern):
             return f"what '{word.text}' becomes may be outside of the workspace"
         # A tilde that bash leaves alone may still be a home folder to the program.
