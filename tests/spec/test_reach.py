@@ -123,6 +123,16 @@ async def test_E01_what_only_passes_text_on_reaches_as_far_as_the_rest_of_its_li
     assert {"b", "c", "d"} <= {*files(workspace)}
 
 
+async def test_E01_outside_temporary_files_are_everybodys_and_text_that_is_passed_on_may_be_secret(yard):
+    rules = [{"command": "touch a.txt", "reach": "outside"}]
+    async with open_app(yard, "shell:command", preset="workspace", allow=rules) as app:
+        assert (await app.call_tool("shell", {"command": "touch a.txt"})).ok
+        for line in ("touch a.txt > /tmp/toolyard-outside", "touch a.txt; echo $SECRET"):
+            assert (await app.call_tool("shell", {"command": line})).failure == "denied"
+    assert not os.path.exists("/tmp/toolyard-outside")
+    assert audit(yard)[0]["reach"] == "outside"
+
+
 @pytest.mark.parametrize("preset", ["read-only", "workspace"])
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_E02_temporary_files_of_the_sandbox_are_nobody_elses_and_need_no_question(yard, beside, tool, preset):

@@ -12,6 +12,7 @@ from os.path import join
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
@@ -73,6 +74,10 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     """Its own temporary files."""
     shell: ShellFacts = FRESH
     """What earlier lines left in the shell that the line would run in."""
+
+    def without_own(self) -> CallSite:
+        """The same where temporary files are those of everybody."""
+        return replace(self, own=OwnFolders())
 
 
 class WorkingFolder:
@@ -237,7 +242,10 @@ class FileAccess:
         if word.texts and path.text.startswith(word.text):
             texts = [text + path.text.removeprefix(word.text) for text in word.texts]
             return None if all(map(self._folder.contains, texts)) else f"'{word.text}' may be outside of the workspace"
-        if word.value is None and word.kind == "dynamic":
+        # Where a pattern spans folders, these are looked through for links.
+        is_deep = "**" in word.text or self._folder.is_own(path.text)
+        is_pattern = is_whole and glob.has_magic(word.text) and not is_deep
+        if word.value is None and (word.kind == "dynamic" or is_pattern):
             return f"what '{word.text}' becomes may be outside of the workspace"
         # A tilde that bash leaves alone may still be a home folder to the program.
         is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)

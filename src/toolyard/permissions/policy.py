@@ -102,6 +102,9 @@ class RulePolicy:
         book = self.book(request.agent, site.workspace, request.session)
         verdict = await self._decide(request, section, book.reaching(wanted), site)
         verdict = with_reach(verdict, wanted, book.usual_reach)
+        if verdict.reach == "outside" and site.own.folders:  # there temporary files are everybody's
+            verdict = await self._decide(request, section, book.reaching(wanted), site.without_own())
+            verdict = with_reach(verdict, wanted, book.usual_reach)
         if verdict.decision == "allow":
             self.approved(request, verdict)
         return verdict

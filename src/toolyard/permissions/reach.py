@@ -10,6 +10,8 @@ from toolyard.core.reach import furthest_of, is_beyond, nearest_of
 from toolyard.permissions.verdict import Judged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolyard.core.reach import Reach
     from toolyard.permissions.verdict import Verdict
 
@@ -28,12 +30,19 @@ def with_reach(verdict: Verdict, wanted: Reach | None, usual: Reach) -> Verdict:
         return replace(verdict, reach=wanted, usual_reach=usual)
     if verdict.decision != "allow":
         return replace(verdict, reach=wanted or reach_of_question(verdict, usual), usual_reach=usual)
-    most = [part.reach or usual for part in verdict.parts if part.rule and not part.streams_only]
+    most = reaches_of(verdict.parts, usual)
     reach = nearest_of(*most, wanted) if wanted else nearest_of(*most) if most else usual
     further = [part for part in verdict.parts if part.reach and is_beyond(part.reach, reach)]
     if further and wanted is None:
         return undecided(verdict, further[0], reach, usual)
     return replace(verdict, reach=reach, usual_reach=usual)
+
+
+def reaches_of(parts: Sequence[Judged], usual: Reach) -> list[Reach]:
+    """How far each part may reach that counts; outside, also what only passes text on: there is more of it."""
+    most = [part.reach or usual for part in parts if part.rule and not part.streams_only]
+    is_outside = bool(most) and nearest_of(*most) == "outside"
+    return [part.reach or usual for part in parts if part.rule] if is_outside else most
 
 
 def reach_of_question(verdict: Verdict, usual: Reach) -> Reach:

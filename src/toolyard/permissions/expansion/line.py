@@ -426,12 +426,11 @@ class CommandSurroundings(msgspec.Struct, frozen=True):
 
 def has_no_link(path: str, workspace: str) -> bool:
     """Whether a path is plainly inside: it says so, and nothing below the workspace is a link on the way to it."""
-    if not is_inside(path, workspace):
+    names = path[len(workspace) :].split("/")
+    if not is_inside(path, workspace) or ".." in names:
         return False
     place = workspace
-    for name in path[len(workspace) :].split("/"):
-        if name == "..":
-            return False
+    for name in names:
         if not name or name == ".":
             continue
         place = f"{place}/{name}"

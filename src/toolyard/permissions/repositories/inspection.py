@@ -39,7 +39,7 @@ class Doubtful(Exception):
     """Why git should not be let in."""
 
 
-class Repository(msgspec.Struct, frozen=True):
+class GitFolder(msgspec.Struct, frozen=True):
     """One repository of a disk, as git finds it."""
 
     folder: str
@@ -101,7 +101,7 @@ class Inspection:
             return "the repository that git would use cannot be looked over"
         return None
 
-    def _all_of(self, first: Repository | None) -> None:
+    def _all_of(self, first: GitFolder | None) -> None:
         waiting = [first] if first else []
         while waiting:
             repository = waiting.pop()
@@ -113,7 +113,7 @@ class Inspection:
             self._look_at(repository)
             waiting += self._submodules(repository)
 
-    def _find(self, folder: str) -> Repository | None:
+    def _find(self, folder: str) -> GitFolder | None:
         """The repository that git finds from a folder upwards, as it looks for one."""
         while True:
             if (found := self._at(folder)) is not None:
@@ -123,14 +123,14 @@ class Inspection:
                 return None
             folder = above
 
-    def _at(self, folder: str) -> Repository | None:
+    def _at(self, folder: str) -> GitFolder | None:
         below = os.path.join(folder, ".git")
         self._see(below)
         if os.path.isfile(below):
-            return Repository(self._pointed_to(below), folder, below)
+            return GitFolder(self._pointed_to(below), folder, below)
         if os.path.isdir(below) and self._is_repository(below):
-            return Repository(os.path.realpath(below), folder, below if os.path.islink(below) else "")
-        return Repository(folder, folder) if self._is_repository(folder) else None
+            return GitFolder(os.path.realpath(below), folder, below if os.path.islink(below) else "")
+        return GitFolder(folder, folder) if self._is_repository(folder) else None
 
     def _is_repository(self, folder: str) -> bool:
         """Whether it looks like one to git; what it is made of may also be named by `commondir`."""
@@ -143,7 +143,7 @@ class Inspection:
         text = self._read(pointer, LARGEST_POINTER).removeprefix(b"gitdir:").strip()
         return os.path.realpath(os.path.join(os.path.dirname(pointer), os.fsdecode(text)))
 
-    def _look_at(self, repository: Repository) -> None:
+    def _look_at(self, repository: GitFolder) -> None:
         if not self._is_own(repository.folder):
             self._check_owner(repository)
             return
@@ -154,13 +154,13 @@ class Inspection:
             *self._settings(os.path.join(repository.folder, "config.worktree")),
         ]
         for tree in values_of(settings, "core", "worktree"):
-            repository = Repository(repository.folder, self._named_tree(tree, repository))
+            repository = GitFolder(repository.folder, self._named_tree(tree, repository))
         if why := why_obeyed(settings, lambda path: self._is_named_file_own(path, repository)):
             raise Doubtful(why)
         self._check_hooks(repository, common, settings)
         self._check_alternates(os.path.join(common, "objects"))
 
-    def _check_owner(self, repository: Repository) -> None:
+    def _check_owner(self, repository: GitFolder) -> None:
         """A repository outside is its owner's, whose settings nobody can write from inside.
 
         It was found above the workspace, or a pointer inside names it: then it has to name that place in return, as it
@@ -178,7 +178,7 @@ class Inspection:
                 return
         raise Doubtful("'.git' leads to a repository outside of the workspace, which does not know this folder")
 
-    def _common(self, repository: Repository) -> str:
+    def _common(self, repository: GitFolder) -> str:
         """The folder that several working trees share; one outside has to be that of the repository around."""
         given = self._read_if_there(os.path.join(repository.folder, "commondir")).strip()
         if not given:
@@ -186,10 +186,10 @@ class Inspection:
         common = os.path.realpath(os.path.join(repository.folder, os.fsdecode(given)))
         if not self._is_own(common):
             raise Doubtful("'commondir' of the repository leads out of the workspace")
-        self._check_links(Repository(common, repository.tree))
+        self._check_links(GitFolder(common, repository.tree))
         return common
 
-    def _named_tree(self, path: str, repository: Repository) -> str:
+    def _named_tree(self, path: str, repository: GitFolder) -> str:
         tree = os.path.realpath(os.path.join(repository.folder, path))
         if path.startswith("~") or not self._is_own(tree):
             raise Doubtful("'core.worktree' in the repository's configuration leads out of the workspace")
@@ -198,7 +198,7 @@ class Inspection:
     def _settings(self, path: str) -> list[Setting]:
         return list(read_settings(self._read_if_there(path)))
 
-    def _check_links(self, repository: Repository) -> None:
+    def _check_links(self, repository: GitFolder) -> None:
         waiting = [os.path.join(repository.folder, name) for name in (*DEEP, *FLAT)]
         deep = set(waiting[: len(DEEP)])
         for at, folder in enumerate(waiting):
@@ -215,7 +215,7 @@ class Inspection:
             if os.path.islink(path) and not self._is_own(os.path.realpath(path)):
                 raise Doubtful(f"'{name}' is a link out of the workspace")
 
-    def _check_hooks(self, repository: Repository, common: str, settings: list[Setting]) -> None:
+    def _check_hooks(self, repository: GitFolder, common: str, settings: list[Setting]) -> None:
         paths = [os.path.join(common, "hooks")]
         paths += [os.path.join(repository.tree, path) for path in values_of(settings, "core", "hookspath")]
         for path in paths:
@@ -235,7 +235,7 @@ class Inspection:
                 raise Doubtful("'objects/info/alternates' of the repository leads out of the workspace")
             self._check_alternates(path, depth + 1)
 
-    def _submodules(self, repository: Repository) -> Iterator[Repository]:
+    def _submodules(self, repository: GitFolder) -> Iterator[GitFolder]:
         """The repositories that git enters from this one."""
         if self._is_own(repository.folder) and self._has_shared_index(repository.folder):
             raise Doubtful("the repository's index is in several files, which are not looked over")
@@ -251,7 +251,7 @@ class Inspection:
         """Whether a path, with all links followed, is inside the workspace."""
         return is_inside(path, self._workspace)
 
-    def _is_named_file_own(self, path: str, repository: Repository) -> bool:
+    def _is_named_file_own(self, path: str, repository: GitFolder) -> bool:
         """The same for a path in the configuration, wherever git may take it to begin."""
         leads_up = os.path.normpath(path).startswith("..")
         return not (path.startswith("~") or leads_up) and self._is_own(
