@@ -39,8 +39,8 @@ async def rows() -> AsyncIterator[Row]:
 
 async def one(app: AgentApplication, what: str, tool: str, arguments: dict[str, str], promise: float | None) -> Row:
     """The lines' own time beside the whole call's, since a difference of medians is smaller than their noise."""
-    loaded = (await app._current()).agent()
-    log = loaded.invoker.audit
+    loaded = (await app._lifecycle.current()).agent()
+    log = loaded.calls.audit
     spent: list[float] = []
 
     class Timed:
@@ -55,12 +55,12 @@ async def one(app: AgentApplication, what: str, tool: str, arguments: dict[str, 
     with_log, without = [], []
     for _ in range(ROUNDS):
         for audit, times in ((Timed(), with_log), (NoLog(), without)):
-            loaded.invoker.audit = audit
+            loaded.calls.audit = audit
             started = time.perf_counter()
             result = await app.call_tool(tool, arguments)
             times.append(time.perf_counter() - started)
             assert result.ok, result
-    loaded.invoker.audit = log
+    loaded.calls.audit = log
     ours, floor = 2 * statistics.median(spent), statistics.median(without)
     ratio = (floor + ours) / floor
     return Row(
