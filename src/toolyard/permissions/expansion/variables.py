@@ -21,7 +21,6 @@ Setter: TypeAlias = "Assignment | Loop | SimpleCommand | Arithmetic"
 SETS_ANY = names("eval source . getopts mapfile readarray printf wait unset declare typeset local readonly let select")
 """Builtins that may set a variable which is not to be seen here."""
 NUMBERS = names("? # $ ! PPID RANDOM SRANDOM SECONDS LINENO UID EUID BASHPID")
-READ_FLAGS = frozenset("rs")
 
 
 class LinePlace(Protocol):
