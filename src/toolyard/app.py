@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
-    from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import Kind
@@ -43,7 +43,7 @@ class AgentApplication:
         *,
         tools: Iterable[Any] = (),
         permissions: PermissionPolicy | None = None,
-        approver: Approver | None = None,
+        approver: Approver | ApproverFunction | None = None,
         session: str | None = None,
         session_metadata: JsonObject | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
@@ -61,7 +61,7 @@ class AgentApplication:
             session=session or uuid.uuid4().hex,
             session_metadata=dict(session_metadata or {}),
             permissions=permissions,
-            approver=approver,
+            approver=approver_of(approver),
             only=only,
             given=entries_for(list(tools)),
         )
@@ -81,9 +81,13 @@ class AgentApplication:
         """Every problem known now: type, detail, file, line, column, hint and severity."""
         return [problem.as_mapping() for problem in self.problems()]
 
-    def problems(self) -> list[Problem]:
-        """Every problem known now, sorted."""
-        return self._lifecycle.problems()
+    def problems(self, *, of_requests: bool = True) -> list[Problem]:
+        """Every problem known now, sorted; those of requests are found by making each agent's system message."""
+        if not of_requests:
+            return self._lifecycle.problems()
+        from toolyard.agents.request import request_problems
+
+        return self._lifecycle.problems(also=request_problems(self._lifecycle.known()))
 
     @property
     def config_path(self) -> Path:
@@ -181,9 +185,9 @@ class AgentApplication:
         return await (await self._features(agent)).request_options()
 
     async def ui_elements(
-        self, agent: str | None = None, *, tags: Sequence[str] = (), models: Sequence[str] = ()
+        self, agent: str | None = None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None
     ) -> Contribution:
-        """The controls that the agent's plugins offer to a person, in `elements`."""
+        """The controls that the agent's plugins offer to a person, in `elements`; with the agent's tags and models."""
         return await (await self._features(agent, tags=tags, models=models)).ui_elements()
 
     async def reload(self) -> None:
@@ -210,7 +214,9 @@ class AgentApplication:
                 seen = now
                 yield
 
-    async def _features(self, agent: str | None, *, tags: Sequence[str] = (), models: Sequence[str] = ()) -> Features:
+    async def _features(
+        self, agent: str | None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None
+    ) -> Features:
         from toolyard.agents.request import features_of
 
         return features_of(await self._lifecycle.current(), agent, tags=tags, models=models)
@@ -227,3 +233,12 @@ def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:
     from toolyard.kinds.python_function.objects import object_entries
 
     return object_entries(tools)
+
+
+def approver_of(approver: Approver | ApproverFunction | None) -> Approver | None:
+    """Whoever is asked, a plain function too."""
+    if approver is None:
+        return None
+    from toolyard.permissions.approval import as_approver
+
+    return as_approver(approver)

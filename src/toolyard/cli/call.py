@@ -154,7 +154,7 @@ def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> st
 def explain(app: AgentApplication, result: ToolResult | None) -> None:
     """Show the errors of the configuration, and its warnings too when the tool was not found."""
     missing = result is not None and result.failure == "unknown_tool"
-    show_problems(problem for problem in app.problems() if missing or problem.severity == "error")
+    show_problems(problem for problem in app.problems(of_requests=False) if missing or problem.severity == "error")
 
 
 def conclude(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> int:
