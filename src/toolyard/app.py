@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
     from types import TracebackType
 
+    # What a type checker makes of the formats where the SDK is installed; nothing of them is needed otherwise.
+    from anthropic.types import MessageParam, ToolUnionParam
+    from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
+    from openai.types.responses import ResponseInputItemParam, ToolParam
+
     from toolyard.agents.request import Contribution, Features
     from toolyard.config.settings import Preset
+    from toolyard.core.conversation import CallResults, MessageFormat
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
@@ -102,10 +108,16 @@ class AgentApplication:
     @overload
     def tool_specs(self, agent: str | None = ..., *, format: None = ...) -> list[ToolSpec]: ...
     @overload
-    def tool_specs(self, agent: str | None = ..., *, format: WireFormat) -> list[JsonObject]: ...
     def tool_specs(
-        self, agent: str | None = None, *, format: WireFormat | None = None
-    ) -> list[ToolSpec] | list[JsonObject]:
+        self, agent: str | None = ..., *, format: Literal["openai"]
+    ) -> list[ChatCompletionToolUnionParam]: ...
+    @overload
+    def tool_specs(self, agent: str | None = ..., *, format: Literal["responses"]) -> list[ToolParam]: ...
+    @overload
+    def tool_specs(self, agent: str | None = ..., *, format: Literal["anthropic"]) -> list[ToolUnionParam]: ...
+    @overload
+    def tool_specs(self, agent: str | None = ..., *, format: WireFormat) -> list[Any]: ...
+    def tool_specs(self, agent: str | None = None, *, format: WireFormat | None = None) -> list[Any]:
         """What an agent has, as specs or in a wire format."""
         specs = [tool.spec for tool in self.tools(agent)]
         if format is None:
@@ -156,10 +168,39 @@ class AgentApplication:
         session: str | None = None,
         on_event: Observer | None = None,
         cancelled: asyncio.Event | None = None,
-    ) -> dict[str, ToolResult]:
+    ) -> CallResults:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
+        from toolyard.core.conversation import CallResults
+
+        calls = list(calls)
         path, settings = await self._lifecycle.for_call(agent, session)
-        return await path.call_all(calls, settings, on_event, cancelled=cancelled)
+        return CallResults(await path.call_all(calls, settings, on_event, cancelled=cancelled), calls)
+
+    def tool_calls(self, message: Any, *, format: MessageFormat) -> list[ToolCall]:
+        """The calls that a model's answer holds; it may be an SDK's object or the JSON of it."""
+        from toolyard.core.conversation import tool_calls
+
+        return tool_calls(message, format)
+
+    @overload
+    def tool_messages(
+        self, results: Mapping[str, ToolResult], *, format: Literal["openai"]
+    ) -> list[ChatCompletionMessageParam]: ...
+    @overload
+    def tool_messages(
+        self, results: Mapping[str, ToolResult], *, format: Literal["responses"]
+    ) -> list[ResponseInputItemParam]: ...
+    @overload
+    def tool_messages(
+        self, results: Mapping[str, ToolResult], *, format: Literal["anthropic"]
+    ) -> list[MessageParam]: ...
+    @overload
+    def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]: ...
+    def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]:
+        """The results of a turn as what goes back to the model, after its answer."""
+        from toolyard.core.conversation import tool_messages
+
+        return tool_messages(results, format)
 
     async def preview_tool(
         self, name: str, arguments: JsonObject | str, *, agent: str | None = None

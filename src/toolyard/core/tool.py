@@ -62,6 +62,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     arguments: JsonObject | str
+    free_text: bool = False
+    """Whether it came as a call of its own kind for free text, which its result has to follow."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
