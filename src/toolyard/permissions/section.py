@@ -31,6 +31,7 @@ class Section(msgspec.Struct, eq=False):
     is_configured: bool = False
     preset: Preset = "workspace"
     allowed_commands: list[str] | None = None
+    operators: bool = True
     ask_timeout: float = PermissionSettings().ask_timeout_seconds
     rules: list[Rule] = msgspec.field(default_factory=list)
     problems: list[Problem] = msgspec.field(default_factory=list)
@@ -96,6 +97,10 @@ def read_setting(key: str, value: Json, document: Document, here: Pointer, secti
             section.allowed_commands = value
         case "allowed_commands", _:
             section.problems.append(problem(document, here, "'allowed_commands' must be a list of names"))
+        case "operators", bool():
+            section.operators = value
+        case "operators", _:
+            section.problems.append(problem(document, here, "'operators' must be true or false"))
         case "ask_timeout_seconds", int() | float() if not isinstance(value, bool) and value > 0:
             section.ask_timeout = float(value)
         case "ask_timeout_seconds", _:
