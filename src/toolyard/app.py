@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from toolyard.agents.request import Contribution, Features
     from toolyard.config.settings import Preset
-    from toolyard.core.conversation import CallResults, MessageFormat
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
+    from toolyard.core.sdk_messages import CallResults, MessageFormat
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
@@ -154,11 +154,12 @@ class AgentApplication:
         agent: str | None = None,
         call_id: str | None = None,
         session: str | None = None,
+        timeout: float | None = None,
         on_event: Observer | None = None,
     ) -> ToolResult:
         """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
         calls, settings = await self._lifecycle.for_call(agent, session)
-        return await calls.call(self._new_call(name, arguments, call_id), settings, on_event)
+        return await calls.call(self._new_call(name, arguments, call_id, timeout), settings, on_event)
 
     async def call_tools(
         self,
@@ -170,7 +171,7 @@ class AgentApplication:
         cancelled: asyncio.Event | None = None,
     ) -> CallResults:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
-        from toolyard.core.conversation import CallResults
+        from toolyard.core.sdk_messages import CallResults
 
         calls = list(calls)
         path, settings = await self._lifecycle.for_call(agent, session)
@@ -178,7 +179,7 @@ class AgentApplication:
 
     def tool_calls(self, message: Any, *, format: MessageFormat) -> list[ToolCall]:
         """The calls that a model's answer holds; it may be an SDK's object or the JSON of it."""
-        from toolyard.core.conversation import tool_calls
+        from toolyard.core.sdk_messages import tool_calls
 
         return tool_calls(message, format)
 
@@ -198,7 +199,7 @@ class AgentApplication:
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]: ...
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]:
         """The results of a turn as what goes back to the model, after its answer."""
-        from toolyard.core.conversation import tool_messages
+        from toolyard.core.sdk_messages import tool_messages
 
         return tool_messages(results, format)
 
@@ -262,9 +263,11 @@ class AgentApplication:
 
         return features_of(await self._lifecycle.current(), agent, tags=tags, models=models)
 
-    def _new_call(self, name: str, arguments: JsonObject | str, call_id: str | None = None) -> ToolCall:
+    def _new_call(
+        self, name: str, arguments: JsonObject | str, call_id: str | None = None, timeout: float | None = None
+    ) -> ToolCall:
         id = call_id or f"call_{self._lifecycle.options.session}_{next(self._numbers)}"
-        return ToolCall(id=id, name=name, arguments=arguments)
+        return ToolCall(id=id, name=name, arguments=arguments, timeout=timeout)
 
 
 def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:

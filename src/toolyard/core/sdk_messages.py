@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from msgspec.structs import replace
+
 from toolyard.core.tool import ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def _text_call(id: Any, name: Any, text: Any) -> ToolCall:
 
 def _with_id(call: ToolCall, number: int) -> ToolCall:
     """Some servers give no ids, and each call needs one of its own."""
-    return ToolCall(id=f"call_{number}", name=call.name, arguments=call.arguments, free_text=call.free_text)
+    return replace(call, id=f"call_{number}")
 
 
 def _response_output(id: str, result: ToolResult, *, free_text: bool) -> JsonObject:

@@ -20,7 +20,7 @@ from openai.types.responses import Response
 
 from support import PATIENCE, ROOT
 from toolyard import AgentApplication, tool
-from toolyard.core.conversation import CallResults, tool_calls, tool_messages
+from toolyard.core.sdk_messages import CallResults, tool_calls, tool_messages
 from toolyard.core.tool import ToolCall, ToolResult
 
 pytestmark = pytest.mark.anyio
