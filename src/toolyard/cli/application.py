@@ -37,10 +37,28 @@ def open_application(
 
     # Commands show problems themselves, so that Python need not print them for want of a log.
     logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
+    show_builds()
     if only is None:
         reserve_stdout()
     options = enter_workspace(options)
     return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+
+
+def show_builds() -> None:
+    """Tell who waits what is fetched, installed and built, which may take minutes; what is in the cache is not."""
+    import logging
+
+    class BuildHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from toolyard.cli.render import show_note
+
+            show_note(record.getMessage(), "faint")
+
+    log = logging.getLogger("toolyard.builds")
+    if not log.handlers:
+        log.setLevel(logging.INFO)
+        log.propagate = False
+        log.addHandler(BuildHandler())
 
 
 def enter_workspace(options: GlobalOptions) -> GlobalOptions:

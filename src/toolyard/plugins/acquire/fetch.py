@@ -6,6 +6,7 @@ Whatever is refused is said in words. Nothing leaves the machine unless policy a
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.acquire.git import GitTree
     from toolyard.plugins.acquire.git_reference import GitReference
     from toolyard.process.child import Children
+
+
+log = logging.getLogger("toolyard.builds")
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +131,7 @@ class Fetcher:
         from toolyard.plugins.acquire.git import fetch_tree
 
         policy = self._policy
+        log.info("fetching %s", reference.shown)
         found = await fetch_tree(
             reference,
             folder,
