@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +20,24 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3.0
 """How long whatever holds up the event loop, such as a file on a dead disk, may hold up the end of the program."""
 INTERRUPTED = 130
+
+
+class PostponedModule(ModuleType):
+    """A module that is imported when somebody first uses something of it."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Unlike that of `importlib.util.LazyLoader`, it does not wake up when another module only names it.
+        self.__class__ = ModuleType  # type: ignore[assignment]  # from now on it is a module like all others
+        if self.__spec__ and self.__spec__.loader:
+            self.__spec__.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def import_when_used(name: str) -> None:
+    """Put off the import of a large module of the standard library, whoever names it meanwhile."""
+    if name not in sys.modules and (spec := find_spec(name)):
+        sys.modules[name] = module = module_from_spec(spec)
+        module.__class__ = PostponedModule
 
 
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:

@@ -71,8 +71,10 @@ class Loaded:
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
             for agent, named in entries.by_agent.items()
         }
-        file = [] if self.configuration.in_memory else [str(self.configuration.document.path)]
-        self._stamps = {path: stamp_of(path) for path in (*file, str(accepted_file()), *entries.watched)}
+        self._stamps = {path: stamp_of(path) for path in (str(accepted_file()), *entries.watched)}
+        if not self.configuration.in_memory:
+            read = self.configuration.written or self.configuration.document
+            self._stamps[str(read.path)] = read.stamp or stamp_of(read.path)
 
     @property
     def configuration(self) -> Configuration:
