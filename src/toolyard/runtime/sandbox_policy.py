@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration
+    from toolyard.core.reach import Kept
     from toolyard.plugins.kind import Reference
     from toolyard.process.common_folder import CommonFolder
     from toolyard.process.sandbox.policy import Backend
@@ -91,9 +92,21 @@ def damage(configuration: Configuration) -> str:
 
 def tools_sandbox(inputs: SandboxInputs, common: CommonFolder) -> Sandbox | None:
     """What keeps tools in that work; None when the configuration says that nothing shall."""
-    settings = inputs.configuration.sandbox
+    policy = wanted_policy(inputs.configuration)
+    return Sandbox(policy, sandbox_places(inputs), common) if policy else None
+
+
+def how_kept(configuration: Configuration) -> Kept:
+    """How well tools are kept in by what the configuration wants, without building it."""
+    policy = wanted_policy(configuration)
+    return Sandbox(policy, SandboxPaths(home="/", workspace=())).keeps if policy else "not"
+
+
+def wanted_policy(configuration: Configuration) -> SandboxPolicy | None:
+    """What the configuration wants of a sandbox; None when it wants none."""
+    settings = configuration.sandbox
     policy = SandboxPolicy(
-        damaged=damage(inputs.configuration),
+        damaged=damage(configuration),
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=settings.network,
@@ -103,7 +116,7 @@ def tools_sandbox(inputs: SandboxInputs, common: CommonFolder) -> Sandbox | None
         processes=settings.processes,
         backends=backends(settings),
     )
-    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, sandbox_places(inputs), common)
+    return None if settings.mode == "off" and not policy.damaged else policy
 
 
 def looking(tools: Sandbox) -> Sandbox:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
-    from toolyard.core.reach import Reach
+    from toolyard.core.reach import Kept, Reach
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
@@ -107,6 +107,14 @@ class Sandbox:
     def is_missing(self) -> bool:
         """Whether nothing on this machine keeps children in."""
         return self.choose().backend is None
+
+    @property
+    def keeps(self) -> Kept:
+        """How much of what a sandbox can keep it does, but for what the configuration gives up."""
+        choice = self.choose()
+        if choice.backend is None:
+            return "not"
+        return "wholly" if self._is_complete(choice.held) else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
