@@ -98,7 +98,9 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         list[SandboxProperty], Meta(description="What 'require' requires; everything unless said.")
     ] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
     network: Annotated[bool, Meta(description="Whether tools can reach any host.")] = False
-    hosts: Annotated[list[str], Meta(description="Names that can be reached although the network is off.")] = []
+    hosts: Annotated[
+        list[str], Meta(description="Names, and groups such as @python, that can be reached though the network is off.")
+    ] = []
     unix_sockets: Annotated[bool, Meta(description="Whether tools can reach sockets of other processes.")] = False
     hide_processes: Annotated[bool, Meta(description="Whether tools see only their own processes.")] = False
     processes: Annotated[Count, Meta(description="How many processes there may be inside at a time.")] = 4096

@@ -18,6 +18,7 @@ from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.cgroups import can_end_groups
 from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.packages.caches import cache_folder
 from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.sandbox import Sandbox
 
@@ -138,7 +139,8 @@ def build_runner(tools: Sandbox | None, *, allow_remote: bool) -> BuildRunner:
     if tools is None:
         return BuildRunner()
     policy = replace(tools.policy, network=allow_remote, hosts=(), unix_sockets=False)
-    places = replace(tools.paths, workspace=(), protected=(), also_writable=())
+    # Nor with what tools left in their caches.
+    places = replace(tools.paths, workspace=(), protected=(), also_writable=(), caches="")
     return BuildRunner(sandbox=(policy, places))
 
 
@@ -151,8 +153,9 @@ def bad_hosts(configuration: Configuration) -> Iterator[Problem]:
     if not configuration.sandbox.hosts:
         return
     from toolyard.process.sandbox.hosts import invalid_hosts
+    from toolyard.process.sandbox.packages.host_groups import GROUPS
 
-    hint = "a host is written example.com, *.example.com or example.com:8443"
+    hint = f"a host is written example.com, *.example.com or example.com:8443; groups are {', '.join(GROUPS)}"
     where = configuration.document.position(("sandbox", "hosts"))
     for text in invalid_hosts(configuration.sandbox.hosts):
         message = f"'sandbox.hosts': '{text}' is no host"
@@ -199,6 +202,7 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
         unseen=[str(user_folder("state")), *locked_parts(sessions, workspace)],
         shown=[str(sessions / "outputs")],
         unwanted=inputs.unwanted(),
+        caches=cache_folder(workspace),
         readable=[
             *(str(folder), str(sessions), *inputs.stores),
             *plugin_paths(inputs.references, folder),
