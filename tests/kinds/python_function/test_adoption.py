@@ -90,6 +90,8 @@ ODD = {
             def model_json_schema(cls):
                 return {"$ref": "#/$defs/Color"}
 
+            model_validate = model_json_schema
+
         @tool
         def odd(model: Model) -> str: ...
         """,
