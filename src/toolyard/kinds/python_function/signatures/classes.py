@@ -13,7 +13,7 @@ from toolyard.kinds.python_function.signatures.docstring import Docstring, read_
 from toolyard.kinds.python_function.signatures.values import NoJsonForm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 
 class ClassField(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,23 +137,16 @@ def named_tuple_fields(kind: type) -> ClassFields:
 
 def attrs_fields(kind: type) -> ClassFields:
     hints = hints_of(kind)
-    return ClassFields(make=kind, fields=list(attrs_fields_of(kind, hints)))
+    given = [field for field in kind.__attrs_attrs__ if field.init]  # type: ignore[attr-defined]  # an attrs class has them
+    return ClassFields(make=kind, fields=[attrs_field(field, hints.get(field.name, Any)) for field in given])
 
 
-def attrs_fields_of(kind: type, hints: dict[str, Any]) -> Iterator[ClassField]:
-    import attrs
-
-    for field in attrs.fields(kind):
-        if field.init:
-            made = field.default is attrs.NOTHING or isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]  # a class in all but its stub
-            name = field.alias or field.name
-            yield ClassField(
-                name=name,
-                json_name=name,
-                hint=hints.get(field.name, Any),
-                required=field.default is attrs.NOTHING,
-                default=dataclasses.MISSING if made else field.default,
-            )
+def attrs_field(field: Any, hint: Any) -> ClassField:
+    """By duck typing: attrs is the author's choice, and none of ours."""
+    required = repr(field.default) == "NOTHING"
+    made = required or hasattr(field.default, "factory")
+    default = dataclasses.MISSING if made else field.default
+    return ClassField(name=field.alias, json_name=field.alias, hint=hint, required=required, default=default)
 
 
 READERS: tuple[tuple[Callable[[type], bool], Callable[[type], ClassFields]], ...] = (
