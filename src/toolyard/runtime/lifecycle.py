@@ -217,7 +217,11 @@ class Lifecycle:
             metadata=options.session_metadata,
             only_some=options.only is not None,
         )
-        await loaded.refresh()
+        try:
+            await loaded.refresh()
+        except BaseException:  # cancelled: what was opened on the way has no other owner
+            await loaded.aclose(except_for=before)
+            raise
         self._caches.save()
         kept = [problem for problem in self._problems if not problem.code.startswith("sandbox_")]
         self._problems = [*kept, *self._pools.problems(begun.inputs, begun.processes)]

@@ -14,7 +14,7 @@ from toolyard.files.door import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader, load_all
+from toolyard.plugins.loader import Loader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -115,8 +115,7 @@ class Loaded:
         return self._loader.sources
 
     async def refresh(self) -> None:
-        await load_all([one.source for one in self.sources()])
-        self._changes.count += 1
+        await self._changes.load([one.source for one in self.sources()])
 
     def loading_problems(self) -> list[Problem]:
         """What is wrong with the configuration, and what of it cannot be loaded."""
@@ -140,6 +139,8 @@ class Loaded:
         first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
             yield from first.get(id(one.source), one).problems()
+            if failure := self._changes.failure_of(one.source):
+                yield failure
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""
