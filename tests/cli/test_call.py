@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -11,6 +12,16 @@ from support import CommandLine, need
 from yard import script
 
 ECHO = "template_bash_echo"
+
+
+@pytest.fixture(autouse=True)
+def users_tools(toolyard: CommandLine) -> None:
+    """The user's own configuration: all that is built in, and the template of a tool."""
+    plugins = ["bash:${env:BUILTIN_PLUGINS}/template-bash-tool", "bash:${env:BUILTIN_PLUGINS}/bash-read-line-range"]
+    config = {"plugins": [*plugins, "shell:session", "shell:command"], "plugin_policy": {"allow_bash_tools": True}}
+    folder = toolyard.home / "config" / "toolyard"
+    folder.mkdir(parents=True)
+    (folder / "toolyard.json").write_text(json.dumps(config))
 
 
 @pytest.fixture
@@ -87,7 +98,7 @@ def test_json_is_the_whole_result_of_a_success(toolyard: CommandLine):
         "exit_code": 0,
         "signal": None,
         "timed_out": False,
-        "preview": "echo hello, uppercase=false",
+        "preview": "template_bash_echo value=hello uppercase=false",
         "bytes_out": 5,
         "truncated": None,
         "data": None,
@@ -111,7 +122,9 @@ def test_what_was_left_out_of_a_long_text_is_in_the_record(toolyard: CommandLine
 @pytest.mark.parametrize("stdin", ['{"value": "from a pipe"}', '\ufeff{"value": "from a pipe"}\n'])
 def test_arguments_can_come_from_standard_input(toolyard: CommandLine, stdin):
     assert toolyard("call", ECHO, "-", stdin=stdin).out == "from a pipe"
-    assert toolyard("preview", ECHO, "-", stdin=stdin).out == "echo from\\ a\\ pipe, uppercase=false\n"
+    assert (
+        toolyard("preview", ECHO, "-", stdin=stdin).out == "template_bash_echo value=from\\ a\\ pipe uppercase=false\n"
+    )
 
 
 def test_standard_input_of_any_size_reaches_a_tool_that_can_take_it(toolyard: CommandLine, probe):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from contextlib import AsyncExitStack
 from functools import cached_property
@@ -25,7 +26,7 @@ from toolyard.runtime.process_pools import ProcessPools
 from toolyard.runtime.sandbox_policy import SandboxInputs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from toolyard.config.settings import Preset
     from toolyard.core.reach import Reach
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from toolyard.runtime.call_paths import CallPaths
     from toolyard.runtime.loaded import Loaded
     from toolyard.runtime.options import ApplicationOptions
+
+
+log = logging.getLogger("toolyard.problems")
+LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +63,8 @@ class Lifecycle:
         self._apart: Loaded | None = None
         self._problems: list[Problem] = []
         """Of the audit log and the sandbox, beside those of what is loaded."""
+        self._logged: set[Problem] = set()
+        """Those of the last loading, which are not logged again by the next."""
         self._caches = Caches(options.cache)
         self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._say_audit)
         self._pools = self._new_pools()
@@ -126,13 +133,13 @@ class Lifecycle:
         await self.reload()
         return found
 
-    def problems(self) -> list[Problem]:
-        """Every problem known now, sorted, without secrets."""
+    def problems(self, also: Sequence[Problem] = ()) -> list[Problem]:
+        """Every problem known now, sorted, without secrets; `also` are those that others found."""
         loaded = self.known()
         permitting = self._paths.problems(loaded.configuration)
         problems = loaded.problems()
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
-        problems += [*self._problems, *(problem for problem in permitting if problem.where not in places)]
+        problems += [*also, *self._problems, *(problem for problem in permitting if problem.where not in places)]
         redact = self._paths.redactor(loaded.configuration).redact
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
@@ -225,7 +232,16 @@ class Lifecycle:
         self._caches.save()
         kept = [problem for problem in self._problems if not problem.code.startswith("sandbox_")]
         self._problems = [*kept, *self._pools.problems(begun.inputs, begun.processes)]
+        self._log(loaded)
         return loaded
+
+    def _log(self, loaded: Loaded) -> None:
+        """Tell whoever reads the log what this loading found and the one before did not."""
+        known, self._logged = self._logged, {*loaded.faults(), *self._problems}
+        if new := sort_problems(self._logged - known):
+            redact = self._paths.redactor(loaded.configuration).redact
+            for problem in new:
+                log.log(LEVELS[problem.severity], "%s: %s", problem.code, redact(str(problem)))
 
     def _read(self, before: Loaded | None) -> Configuration:
         """The configuration; one that tools may have written is not obeyed until a person accepts it."""
