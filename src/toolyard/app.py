@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.files.user_folders import user_folder
 from toolyard.kinds import KINDS
-from toolyard.runtime.lifecycle import ApplicationOptions, Lifecycle
+from toolyard.runtime.lifecycle import Lifecycle
+from toolyard.runtime.options import ApplicationOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -73,6 +74,10 @@ class AgentApplication:
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
+
+    def begin(self) -> None:
+        """Do what opening can do without an event loop, for whoever has something to import while processes start."""
+        self._lifecycle.begin()
 
     async def __aenter__(self) -> AgentApplication:
         await self._lifecycle.open()

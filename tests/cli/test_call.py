@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from repositories import descriptor, greeting, write
 from support import CommandLine, need
 from yard import script
 
@@ -291,3 +292,19 @@ def test_free_text_is_typed_as_it_is(toolyard: CommandLine, text):
     shown = f"{text.upper()}\n" if text else ""
     assert toolyard("call", "shout", text).out == shown
     assert toolyard("call", "shout", "-", stdin=text).out == shown
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "import atexit; atexit.register(done)",
+        "import threading as t; t.Thread(target=lambda: (t.main_thread().join(), done()), daemon=False).start()",
+    ],
+)
+def test_what_an_author_left_for_the_end_is_done_before_the_process_is_gone(toolyard: CommandLine, how):
+    mark = toolyard.home / "done"
+    plugin = f"def done(): open({str(mark)!r}, 'w').close()\n{how}\n{greeting('greet', 'hello')}"
+    write(toolyard.folder / "plugin", {**descriptor("plugin.greet"), "plugin.py": plugin})
+    toolyard.config("path:plugin")
+    assert toolyard("call", "greet").out == "hello\n"
+    assert mark.exists()

@@ -30,22 +30,18 @@ def open_application(
     only: Literal["shell:command", "shell:session"] | None = None,
 ) -> AgentApplication:
     """An application, not yet entered; the current folder is its workspace from now on."""
-    import logging
-
     from toolyard.app import AgentApplication
     from toolyard.cli.render import reserve_stdout
 
-    # Commands show problems themselves, so that Python need not print them for want of a log.
-    logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
-    show_builds()
     if only is None:
         reserve_stdout()
+        show_log()
     options = enter_workspace(options)
     return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
 
 
-def show_builds() -> None:
-    """Tell who waits what is fetched, installed and built, which may take minutes; what is in the cache is not."""
+def show_log() -> None:
+    """Tell who waits what is fetched, installed and built, which may take minutes; problems are shown otherwise."""
     import logging
 
     class BuildHandler(logging.Handler):
@@ -54,6 +50,7 @@ def show_builds() -> None:
 
             show_note(record.getMessage(), "faint")
 
+    logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
     log = logging.getLogger("toolyard.builds")
     if not log.handlers:
         log.setLevel(logging.INFO)

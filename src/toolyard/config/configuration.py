@@ -101,7 +101,7 @@ def read_configuration(
     path: Path, names: Names, settings: Settings, stands_for: StandsFor | None = None
 ) -> Configuration:
     """Read a file; it never raises for what is in it."""
-    document = read_document(path, door_for({}, os.path.dirname(os.path.abspath(path))))
+    document = read_document(path, door_for({}, os.path.dirname(os.path.abspath(path))), accepted=True)
     if isinstance(document, Problem):
         unread = Document(path, "{}", {})
         return Configuration(document=unread, value={}, policy=settings.policy(), problems=(document,), readable=False)

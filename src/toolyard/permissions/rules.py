@@ -180,6 +180,7 @@ class RuleBook:
         rules: Iterable[Rule],
         *,
         trusts: bool = False,
+        kept_in: bool = False,
         otherwise: Decision = "ask",
         tools_otherwise: Decision = "ask",
         usual_reach: Reach = "work",
@@ -189,6 +190,8 @@ class RuleBook:
     ) -> None:
         self.trusts = trusts and not broken
         """Whether every command may run that no rule is against."""
+        self.kept_in = kept_in
+        """Whether a sandbox keeps what it trusts in, so that a program need not be known to be let run."""
         self.otherwise = otherwise
         """What becomes of a command that no rule allows."""
         self.tools_otherwise: Decision = "ask" if broken else tools_otherwise
@@ -231,6 +234,7 @@ class RuleBook:
         return RuleBook(
             [*self.rules, *rules],
             trusts=self.trusts,
+            kept_in=self.kept_in,
             otherwise=self.otherwise,
             tools_otherwise=self.tools_otherwise,
             usual_reach=self.usual_reach,

@@ -29,7 +29,8 @@ class Section(msgspec.Struct, eq=False):
     """What the configuration says about an agent's calls."""
 
     is_configured: bool = False
-    preset: Preset = "workspace"
+    preset: Preset | None = None
+    """None where none is named: what is best then depends on what keeps calls in."""
     allowed_commands: list[str] | None = None
     operators: bool = True
     ask_timeout: float = PermissionSettings().ask_timeout_seconds
@@ -87,8 +88,8 @@ def read_level(level: Json, document: Document, pointer: Pointer, section: Secti
 
 def read_setting(key: str, value: Json, document: Document, here: Pointer, section: Section) -> None:
     match key, value:
-        case "preset", str() if value in PRESETS:
-            section.preset = msgspec.convert(value, Preset)
+        case "preset", str() | None if value is None or value in PRESETS:
+            section.preset = msgspec.convert(value, Preset | None)
         case "preset", _:
             section.problems.append(problem(document, here, f"'preset' must be one of {', '.join(PRESETS)}"))
         case "allowed_commands", None:

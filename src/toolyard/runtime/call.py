@@ -320,6 +320,7 @@ class PendingCall:
             session=settings.session,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
+            kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
             temporary=own,
             not_temporary=shown,
             redact=self._path.redactor.redact,

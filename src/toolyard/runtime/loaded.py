@@ -14,7 +14,7 @@ from toolyard.files.door import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader, load_all
+from toolyard.plugins.loader import Loader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -71,8 +71,10 @@ class Loaded:
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
             for agent, named in entries.by_agent.items()
         }
-        file = [] if self.configuration.in_memory else [str(self.configuration.document.path)]
-        self._stamps = {path: stamp_of(path) for path in (*file, str(accepted_file()), *entries.watched)}
+        self._stamps = {path: stamp_of(path) for path in (str(accepted_file()), *entries.watched)}
+        if not self.configuration.in_memory:
+            read = self.configuration.written or self.configuration.document
+            self._stamps[str(read.path)] = read.stamp or stamp_of(read.path)
 
     @property
     def configuration(self) -> Configuration:
@@ -113,8 +115,7 @@ class Loaded:
         return self._loader.sources
 
     async def refresh(self) -> None:
-        await load_all([one.source for one in self.sources()])
-        self._changes.count += 1
+        await self._changes.load([one.source for one in self.sources()])
 
     def loading_problems(self) -> list[Problem]:
         """What is wrong with the configuration, and what of it cannot be loaded."""
@@ -145,6 +146,8 @@ class Loaded:
         first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
             yield from first.get(id(one.source), one).problems()
+            if failure := self._changes.failure_of(one.source):
+                yield failure
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""

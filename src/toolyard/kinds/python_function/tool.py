@@ -13,7 +13,7 @@ from toolyard.core.problems import Problem
 from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, TextInput, ToolResult, ToolSpec
 from toolyard.errors import ToolError
-from toolyard.kinds.python_function.signature import Signature, read_signature
+from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 from toolyard.plugins.author_code.context import ToolContext
 from toolyard.plugins.author_code.crashes import crash_text
 from toolyard.plugins.author_code.output import Outlet
@@ -39,7 +39,7 @@ class PythonCallee(Protocol):
     """The author's code behind a tool."""
 
     def convert(self, arguments: JsonObject) -> Any:
-        """The arguments as the code wants them; raises `msgspec.ValidationError` when they cannot be that."""
+        """The arguments as the code wants them; raises `ValueError` when they cannot be that."""
 
     async def ready(self, arguments: Any, context: ToolContext) -> Work:
         """The call that is to be made."""
@@ -68,8 +68,8 @@ class PythonTool:
         """The arguments in the types of the function; a refusal when they do not become that."""
         try:
             prepared = self._callee.convert(arguments)
-        except (msgspec.ValidationError, ValueError, NotImplementedError) as error:
-            text = f"Invalid arguments for '{self.spec.name}':\n- {str(error).replace('`', '')}"
+        except ValueError as error:
+            text = f"Invalid arguments for '{self.spec.name}':\n- {error}"
             return ToolResult(text=text, failure="invalid_arguments")
         return Plan(arguments=arguments, cwd=context.cwd, prepared=prepared)
 
@@ -159,7 +159,7 @@ class TextCallee(FunctionCallee):
 
     def convert(self, arguments: JsonObject) -> dict[str, Any]:
         """The text under the name of the function's own parameter."""
-        (name,) = self._signature.arguments.__struct_fields__
+        (name,) = self._signature.parameters
         return {name: arguments["input"]}
 
 
@@ -178,7 +178,7 @@ def function_tool(
     signature = read_signature(function)
     if isinstance(signature, Problem):
         return signature
-    if text and len(signature.arguments.__struct_fields__) != 1:
+    if text and len(signature.parameters) != 1:
         message = "a tool of free text takes one argument, the text"
         return Problem(code="plugin_signature", message=message, hint="take one parameter of type str")
     taken: JsonInput | TextInput = text or signature.input

@@ -6,7 +6,6 @@ Whatever is refused is said in words. Nothing leaves the machine unless policy a
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from toolyard.plugins.acquire.git import GitTree
     from toolyard.plugins.acquire.git_reference import GitReference
     from toolyard.process.child import Children
-
-
-log = logging.getLogger("toolyard.builds")
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,10 +124,12 @@ class Fetcher:
             )
 
     async def _clone(self, reference: GitReference, folder: Path) -> dict[str, Any] | Problem:
+        import logging
+
         from toolyard.plugins.acquire.git import fetch_tree
 
         policy = self._policy
-        log.info("fetching %s", reference.shown)
+        logging.getLogger("toolyard.builds").info("fetching %s", reference.shown)
         found = await fetch_tree(
             reference,
             folder,
