@@ -232,7 +232,8 @@ def test_without_a_bash_that_is_said(toolyard: CommandLine, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("words", "completions"), [(["exe"], ["exec"]), (["exec", "--"], ["--timeout", "--reach", "--agent", "--json", "--help"])]
+    ("words", "completions"),
+    [(["exe"], ["exec"]), (["exec", "--"], ["--timeout", "--reach", "--agent", "--json", "--help"])],
 )
 def test_a_shell_completes_it(toolyard: CommandLine, words, completions):
     words = ["toolyard", *words]

@@ -129,7 +129,9 @@ async def test_variables_that_are_given_exactly_are_all_there_are_but_for_where_
 ):
     monkeypatch.setenv("TMPDIR", str(box.home))
     monkeypatch.setenv("LANG", "C")
-    ran = await box.bash(box.children(backend), "", argv=[need("env")], env=exact_environment(("PATH", "HOME", "UNSET")))
+    ran = await box.bash(
+        box.children(backend), "", argv=[need("env")], env=exact_environment(("PATH", "HOME", "UNSET"))
+    )
     names = {line.partition("=")[0] for line in ran.stdout.text.splitlines()}
     without_own_folder = {"TMPDIR"} if backend == "landlock" else set()
     assert names == {"PATH", "HOME"} | without_own_folder
