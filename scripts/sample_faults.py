@@ -162,7 +162,7 @@ def all_faults(only: str) -> list[Fault]:
 
 
 def tests_for(file: Path) -> Iterator[list[Path]]:
-    """Which tests to run, the likeliest first: named alike, naming the module, in the mirrored folder, in that above."""
+    """Which tests to run, the likeliest first: named alike, naming the module, in the mirrored folder, and below it."""
     below = file.relative_to(SOURCE)
     module = "toolyard." + ".".join(below.with_suffix("").parts)
     folder = TESTS / below.parent
