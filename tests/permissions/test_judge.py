@@ -148,3 +148,16 @@ async def test_secrets_are_in_no_verdict_on_a_tool_either(tmp_path):
     assert verdict.decision == "ask"
     assert "holds the rules themselves" in verdict.reason
     assert "tok-123" not in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("tool", "decision", "doubt"),
+    [(None, "ask", "may_be_refused"), ("bash", "ask", "may_be_refused"), ("other", "allow", None)],
+)
+async def test_a_rule_that_may_be_meant_counts_only_for_its_own_tool(tmp_path, tool, decision, doubt):
+    denied = {"command": "docker rm **"} | ({"tool": tool} if tool else {})
+    book = RuleBook([*rules("allow", "docker --debug rm x"), *rules("deny", denied)])
+    found = await decide_line(
+        "docker --debug rm x", book, CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    )
+    assert (found.decision, found.parts[0].doubt) == (decision, doubt), found.reason
