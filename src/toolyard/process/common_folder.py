@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
 from toolyard.files.removal import remove_tree
+from toolyard.files.user_folders import temporary_folder
 from toolyard.process.private_folders import base_folders, claim_folder, remove_abandoned
 
 
@@ -24,7 +24,7 @@ class CommonFolder:
     def temporary(self) -> dict[str, str]:
         """Where the folders for temporary files of the inside really are, by their names inside."""
         if not self._temporary:
-            folder = self._claim([tempfile.gettempdir(), *base_folders()])
+            folder = self._claim([temporary_folder(), *base_folders()])
             for name in ("/tmp", "/var/tmp"):  # noqa: S108 - the names that they have inside
                 place = self._temporary[name] = os.path.join(folder, name.strip("/").replace("/", "-"))
                 os.mkdir(place)
