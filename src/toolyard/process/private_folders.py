@@ -85,8 +85,8 @@ class SharedFolder:
     An application that is killed leaves its folder behind; the next one to make a folder removes it.
     """
 
-    def __init__(self) -> None:
-        self.path, self._claim = claim_folder(base_folders())
+    def __init__(self, base: str | None = None) -> None:
+        self.path, self._claim = claim_folder([base] if base else base_folders())
         self.exchange = os.path.join(self.path, "exchange")
         """Written by both sides."""
         self.view = os.path.join(self.path, "view")
