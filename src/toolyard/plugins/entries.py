@@ -81,8 +81,14 @@ def read_entries(configuration: Configuration, kinds: Sequence[Kind]) -> Entries
 
 
 def read_only(word: str, configuration: Configuration, kinds: Sequence[Kind]) -> Entries:
-    """One entry for every agent: as it stands at the top level, with its options, or else the plain word."""
+    """One entry for every agent: as it stands at the top level, with its options, or else the plain word.
+
+    None where the configuration cannot be read: it may have forbidden anything.
+    """
     found = Entries()
+    if not configuration.readable:
+        found.by_agent.update({agent: [] for agent in configuration.agents()})
+        return found
     listed = configuration.value.get("plugins")
     key = word.replace(":", "_")  # the same with options: "a:b" becomes {"a_b": {…}}
     index, entry = next(

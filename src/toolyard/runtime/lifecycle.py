@@ -204,7 +204,7 @@ class Lifecycle:
         for agent in entries.by_agent.values():
             agent.extend(options.given)
         processes = self._pools.open(inputs, before.host.processes if before else None)
-        if options.only and not before:
+        if options.only and configuration.readable and not before:
             # Its one tool is about to be used: let the keeper start while the rest is imported and read.
             processes.children[likely_reach(configuration)].start()
         return Begun(configuration=configuration, entries=entries, inputs=inputs, processes=processes)

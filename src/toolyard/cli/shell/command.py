@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.application import known_agent, open_application, sessions_dir
-from toolyard.cli.call import approver_for, explain
+from toolyard.cli.call import approver_for, explain, status_without
 from toolyard.cli.render import is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
 
@@ -39,7 +39,8 @@ def shell(options: GlobalOptions) -> int:
     """Sit at the live bash session that a model has with the tool `bash`.
 
     Every command goes the way of a model's: permission, limits but for that of time, redaction, the audit log. From a
-    pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage, 130 interrupted.
+    pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage or no configuration that
+    can be read, 130 interrupted.
     """
     return run_to_end(open_session(options))
 
@@ -51,7 +52,7 @@ async def open_session(options: GlobalOptions) -> int:
     async with open_application(options, approver=approver_for(), only="shell:session") as app:
         explain(app, None)
         if all(tool.spec.name != BASH for tool in app.tools()):
-            return 1
+            return status_without(app)
         async with Grammar() as grammar:
             if is_terminal(sys.stdin) and is_terminal(sys.stdout):
                 return await sit_at(app, grammar, history)
