@@ -315,7 +315,7 @@ class TestDefaults:
     @pytest.mark.parametrize(
         "part",
         [
-            {**INTEGER, "default": 3}, {**INTEGER, "default": None}, {**INTEGER, "default": "3"}, 
+            {**INTEGER, "default": 3}, {**INTEGER, "default": None}, {**INTEGER, "default": "3"},
             {"default": "anything"},
             {"type": "array", "items": INTEGER, "default": []}, {"type": "object", "default": {}},
             {"type": "array", "items": INTEGER, "default": ["3"]}, {"enum": ["a"], "default": "a"},
