@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.agents.checkpoints.trees import change_by_chance, facts_of
 
+from file_trees import change_by_chance, facts_of
 from toolyard.agents.checkpoints.coverage import Coverage
 from toolyard.agents.checkpoints.packs import Damaged
 from toolyard.agents.checkpoints.store import CheckpointError, CheckpointStore
