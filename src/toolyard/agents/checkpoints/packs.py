@@ -32,7 +32,7 @@ class Damaged(Exception):
     """A kept object is not what it was."""
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True):
+class PackedObject(msgspec.Struct, frozen=True, array_like=True):
     """Where an object lies in its pack."""
 
     digest: Digest
@@ -45,7 +45,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 class PackIndex(msgspec.Struct, frozen=True):
     """What a pack has."""
 
-    places: list[Place]
+    places: list[PackedObject]
 
 
 INDEX_DECODER = msgspec.msgpack.Decoder(PackIndex)
@@ -56,7 +56,7 @@ class Packs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known: dict[Digest, tuple[str, Place]] = {}
+        self._known: dict[Digest, tuple[str, PackedObject]] = {}
         self._files: dict[str, int] = {}
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.reread()
@@ -128,7 +128,7 @@ class Packs:
         What a pack still has of use is written into a new one first. So nothing is lost by a stop at any moment.
         """
         before = self.size()
-        by_pack: dict[str, list[Place]] = {}
+        by_pack: dict[str, list[PackedObject]] = {}
         for pack, place in self._known.values():
             by_pack.setdefault(pack, []).append(place)
         poor = [pack for pack, places in by_pack.items() if is_poor(places, live)]
@@ -176,7 +176,7 @@ class PackWriter:
     """Adds objects to a pack that nobody sees yet; what is in another pack already is not added."""
 
     def __init__(self, path: Path, known: Packs) -> None:
-        self.places: list[Place] = []
+        self.places: list[PackedObject] = []
         self._known = known
         self._own: set[Digest] = set()
         self._path = path
@@ -203,7 +203,7 @@ class PackWriter:
             os.lseek(fd, 0, os.SEEK_SET)
         return self._add_large(fd, largest)
 
-    def copy(self, place: Place, packed: bytes) -> None:
+    def copy(self, place: PackedObject, packed: bytes) -> None:
         """Take an object over from another pack as it is."""
         if place.digest not in self._own:
             self._append(place.digest, packed, place.size, place.encoding)
@@ -256,7 +256,7 @@ class PackWriter:
         self._note(digest, len(packed), size, encoding)
 
     def _note(self, digest: Digest, stored: int, size: int, encoding: Encoding) -> None:
-        self.places.append(Place(digest, self._offset, stored, size, encoding))
+        self.places.append(PackedObject(digest, self._offset, stored, size, encoding))
         self._own.add(digest)
         self._offset += stored
 
@@ -264,7 +264,7 @@ class PackWriter:
         return digest in self._own or digest in self._known
 
 
-def read_index(path: Path) -> list[Place]:
+def read_index(path: Path) -> list[PackedObject]:
     """The index of a pack; nothing of one that cannot be read, whose objects are then missing."""
     try:
         places = INDEX_DECODER.decode(path.read_bytes()).places
@@ -273,7 +273,7 @@ def read_index(path: Path) -> list[Place]:
     return [place for place in places if len(place.digest) == DIGEST_SIZE]
 
 
-def is_poor(places: list[Place], live: Collection[Digest]) -> bool:
+def is_poor(places: list[PackedObject], live: Collection[Digest]) -> bool:
     """Whether at least half of a pack is of no use any more."""
     useful = sum(place.stored for place in places if place.digest in live)
     return useful * 2 <= sum(place.stored for place in places)
