@@ -85,7 +85,14 @@ class Features:
         return Problem(code="feature_notice", message=notice.message, hint=notice.hint, where=where)
 
 
-def features_of(loaded: Loaded, agent: str | None, *, tags: Sequence[str], models: Sequence[str]) -> Features:
+def features_of(
+    loaded: Loaded,
+    agent: str | None,
+    *,
+    tags: Sequence[str],
+    models: Sequence[str],
+    chosen: tuple[str, ...] | None = None,
+) -> Features:
     """The plugins of an agent that are on, for one request."""
     agent = agent or loaded.default_agent()
     configuration = loaded.configuration
@@ -97,7 +104,7 @@ def features_of(loaded: Loaded, agent: str | None, *, tags: Sequence[str], model
         models=tuple(models),
         door=configuration.door,
     )
-    catalog = loaded.agent(agent).catalog
+    catalog = loaded.agent(agent, chosen).catalog
     plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
     return Features(
         plugins,
