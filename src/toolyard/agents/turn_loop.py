@@ -69,6 +69,9 @@ class Conversation(Protocol):
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make calls along the one path; each result is on the disk when this returns."""
 
+    async def keep_end(self, turn: int) -> str | None:
+        """The state of the workspace at the end of a turn; None when the turn could not change it."""
+
     @property
     def waited(self) -> float:
         """Seconds in which a person was waited for."""
@@ -102,10 +105,11 @@ class SetupFunction(Protocol):
 class Ended(Exception):
     """The turn is over."""
 
-    def __init__(self, outcome: Outcome, reason: str = "", hint: str = "") -> None:
+    def __init__(self, outcome: Outcome, reason: str = "", *, hint: str = "", fault: str = "") -> None:
         self.outcome: Outcome = outcome
         self.reason = reason
         self.hint = hint
+        self.fault = fault
 
 
 class Turn:
@@ -138,23 +142,25 @@ class Turn:
         except Ended as end:
             outcome = end
         except ProviderError as error:
-            outcome = Ended("error", str(error), error.hint)
+            outcome = Ended("error", str(error), hint=error.hint, fault=error.fault)
         except asyncio.CancelledError:
-            await asyncio.shield(conversation.record(self._end(number, Ended("interrupted", "the turn was cancelled"))))
+            await asyncio.shield(self._end(number, Ended("interrupted", "the turn was cancelled")))
             raise
-        ended = self._end(number, outcome)
-        await conversation.record(ended)
-        return ended
+        return await self._end(number, outcome)
 
-    def _end(self, number: int, end: Ended) -> TurnEnded:
-        return TurnEnded(
+    async def _end(self, number: int, end: Ended) -> TurnEnded:
+        ended = TurnEnded(
             turn=number,
             outcome=end.outcome,
             reason=end.reason,
             hint=end.hint,
+            fault=end.fault,
             usage=self._spent.usage,
             seconds=time.monotonic() - self._started,
+            checkpoint=await self._conversation.keep_end(number),
         )
+        await self._conversation.record(ended)
+        return ended
 
     async def _step(self) -> None:
         """One answer, and the calls in it."""
@@ -259,10 +265,10 @@ class Turn:
         self._text, self._thinking = "", ""
         kept, kept_at = 0, time.monotonic()
         async for event in stream(request):
+            if isinstance(event, Answered):
+                return event.message
             self._conversation.tell(event)
             match event:
-                case Answered(message=message):
-                    return message
                 case TextDelta(text=text):
                     self._text += text
                 case ThinkingDelta(text=text):

@@ -16,6 +16,7 @@ from toolyard.files.inside import is_inside
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from toolyard.agents.checkpoints.changes import Change
     from toolyard.agents.checkpoints.coverage import Coverage
     from toolyard.agents.checkpoints.store import Checkpoint, RestoreOutcome
 
@@ -57,6 +58,12 @@ class WorkspaceStates:
                 self._kept[session, turn] = kept.id
             return self._kept[session, turn]
 
+    async def keep(self, session: str, label: str) -> str | None:
+        """The state of now."""
+        async with self._lock:
+            kept = await self._keep(session, label)
+            return kept.id if kept else None
+
     async def restore(self, id: str, session: str) -> RestoreOutcome:
         """Go back to a state."""
         store = self.store()
@@ -64,6 +71,23 @@ class WorkspaceStates:
             return await asyncio.to_thread(
                 lambda: store.restore(store.find(id), session=session, without=self.guarded())
             )
+
+    async def preview(self, id: str) -> list[Change]:
+        """What going back to a state would change."""
+        store, without = self.store(), self.guarded()
+        async with self._lock:
+            return await asyncio.to_thread(lambda: store.preview(store.find(id), without=without))
+
+    async def diff(self, before: str, after: str | None) -> str:
+        """What changed from one state to another, or to now, as a patch."""
+        store, without = self.store(), self.guarded()
+
+        def work() -> str:
+            later = store.find(after) if after else store.keep(label="looked at", without=without)
+            return store.diff(store.find(before), later)
+
+        async with self._lock:
+            return await asyncio.to_thread(work)
 
     async def finish_restoring(self) -> RestoreOutcome | None:
         """Go on with a way back that was cut off."""

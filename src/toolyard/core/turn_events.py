@@ -98,6 +98,10 @@ class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, tag="turn_ended"):
     usage: Usage = Usage()
     seconds: float = 0.0
     hint: str = ""
+    fault: str = ""
+    """Of an error, who is at fault; one of `toolyard.core.model.ProviderFault`."""
+    checkpoint: str | None = None
+    """The state of the workspace after it, if one was kept before it."""
 
 
 class Rewound(msgspec.Struct, frozen=True, kw_only=True, tag="rewound"):

@@ -1,0 +1,1 @@
+"""`toolyard chat`: a person, or a script, and an agent."""
