@@ -181,7 +181,10 @@ async def test_leaving_the_loop_ends_the_turn(folder: Path) -> None:
         assert session.events()[-1].event.outcome == "interrupted"  # type: ignore[union-attr]
 
 
-async def test_old_output_is_left_out_first_and_a_summary_comes_second(folder: Path) -> None:
+@pytest.mark.parametrize(("window", "cut_by"), [(12_000, "outputs"), (6_000, "summary")])
+async def test_old_output_is_left_out_and_where_that_is_not_enough_a_summary_stands_for_it(
+    folder: Path, window: int, cut_by: str
+) -> None:
     def answer(request: Any) -> Any:
         if any("headings" in text for text in texts_of(request)[-1:]):
             return "NOTES: decided to use tabs."
@@ -190,17 +193,17 @@ async def test_old_output_is_left_out_first_and_a_summary_comes_second(folder: P
         return printing if number < 14 else "Finished."
 
     provider = ScriptedProvider(answer)
-    config = {"context": {"window": 12000}, "budget": {"steps": 50}}
+    config = {"context": {"window": window}, "budget": {"steps": 50}}
     async with session_with(provider, folder, config) as session:
         ended = await turn(session, "Use tabs, and never touch main.py.")
         cuts = [one.event for one in session.events() if isinstance(one.event, ContextShortened)]
         whole = [one.event.answer.text for one in session.events() if isinstance(one.event, CallAnswered)]
     assert ended.outcome == "answered"
-    assert {cut.what for cut in cuts} == {"outputs", "summary"}
+    assert {cut.what for cut in cuts} == {cut_by}
     assert all("left out to save room" not in text for text in whole)
     first = texts_of(provider.requests[-1])[0]
     assert "never touch main.py" in first
-    assert "NOTES: decided to use tabs." in first
+    assert ("NOTES: decided to use tabs." in first) == (cut_by == "summary")
 
 
 async def test_a_conversation_that_is_too_long_is_summed_up_and_asked_again(folder: Path) -> None:
