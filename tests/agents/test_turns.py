@@ -199,7 +199,7 @@ async def test_old_output_is_left_out_and_where_that_is_not_enough_a_summary_sta
         cuts = [one.event for one in session.events() if isinstance(one.event, ContextShortened)]
         whole = [one.event.answer.text for one in session.events() if isinstance(one.event, CallAnswered)]
     assert ended.outcome == "answered"
-    assert {cut.what for cut in cuts} == {cut_by}
+    assert cut_by in {cut.what for cut in cuts}
     assert all("left out to save room" not in text for text in whole)
     first = texts_of(provider.requests[-1])[0]
     assert "never touch main.py" in first

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.errors import ProviderError
-from toolyard.plugins.enablement import read_circumstances
 
 if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
@@ -28,7 +27,7 @@ def model_of(loaded: Loaded, agent: str, chosen: tuple[str, ...] | None, model: 
     """The agent's provider; ProviderError with the line to write when it has none that can be used."""
     configuration = loaded.configuration
     config = configuration.for_agent(agent)
-    id = read_circumstances(configuration.layers(agent), config, {}).provider
+    id = loaded.circumstances(agent).provider
     if not id:
         raise ProviderError(f"agent '{agent}' has no provider", fault="setup", hint=FIRST_PROVIDER)
     catalog = loaded.agent(agent, chosen).catalog

@@ -325,7 +325,7 @@ class AgentSession:
         loaded = await self._parts.lifecycle.current()
         chosen = self.chosen_plugins
         choice = model_of(loaded, self.agent, chosen, self.model)
-        features = features_of(loaded, self.agent, tags=(), models=[choice.model], chosen=chosen)
+        features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen)
         system, options = await features.system_message(), await features.request_options()
         config = choice.config
         return TurnSetup(

@@ -285,6 +285,7 @@ class PendingCall:
             emit=self._events.output if self._events else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
             given=self.call.arguments,
+            timeout=self.call.timeout,
         )
 
     async def _show_preview(self) -> None:
@@ -337,6 +338,7 @@ class PendingCall:
             session=settings.session,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
+            kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
             temporary=own,
             not_temporary=shown,
             redact=self._path.redactor.redact,
