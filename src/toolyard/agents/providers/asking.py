@@ -66,7 +66,7 @@ async def ask(
                     for data in batch:
                         for event in answer.take(data):
                             yield event
-            yield Answered(message=priced(answer.message(), settings))
+            yield Answered(message=priced(answer.message(), str(body.get("model")), settings))
         except (TryAgain, ProviderError) as error:
             raise cleaned(error, settings.api_key) from None
 
@@ -90,8 +90,9 @@ def decode(decoder: msgspec.json.Decoder[Json], data: bytes, service: str) -> Js
         raise failure("answer", f"{service} sent what makes no sense: {error}") from None
 
 
-def priced(message: AssistantMessage, settings: ProviderSettings) -> AssistantMessage:
-    return replace(message, usage=with_cost(message.usage, price_of(message.model, settings.prices)))
+def priced(message: AssistantMessage, asked: str, settings: ProviderSettings) -> AssistantMessage:
+    """The answer with its cost, by the name under which the model was asked or the one under which it answered."""
+    return replace(message, usage=with_cost(message.usage, price_of((asked, message.model), settings.prices)))
 
 
 def cleaned(error: TryAgain | ProviderError, secret: str | None) -> Exception:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from toolyard.core.conversation import Usage
     from toolyard.core.tool import Json
@@ -57,10 +57,10 @@ KNOWN = {
 VERSION = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
-def price_of(model: str, given: Mapping[str, Price]) -> Price | None:
-    """By the whole name, or by the name without the date of a version."""
-    undated = VERSION.sub("", model)
-    return given.get(model) or given.get(undated) or KNOWN.get(model) or KNOWN.get(undated)
+def price_of(models: Sequence[str], given: Mapping[str, Price]) -> Price | None:
+    """By one of the names that a model has, or one without the date of a version."""
+    names = [name for model in models for name in (model, VERSION.sub("", model))]
+    return next((prices[name] for prices in (given, KNOWN) for name in names if name in prices), None)
 
 
 def with_cost(usage: Usage, price: Price | None) -> Usage:

@@ -10,9 +10,9 @@ from toolyard.agents.providers.settings import CONFIG_KEYS, read_settings
 from toolyard.agents.providers.wires import ask_chat
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
-    from toolyard.plugins.contract import FeatureContext, ModelEvent, ModelRequest
+    from toolyard.plugins.contract import ModelEvent, ModelRequest
 
 __all__ = ["OpenRouterProvider", "OpenRouterUsage"]
 
@@ -60,6 +60,6 @@ class OpenRouterUsage:
         """Others would refuse the option."""
         return ["openrouter"]
 
-    def request_options(self, config: Mapping[str, Any], context: FeatureContext) -> dict[str, Any]:
+    def request_options(self) -> dict[str, Any]:
         """The option that asks for it; the cost is in the usage of each answer."""
         return {"usage": {"include": True}}

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.conversation import AssistantMessage, SummaryMessage
-from toolyard.core.model import Answered, CallDelta, TextDelta, ThinkingDelta
-from toolyard.errors import ProviderError
+from toolyard.plugins.contract import (
+    Answered,
+    AssistantMessage,
+    CallDelta,
+    ProviderError,
+    SummaryMessage,
+    TextDelta,
+    ThinkingDelta,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
