@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
@@ -76,9 +77,12 @@ async def ask(
 
 
 def encoded(body: JsonObject) -> bytes:
+    """The body as JSON; half a character, as some programs print, must not make a conversation unusable for good."""
     try:
         return msgspec.json.encode(body)
-    except (TypeError, UnicodeEncodeError, RecursionError) as error:
+    except UnicodeEncodeError:
+        return json.dumps(body, ensure_ascii=False).encode(errors="replace")
+    except (TypeError, RecursionError) as error:
         raise failure("request", f"the request cannot be written as JSON: {error}") from None
 
 
