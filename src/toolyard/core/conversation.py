@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from toolyard.core.content import Part
+from toolyard.core.content import Part, TextPart
 from toolyard.core.tool import JsonObject, ToolCall, WireFormat
 
 StopReason = Literal["answer", "tool_calls", "length", "refusal", "paused", "window_full"]
@@ -65,6 +65,15 @@ class CallAnswer(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     is_error: bool = False
     attachments: tuple[Part, ...] = ()
+    exit_code: int | None = None
+    timed_out: bool = False
+    data: JsonObject | None = None
+    """What the tool gave beside its text, for APIs whose own tools are answered in more than words."""
+
+    @property
+    def content(self) -> tuple[Part, ...]:
+        """The whole result in parts: its text, if there is any, and what is attached."""
+        return (TextPart(text=self.text), *self.attachments) if self.text else self.attachments
 
 
 class ToolMessage(msgspec.Struct, frozen=True, kw_only=True, tag="tool"):

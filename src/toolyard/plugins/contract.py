@@ -22,27 +22,50 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 
 import msgspec
 
-from toolyard.core.model import ModelEvent, ModelRequest
-from toolyard.core.tool import Hints, JsonObject, TextInput, ToolResult, ToolSpec
-from toolyard.errors import ToolError, ToolStopped
+from toolyard.core.conversation import (
+    AssistantMessage,
+    CallAnswer,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from toolyard.core.model import Answered, CallDelta, ModelEvent, ModelRequest, TextDelta, ThinkingDelta, Waiting
+from toolyard.core.tool import Hints, JsonObject, TextInput, ToolCall, ToolResult, ToolSpec
+from toolyard.errors import ProviderError, ToolError, ToolStopped
 from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.plugins.author_code.context import ToolContext
 
 __all__ = [
+    "Answered",
+    "AssistantMessage",
+    "CallAnswer",
+    "CallDelta",
     "FeatureContext",
     "FeaturePlugin",
+    "Message",
     "ModelEvent",
     "ModelRequest",
     "Notice",
+    "ProviderError",
     "ProviderPlugin",
     "Selective",
+    "SummaryMessage",
+    "TextDelta",
+    "ThinkingDelta",
+    "ToolCall",
     "ToolContext",
     "ToolError",
+    "ToolMessage",
     "ToolOptions",
     "ToolPlugin",
     "ToolResult",
     "ToolSpec",
     "ToolStopped",
+    "Usage",
+    "UserMessage",
+    "Waiting",
     "tool",
 ]
 
