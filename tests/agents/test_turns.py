@@ -13,9 +13,9 @@ import pytest
 from scripted_provider import ScriptedProvider, bash, calls, endless, texts_of
 from toolyard import AgentApplication
 from toolyard.agents.session import AgentSession
+from toolyard.agents.sessions.events import CallAnswered, ContextShortened, Noticed, Stored, TurnEnded
 from toolyard.core.conversation import AssistantMessage, Usage
 from toolyard.core.model import TextDelta
-from toolyard.core.turn_events import CallAnswered, ContextShortened, Noticed, Stored, TurnEnded
 from toolyard.errors import ProviderError
 
 pytestmark = pytest.mark.anyio

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
 from toolyard.agents.sessions.history import last_shortenings, shortened
 from toolyard.core.content import text_of
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
-from toolyard.core.turn_events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from toolyard.agents.sessions.events import Stored
     from toolyard.agents.sessions.history import History
     from toolyard.core.conversation import Message
-    from toolyard.core.turn_events import Stored
 
 CHARACTERS_PER_TOKEN = 3.5
 TOKENS_PER_IMAGE = 1500

@@ -13,13 +13,7 @@ from toolyard.agents.budget import Budget
 from toolyard.agents.context_window import ContextSettings
 from toolyard.agents.model_choice import model_of
 from toolyard.agents.request import features_of
-from toolyard.agents.sessions.history import read_history, turn_starts
-from toolyard.agents.turn_loop import Turn, TurnSetup
-from toolyard.core.content import TextPart, text_of
-from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
-from toolyard.core.events import CallFinished, Event
-from toolyard.core.model import ModelEvent
-from toolyard.core.turn_events import (
+from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
     CallBegan,
@@ -32,6 +26,12 @@ from toolyard.core.turn_events import (
     TurnEnded,
     TurnStarted,
 )
+from toolyard.agents.sessions.history import read_history, turn_starts
+from toolyard.agents.turn_loop import Turn, TurnSetup
+from toolyard.core.content import TextPart, text_of
+from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
+from toolyard.core.events import CallFinished, Event
+from toolyard.core.model import ModelEvent
 from toolyard.errors import ProviderError
 from toolyard.runtime.call import CallHooks
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from toolyard.agents.checkpoints.changes import Change
     from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.sessions.claim import SessionClaim
+    from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
     from toolyard.agents.sessions.store import SessionStore
     from toolyard.agents.workspace_states import WorkspaceStates
     from toolyard.core.content import Part
     from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject, Plan, ToolCall, ToolResult, ToolSpec
-    from toolyard.core.turn_events import SessionEvent
     from toolyard.permissions.verdict import Answer, Approver, PermissionRequest, Verdict
     from toolyard.runtime.lifecycle import Lifecycle
 

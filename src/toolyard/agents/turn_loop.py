@@ -17,10 +17,7 @@ import msgspec
 
 from toolyard.agents import context_window, repetition
 from toolyard.agents.budget import Budget, Spent, spent_up
-from toolyard.core.content import TextPart
-from toolyard.core.conversation import AssistantMessage, SummaryMessage, UserMessage
-from toolyard.core.model import Answered, ModelRequest, TextDelta, ThinkingDelta, Waiting
-from toolyard.core.turn_events import (
+from toolyard.agents.sessions.events import (
     AnswerReceived,
     ContextShortened,
     Noticed,
@@ -29,17 +26,20 @@ from toolyard.core.turn_events import (
     TurnEnded,
     TurnStarted,
 )
+from toolyard.core.content import TextPart
+from toolyard.core.conversation import AssistantMessage, SummaryMessage, UserMessage
+from toolyard.core.model import Answered, ModelRequest, TextDelta, ThinkingDelta, Waiting
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from toolyard.agents.context_window import ContextSettings
+    from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import JsonObject, ToolCall, ToolSpec
-    from toolyard.core.turn_events import SessionEvent
 
 LAST_ANSWER = (
     "[{reason}, so this is the last answer of the turn, and tools cannot be called any more. "

@@ -27,7 +27,7 @@ COMMANDS = {
     "shell": ("toolyard.cli.shell.command:shell", "Sit at the live session of the tool bash."),
     "chat": ("toolyard.cli.chat.command:chat", "Say something to an agent."),
     "sessions": (
-        "toolyard.cli.sessions:sessions",
+        "toolyard.cli.chat.sessions:sessions",
         "Look after conversations: list, show, search, resume, fork, rewind …",
     ),
     "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),

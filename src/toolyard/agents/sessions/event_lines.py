@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.turn_events import SessionEvent, Stored
+from toolyard.agents.sessions.events import SessionEvent, Stored
 
 if TYPE_CHECKING:
     from toolyard.agents.session import SessionUpdate

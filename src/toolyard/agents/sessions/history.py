@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.core.conversation import AssistantMessage, CallAnswer, SummaryMessage, ToolMessage, UserMessage
-from toolyard.core.turn_events import (
+from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
     CallBegan,
@@ -18,13 +17,14 @@ from toolyard.core.turn_events import (
     TurnEnded,
     TurnStarted,
 )
+from toolyard.core.conversation import AssistantMessage, CallAnswer, SummaryMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from toolyard.agents.sessions.events import Stored
     from toolyard.core.conversation import Message
     from toolyard.core.tool import ToolCall
-    from toolyard.core.turn_events import Stored
 
 INTERRUPTED = (
     "The call was interrupted before it had a result: the application ended while it ran. "

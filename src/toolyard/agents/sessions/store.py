@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import apsw
 import msgspec
 
-from toolyard.core.turn_events import SessionEvent, Stored
+from toolyard.agents.sessions.events import SessionEvent, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,7 +72,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any]
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     """A place in a session where searched words stand."""
 
     session: str
@@ -165,7 +165,7 @@ class SessionStore:
         row = self._reader.execute("SELECT last_seq FROM sessions WHERE id = ?", (session,)).fetchone()
         return self.events(session, after=max(0, row[0] - number)) if row else []
 
-    async def search(self, words: str, *, most: int = 50) -> list[Found]:
+    async def search(self, words: str, *, most: int = 50) -> list[SearchHit]:
         """Where all of some words stand, the best places first."""
         terms = re.findall(r"\w+", words)
         if not terms:
@@ -176,7 +176,7 @@ class SessionStore:
         shown = "session, seq, snippet(words, 0, '', '', '…', 24)"
         sql = f"SELECT {shown} FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"  # noqa: S608 - our own names
         rows = self._reader.execute(sql, (match, most))
-        return [Found(session=session, seq=seq, excerpt=text.replace("\n", " ")) for session, seq, text in rows]
+        return [SearchHit(session=session, seq=seq, excerpt=text.replace("\n", " ")) for session, seq, text in rows]
 
     def close(self) -> None:
         """End the writing thread, after all that was asked of it."""
@@ -338,8 +338,8 @@ def kind_of(event: SessionEvent) -> str:
 
 def words_of(event: SessionEvent) -> str:
     """What of an event people would search for."""
+    from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
     from toolyard.core.content import text_of
-    from toolyard.core.turn_events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
 
     match event:
         case PromptGiven():

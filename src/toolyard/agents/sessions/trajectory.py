@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard import __version__
+from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, PromptGiven
 from toolyard.agents.sessions.history import effective
 from toolyard.core.content import text_of
 from toolyard.core.conversation import Usage
-from toolyard.core.turn_events import AnswerReceived, CallAnswered, PromptGiven
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from toolyard.agents.sessions.events import Stored
     from toolyard.agents.sessions.store import SessionRow
     from toolyard.core.tool import ToolCall
-    from toolyard.core.turn_events import Stored
 
 FORMAT = "ATIF-v1.7"
 
@@ -50,7 +50,7 @@ def as_trajectory(row: SessionRow, events: Iterable[Stored]) -> dict[str, Any]:
         "session_id": row.id,
         "agent": {
             "name": "toolyard",
-            "version": __version__,
+            "version": version("toolyard"),
             "model_name": model or None,
             "extra": {"agent": row.agent},
         },

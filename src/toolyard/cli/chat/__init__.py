@@ -1,1 +1,1 @@
-"""`toolyard chat`: a person, or a script, and an agent."""
+"""`toolyard chat` and `toolyard sessions`: a person, or a script, and an agent."""

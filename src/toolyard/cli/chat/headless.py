@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolyard.agents.sessions.event_lines import as_object
-from toolyard.cli.render import show_line, show_note, show_text
-from toolyard.core.events import CallStarted, PreviewReady
-from toolyard.core.model import Waiting
-from toolyard.core.turn_events import (
+from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
     ContextShortened,
@@ -17,11 +14,14 @@ from toolyard.core.turn_events import (
     Stored,
     TurnEnded,
 )
+from toolyard.cli.render import show_line, show_note, show_text
+from toolyard.core.events import CallStarted, PreviewReady
+from toolyard.core.model import Waiting
 from toolyard.core.visible_text import escaped
 
 if TYPE_CHECKING:
     from toolyard.agents.session import SessionUpdate
-    from toolyard.core.turn_events import SessionEvent
+    from toolyard.agents.sessions.events import SessionEvent
 
 EXIT_CODES = {"answered": 0, "refused": 3, "interrupted": 130}
 LONGEST_SHOWN = 200

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.agents.checkpoints.changes import Change
+    from toolyard.agents.sessions.events import Stored
     from toolyard.agents.sessions.store import SessionRow, SessionStore
     from toolyard.cli.main import GlobalOptions
-    from toolyard.core.turn_events import Stored
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One object a line.")
 id_argument = click.argument("id")
@@ -284,8 +284,7 @@ def print_session(options: GlobalOptions, id: str, *, as_json: bool, everything:
 
 def in_words(one: Stored) -> Iterator[str]:
     """An event for a person."""
-    from toolyard.core.content import text_of
-    from toolyard.core.turn_events import (
+    from toolyard.agents.sessions.events import (
         AnswerReceived,
         CallAnswered,
         ContextShortened,
@@ -295,6 +294,7 @@ def in_words(one: Stored) -> Iterator[str]:
         Rewound,
         TurnEnded,
     )
+    from toolyard.core.content import text_of
     from toolyard.core.visible_text import escaped
 
     match one.event:
