@@ -259,12 +259,16 @@ class AgentSession:
         return []
 
     def _hear(self, event: Event) -> None:
-        """An event of the call path; a result is kept at once, whatever the other calls do."""
-        if isinstance(event, CallFinished):
-            answered = CallAnswered(answer=self._answer(event), seconds=event.duration)
-            task = asyncio.get_running_loop().create_task(self.record(answered))
-            self._writes.add(task)
-            task.add_done_callback(self._writes.discard)
+        """An event of the call path; a result is kept at once, whatever the other calls do, and told after that."""
+        if not isinstance(event, CallFinished):
+            self._broadcast(event)
+            return
+        task = asyncio.get_running_loop().create_task(self._keep_result(event))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def _keep_result(self, event: CallFinished) -> None:
+        await self.record(CallAnswered(answer=self._answer(event), seconds=event.duration))
         self._broadcast(event)
 
     def _answer(self, event: CallFinished) -> CallAnswer:
