@@ -19,6 +19,7 @@ run: .venv/.run-ready
 
 test: .venv/.dev-ready
 	@scripts/system-packages
+	@scripts/npm-packages
 	.venv/bin/python -m pytest -n auto $(ARGS)
 
 check: .venv/.dev-ready

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from openai.types.responses import ResponseInputItemParam, ToolParam
 
     from toolyard.agents.request import Contribution, Features
+    from toolyard.agents.session import AgentSession
+    from toolyard.agents.sessions.opening import Sessions
+    from toolyard.agents.sessions.store import SessionStore
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
@@ -73,6 +76,7 @@ class AgentApplication:
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
+        self._opened_sessions: Sessions | None = None
 
     def begin(self) -> None:
         """Do what opening can do without an event loop, for whoever has something to import while processes start."""
@@ -85,7 +89,11 @@ class AgentApplication:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._lifecycle.aclose()
+        try:
+            if self._opened_sessions:
+                await self._opened_sessions.aclose()
+        finally:
+            await self._lifecycle.aclose()
 
     def get_config_errors(self) -> list[dict[str, str | int | None]]:
         """Every problem known now: type, detail, file, line, column, hint and severity."""
@@ -222,6 +230,32 @@ class AgentApplication:
     def set_preset(self, preset: Preset | None, *, session: str | None = None) -> None:
         """Raise or lower a conversation: from its next call on it has this preset; None for the configured one."""
         self._lifecycle.set_preset(preset, session)
+
+    async def open_session(
+        self,
+        agent: str | None = None,
+        *,
+        id: str | None = None,
+        model: str | None = None,
+        approver: Approver | None = None,
+        metadata: JsonObject | None = None,
+    ) -> AgentSession:
+        """A conversation with an agent: a new one, or with an id one that goes on.
+
+        Raises `SessionTaken` while another process works on it.
+        """
+        return await self._sessions().open(agent, id=id, model=model, approver=approver, metadata=metadata)
+
+    def session_store(self) -> SessionStore:
+        """All sessions of this folder: to list, read, search and change them."""
+        return self._sessions().store
+
+    def _sessions(self) -> Sessions:
+        if self._opened_sessions is None:
+            from toolyard.agents.sessions.opening import Sessions
+
+            self._opened_sessions = Sessions(self._lifecycle)
+        return self._opened_sessions
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

@@ -101,12 +101,17 @@ class Features:
 
 
 def features_of(
-    loaded: Loaded, agent: str | None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None
+    loaded: Loaded,
+    agent: str | None,
+    *,
+    tags: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    chosen: tuple[str, ...] | None = None,
 ) -> Features:
     """The plugins of an agent that are on, for one request; with the agent's own tags and models, unless given."""
     agent = agent or loaded.default_agent()
     configuration, known = loaded.configuration, loaded.circumstances(agent)
-    catalog = loaded.agent(agent).catalog
+    catalog = loaded.agent(agent, chosen).catalog
     plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
     context = FeatureContext(
         agent=agent,

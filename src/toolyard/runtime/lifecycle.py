@@ -141,10 +141,12 @@ class Lifecycle:
             for one in sort_problems(problems)
         ]
 
-    async def for_call(self, agent: str | None, session: str | None = None) -> tuple[CallPath, CallSettings]:
+    async def for_call(
+        self, agent: str | None, session: str | None = None, chosen: tuple[str, ...] | None = None
+    ) -> tuple[CallPath, CallSettings]:
         """The path of an agent's calls, and their conditions, made anew only when the working directory has changed."""
         loaded = await self.current()
-        tools = loaded.agent(agent)
+        tools = loaded.agent(agent, chosen)
         key = (os.getcwd(), session or self.options.session)
         if (made := tools.settings.get(key)) is None:
             agent = agent or loaded.default_agent()

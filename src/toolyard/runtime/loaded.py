@@ -65,7 +65,7 @@ class Loaded:
         self._cwd = os.getcwd()
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
-        self._agents: dict[str, AgentTools] = {}
+        self._agents: dict[tuple[str, tuple[str, ...] | None], AgentTools] = {}
         self._loader = Loader(host, kept or {})
         self._by_agent = {
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
@@ -80,10 +80,13 @@ class Loaded:
     def configuration(self) -> Configuration:
         return self.host.configuration
 
-    def agent(self, name: str | None = None) -> AgentTools:
-        """An agent's tools; without a name those of the agent called `default`, else of the first."""
+    def agent(self, name: str | None = None, chosen: tuple[str, ...] | None = None) -> AgentTools:
+        """An agent's tools; without a name those of the agent called `default`, else of the first.
+
+        A conversation may have chosen its plugins itself.
+        """
         name = name or self.default_agent()
-        if (known := self._agents.get(name)) is not None:
+        if (known := self._agents.get((name, chosen))) is not None:
             return known
         if name not in self._by_agent:
             raise UnknownAgent(f"there is no agent '{name}'; known: {', '.join(self._by_agent)}")
@@ -91,10 +94,10 @@ class Loaded:
         catalog = Catalog(
             [one.source for one in listed],
             pointers=[one.pointer for one in listed],
-            decide=self._decide_for(name),
+            decide=self._decide_for(name, chosen),
             changes=self._changes,
         )
-        made = self._agents[name] = AgentTools(catalog, self._make_path(catalog))
+        made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog))
         return made
 
     def default_agent(self) -> str:
@@ -191,8 +194,11 @@ class Loaded:
         context = {"agent": agent, "session": self._session, "metadata": self._metadata}
         return read_circumstances(self.configuration.layers(agent), self.configuration.for_agent(agent), context)
 
-    def _decide_for(self, agent: str) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
+    def _decide_for(
+        self, agent: str, chosen: tuple[str, ...] | None
+    ) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
         if self._only_some:
             return decide
-        rules = read_rules(self.configuration.layers(agent), self._metadata.get("plugins"))
+        named = self._metadata.get("plugins") if chosen is None else chosen
+        rules = read_rules(self.configuration.layers(agent), named)
         return partial(decide, rules=rules, circumstances=self.circumstances(agent))
