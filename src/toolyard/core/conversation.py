@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from toolyard.core.content import Part, TextPart
+from toolyard.core.content import Part, TextPart, text_of
 from toolyard.core.tool import JsonObject, ToolCall, WireFormat
 
 StopReason = Literal["answer", "tool_calls", "length", "refusal", "paused", "window_full"]
@@ -40,6 +40,11 @@ class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag="user"):
     """What a person, or whoever drives the agent, said."""
 
     content: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it in words."""
+        return text_of(self.content)
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, kw_only=True, tag="assistant"):
