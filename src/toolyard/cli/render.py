@@ -57,6 +57,11 @@ def show_json(value: Any) -> None:
     write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
+def show_line(value: Any) -> None:
+    """Show one object of a list, on a line of its own, at once."""
+    write(sys.stdout, json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
 def show_rows(rows: Sequence[Sequence[str]]) -> None:
     """Show a table: a line for each row, the last column cut to the width of the terminal."""
     rows = [[one_line(cell) for cell in row] for row in rows]

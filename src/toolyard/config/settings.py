@@ -98,7 +98,9 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         list[SandboxProperty], Meta(description="What 'require' requires; everything unless said.")
     ] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
     network: Annotated[bool, Meta(description="Whether tools can reach any host.")] = False
-    hosts: Annotated[list[str], Meta(description="Names that can be reached although the network is off.")] = []
+    hosts: Annotated[
+        list[str], Meta(description="Names, and groups such as @python, that can be reached though the network is off.")
+    ] = []
     unix_sockets: Annotated[bool, Meta(description="Whether tools can reach sockets of other processes.")] = False
     hide_processes: Annotated[bool, Meta(description="Whether tools see only their own processes.")] = False
     processes: Annotated[Count, Meta(description="How many processes there may be inside at a time.")] = 4096
@@ -107,7 +109,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     hidden: Annotated[list[str], Meta(description="Paths that tools do not see.")] = []
 
 
-Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
+Preset = Literal["read-only", "workspace", "sandboxed", "ask-everything", "allowlist", "trusted"]
 
 
 class PermissionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,11 +141,17 @@ Rules = list[str | PermissionRule]
 class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`permissions`: which calls may happen. A rule is a pattern of commands, or an object that says more."""
 
-    preset: Annotated[Preset, Meta(description="What holds where no rule says otherwise.")] = "workspace"
+    preset: Annotated[
+        Preset | None,
+        Meta(description="What holds where no rule says otherwise: 'sandboxed' where a sandbox holds, or 'workspace'."),
+    ] = None
     allow: Annotated[Rules, Meta(description="Calls that may happen.")] = []
     ask: Annotated[Rules, Meta(description="Calls that a person is asked about.")] = []
     deny: Annotated[Rules, Meta(description="Calls that may not happen, whatever else is said.")] = []
     allowed_commands: Annotated[list[str] | None, Meta(description="The programs of the preset 'allowlist'.")] = None
+    operators: Annotated[
+        bool, Meta(description="Whether a line may have pipes, lists, redirections and expansions, or be one command.")
+    ] = True
     ask_timeout_seconds: Annotated[
         Seconds, Meta(description="How long a question waits for its answer, which is no after that.")
     ] = 300

@@ -41,7 +41,7 @@ class WorkspaceWriter:
         self.result = Restored()
         self._packs = packs
         self._never = frozenset(never)
-        """Paths of things that no state has, and so must not be lost."""
+        """Paths of things that one of the states does not have, and so must not be lost."""
         self._top = os.open(workspace, FOLDER & ~os.O_NOFOLLOW)
         self._modes: dict[str, int] = {}
         """Of folders that were opened to us for the time being, or that are new: what they will have at the end."""
@@ -64,8 +64,8 @@ class WorkspaceWriter:
 
     def _guarded(self, path: str, step: Step, entry: TreeEntry) -> None:
         """One step; what cannot be done is told, and does not stop the others. A full disk does."""
-        if path in self._never:
-            self.result.left_alone.append(LeftOut(path=path, reason="no state has what is there now"))
+        if any(one in self._never for one in with_parents(path)):
+            self.result.left_alone.append(LeftOut(path=path, reason="it is not part of both states"))
             return
         try:
             with self._parent(path) as (folder, name):
@@ -155,6 +155,13 @@ def removes(change: Change) -> bool:
     if change.after is None:
         return True
     return isinstance(change.before, FolderEntry) != isinstance(change.after, FolderEntry)
+
+
+def with_parents(path: str) -> Iterator[str]:
+    """A path, and every folder on the way to it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def move(spare: str, name: str, folder: int) -> None:

@@ -51,7 +51,15 @@ class TooMany(Exception):
 class WorkspaceScan:
     """One look at a workspace; what it reads goes into a pack."""
 
-    def __init__(self, writer: PackWriter, coverage: Coverage, *, seen: SeenFolders, never: Iterable[tuple[int, int]]):
+    def __init__(
+        self,
+        writer: PackWriter,
+        coverage: Coverage,
+        *,
+        seen: SeenFolders,
+        never: Iterable[tuple[int, int]],
+        without: Iterable[str] = (),
+    ) -> None:
         self.left_out: list[LeftOut] = []
         self.seen: SeenFolders = {}
         """What this look saw; where nothing changed, the very same as before."""
@@ -60,6 +68,8 @@ class WorkspaceScan:
         self._coverage = coverage
         self._never = frozenset(never)
         """Folders that are not looked into, by device and inode."""
+        self._without = frozenset(without)
+        """Paths that are no part of the state."""
         self._files = 0
         self._fresh_since = time.time_ns() - TICK
         self._device = 0
@@ -112,7 +122,8 @@ class WorkspaceScan:
                     below.append((entry.name, facts))
                 else:
                     self._leave(path, entry.name, "it is neither a file, a folder nor a link")
-        for name in REPOSITORIES.intersection(stamps):  # such as the file that leads to a worktree's repository
+        for name in [name for name in stamps if name in REPOSITORIES or self._is_without(path, name)]:
+            self._leave(path, name, "it is not part of states")  # as a file that leads to a worktree's repository
             del stamps[name]
         self._count(len(stamps) + len(below))
         folders = {}
@@ -124,7 +135,8 @@ class WorkspaceScan:
 
     def _below(self, above: int, name: str, facts: os.stat_result, path: str, depth: int) -> Digest | None:
         """The listing of a folder in a folder; None when it is not kept."""
-        if reason := self._why_not(name, facts, depth):
+        reason = "tools cannot change it" if self._is_without(path, name) else self._why_not(name, facts, depth)
+        if reason:
             self._leave(path, name, reason)
             return None
         try:
@@ -141,6 +153,9 @@ class WorkspaceScan:
             return self._folder(fd, f"{path}/{name}" if path else name, depth + 1)
         finally:
             os.close(fd)
+
+    def _is_without(self, path: str, name: str) -> bool:
+        return bool(self._without) and (f"{path}/{name}" if path else name) in self._without
 
     def _why_not(self, name: str, facts: os.stat_result, depth: int) -> str:
         if self._coverage.leaves_out(name):

@@ -17,7 +17,7 @@ from toolyard.agents.checkpoints.changes import differences, is_among, listing_o
 from toolyard.agents.checkpoints.coverage import Coverage, LeftOut, workspace_refusal
 from toolyard.agents.checkpoints.objects import Digest, FileEntry, FolderEntry
 from toolyard.agents.checkpoints.packs import Packs
-from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter
+from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_parents
 from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
 from toolyard.files.atomic import replace_file
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0
 """How many seconds to wait for another process that keeps a state of the same workspace."""
-MOST_NAMED = 100
-"""How many things a state names of those that it does not have."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +43,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     label: str = ""
     left_out: tuple[LeftOut, ...] = ()
-    more_left_out: int = 0
+    """All that was there and is no part of the state; going back to it leaves that alone."""
 
     @property
     def root_digest(self) -> Digest:
@@ -77,22 +75,25 @@ SEEN_DECODER = msgspec.msgpack.Decoder(dict[str, SeenFolder])
 class CheckpointStore:
     """All states of a workspace. Its methods take time: call them in a thread."""
 
-    def __init__(self, folder: Path, workspace: Path, *, home: Path, coverage: Coverage | None = None) -> None:
+    def __init__(
+        self, folder: Path, workspace: Path, *, home: Path, coverage: Coverage | None = None, own: Sequence[Path] = ()
+    ) -> None:
+        """`own` are folders of the application that may lie in the workspace and are no part of it."""
         if reason := workspace_refusal(workspace, home):
             raise CheckpointError(f"no state of {workspace} is kept: {reason}")
         self.workspace = os.path.realpath(workspace)
         self.coverage = coverage or Coverage()
-        self._top = folder
+        self._own = (folder, *own)
         self._folder = folder / workspace_name(self.workspace)
         self._records = self._folder / "states"
         self._records.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._packs = Packs(self._folder / "packs")
         self._seen: SeenFolders | None = None
 
-    def keep(self, *, session: str = "", label: str = "") -> Checkpoint:
-        """Keep the state of now; when nothing changed since the last one this writes only its record."""
+    def keep(self, *, session: str = "", label: str = "", without: Collection[str] = ()) -> Checkpoint:
+        """Keep the state of now, without some paths; when nothing changed this writes only its record."""
         with self._locked():
-            return self._keep(session, label)[0]
+            return self._keep(session, label, without)
 
     def checkpoints(self) -> list[Checkpoint]:
         """All states, oldest first; a record that cannot be read is none."""
@@ -119,20 +120,25 @@ class CheckpointStore:
         """The same as a patch."""
         return unified_diff(self._packs, self.changes(before, after, paths))
 
-    def preview(self, target: Checkpoint, paths: Sequence[str] = ()) -> list[Change]:
+    def preview(self, target: Checkpoint, paths: Sequence[str] = (), *, without: Collection[str] = ()) -> list[Change]:
         """What going back would change, without changing it."""
-        return self.changes(self.keep(label="looked at before going back"), target, paths)
+        now = self.keep(label="looked at before going back", without=without)
+        never = {one.path for one in (*now.left_out, *target.left_out)}
+        changes = self.changes(now, target, paths)
+        return [change for change in changes if never.isdisjoint(with_parents(change.path))]
 
-    def restore(self, target: Checkpoint, paths: Sequence[str] = (), *, session: str = "") -> RestoreOutcome:
+    def restore(
+        self, target: Checkpoint, paths: Sequence[str] = (), *, session: str = "", without: Collection[str] = ()
+    ) -> RestoreOutcome:
         """Go back to a state, all of it or these paths; first the state of now is kept.
 
         When this is interrupted, even by the end of the machine, `finish` goes on with it.
         """
         with self._locked():
-            safety, left_out = self._keep(session, f"before going back to {target.id}")
+            safety = self._keep(session, f"before going back to {target.id}", without)
             journal = Unfinished(target=target.id, safety=safety.id, paths=tuple(paths))
             replace_file(self._journal, msgspec.json.encode(journal), durable=True)
-            return self._carry_out(safety, (safety, left_out), target, paths)
+            return self._carry_out(safety, safety, target, paths)
 
     def unfinished(self) -> Unfinished | None:
         """A way back that was begun and did not end."""
@@ -141,13 +147,13 @@ class CheckpointStore:
         except (OSError, msgspec.MsgspecError):
             return None
 
-    def finish(self) -> RestoreOutcome | None:
+    def finish(self, *, without: Collection[str] = ()) -> RestoreOutcome | None:
         """Go on with a way back that was interrupted, if one was."""
         with self._locked():
             journal = self.unfinished()
             if journal is None:
                 return None
-            now = self._keep("", "in the middle of going back")
+            now = self._keep("", "in the middle of going back", without)
             return self._carry_out(self.find(journal.safety), now, self.find(journal.target), journal.paths)
 
     def collect(self, needed: Collection[str]) -> int:
@@ -171,12 +177,11 @@ class CheckpointStore:
     def close(self) -> None:
         self._packs.close()
 
-    def _keep(self, session: str, label: str) -> tuple[Checkpoint, Sequence[LeftOut]]:
-        """The state of now, and all that it does not have."""
+    def _keep(self, session: str, label: str, without: Collection[str]) -> Checkpoint:
         before = self._seen_before()
-        never = [identity(self._top), identity(self._folder)]
+        never = [identity(folder) for folder in (*self._own, self._folder)]
         with self._packs.writing() as writer:
-            scan = WorkspaceScan(writer, self.coverage, seen=before, never=never)
+            scan = WorkspaceScan(writer, self.coverage, seen=before, never=never, without=without)
             root = scan.run(self.workspace)
         if scan.seen != before:
             self._seen = scan.seen
@@ -188,11 +193,10 @@ class CheckpointStore:
             root=root.hex(),
             session=session,
             label=label,
-            left_out=tuple(scan.left_out[:MOST_NAMED]),
-            more_left_out=max(0, len(scan.left_out) - MOST_NAMED),
+            left_out=tuple(scan.left_out),
         )
         replace_file(self._record_of(made), msgspec.json.encode(made), durable=True)
-        return made, scan.left_out
+        return made
 
     def _seen_before(self) -> SeenFolders:
         """What was seen last, as long as all of it is still kept."""
@@ -209,12 +213,12 @@ class CheckpointStore:
         return folder.listing in self._packs and all(content in self._packs for content in contents)
 
     def _carry_out(
-        self, safety: Checkpoint, now: tuple[Checkpoint, Sequence[LeftOut]], target: Checkpoint, paths: Sequence[str]
+        self, safety: Checkpoint, now: Checkpoint, target: Checkpoint, paths: Sequence[str]
     ) -> RestoreOutcome:
-        state, left_out = now
-        writer = WorkspaceWriter(self.workspace, self._packs, never=[one.path for one in left_out])
+        never = [one.path for one in (*now.left_out, *target.left_out)]
+        writer = WorkspaceWriter(self.workspace, self._packs, never=never)
         try:
-            restored = writer.apply(self.changes(state, target, paths))
+            restored = writer.apply(self.changes(now, target, paths))
         finally:
             writer.close()
         self._journal.unlink(missing_ok=True)
