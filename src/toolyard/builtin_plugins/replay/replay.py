@@ -38,6 +38,7 @@ class ReplayProvider:
     """
 
     id = "replay"
+    default_model = "recorded"
     config_keys = (KEY,)
 
     def __init__(self) -> None:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelRequest
+    from toolyard.core.sdk_messages import MessageFormat
     from toolyard.core.tool import Json, JsonObject
 
-WIRE = "responses"
+WIRE: MessageFormat = "responses"
 WITHOUT_REASONING = re.compile(r"(.*/)?(gpt-4|gpt-3|chatgpt)")
 
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolyard.agents.providers.faults import failure, reported
+from toolyard.agents.providers.faults import reported
 from toolyard.agents.providers.prices import tokens_at
 from toolyard.plugins.contract import Answered, AssistantMessage, CallDelta, ProviderError, TextDelta, Usage
 
@@ -38,6 +38,7 @@ class LocalProvider:
     """
 
     id = "local"
+    default_model = "local"
     config_keys = ("model_file", "threads")
 
     def __init__(self) -> None:
@@ -164,8 +165,6 @@ def told(reading: Reading) -> list[ModelEvent]:
 
 def message(reading: Reading, last: dict[str, Any]) -> AssistantMessage:
     """The answer. It costs nothing."""
-    if not reading.text and not reading.call:
-        raise plainly(failure("answer", "the local model gave an empty answer"))
     usage = last.get("usage")
     cut = last.get("finish") == "length"
     return AssistantMessage(
