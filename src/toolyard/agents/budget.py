@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from toolyard.core.conversation import Usage
 
-
-class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bounds of one turn; None for no bound."""
-
-    steps: int | None = 200
-    """Answers of the model, each with or without calls."""
-    tokens: int | None = None
-    """Of input that no cache had, and of output."""
-    cost: float | None = None
-    """In dollars, as far as prices are known."""
-    seconds: float | None = None
-    """Of work; the time in which a person is waited for does not count."""
+if TYPE_CHECKING:
+    from toolyard.config.agent_settings import BudgetSettings
 
 
 class Spent(msgspec.Struct, kw_only=True):
@@ -32,7 +24,7 @@ class Spent(msgspec.Struct, kw_only=True):
         self.usage = self.usage + usage
 
 
-def spent_up(budget: Budget, spent: Spent) -> str | None:
+def spent_up(budget: BudgetSettings, spent: Spent) -> str | None:
     """Which bound is reached, in words; None when the turn may go on."""
     tokens = spent.usage.input - spent.usage.cached + spent.usage.output
     if budget.steps is not None and spent.steps >= budget.steps:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
 from toolyard.agents.sessions.history import last_shortenings, shortened
 from toolyard.core.content import text_of
@@ -30,15 +28,6 @@ SUMMARY_REQUEST = (
     "Constraints and wishes of the user; Done so far, with paths; State now, with what fails and how; Next steps. "
     "Do not call tools. Answer with the notes alone."
 )
-
-
-class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much of a conversation a model is given."""
-
-    window: int = 128_000
-    """Tokens that the model can read."""
-    shorten_at: float = 0.75
-    """The part of the window beyond which something has to go."""
 
 
 def estimated_tokens(history: History, system: str = "") -> int:

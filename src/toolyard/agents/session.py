@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from toolyard.agents.budget import Budget
-from toolyard.agents.context_window import ContextSettings
 from toolyard.agents.model_choice import model_of
 from toolyard.agents.request import features_of
 from toolyard.agents.sessions.events import (
@@ -28,6 +26,7 @@ from toolyard.agents.sessions.events import (
 )
 from toolyard.agents.sessions.history import read_history, turn_starts
 from toolyard.agents.turn_loop import Turn, TurnSetup
+from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
 from toolyard.core.events import CallFinished, Event
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Answer, Approver, PermissionRequest, Verdict
     from toolyard.runtime.lifecycle import Lifecycle
 
+Form = TypeVar("Form", bound=msgspec.Struct)
 SessionUpdate: TypeAlias = Stored | ModelEvent | Event
 """What a listener hears: what was kept, with its number, and what passes by."""
 
@@ -259,12 +259,16 @@ class AgentSession:
         return []
 
     def _hear(self, event: Event) -> None:
-        """An event of the call path; a result is kept at once, whatever the other calls do."""
-        if isinstance(event, CallFinished):
-            answered = CallAnswered(answer=self._answer(event), seconds=event.duration)
-            task = asyncio.get_running_loop().create_task(self.record(answered))
-            self._writes.add(task)
-            task.add_done_callback(self._writes.discard)
+        """An event of the call path; a result is kept at once, whatever the other calls do, and told after that."""
+        if not isinstance(event, CallFinished):
+            self._broadcast(event)
+            return
+        task = asyncio.get_running_loop().create_task(self._keep_result(event))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def _keep_result(self, event: CallFinished) -> None:
+        await self.record(CallAnswered(answer=self._answer(event), seconds=event.duration))
         self._broadcast(event)
 
     def _answer(self, event: CallFinished) -> CallAnswer:
@@ -335,8 +339,8 @@ class AgentSession:
             tools=[tool.spec for tool in loaded.agent(self.agent, chosen).catalog.tools()],
             options={**mapping(config.get("options")), **options.options},
             config=config,
-            context=msgspec.convert(mapping(config.get("context")), ContextSettings),
-            budget=msgspec.convert(mapping(config.get("budget")), Budget),
+            context=settings_in(config, "context", ContextSettings),
+            budget=settings_in(config, "budget", BudgetSettings),
         )
 
     def _broadcast(self, update: SessionUpdate) -> None:
@@ -428,6 +432,14 @@ def lost_answer(call: ToolCall) -> CallAnswer:
     from toolyard.agents.sessions.history import missing
 
     return missing(call, began=True)
+
+
+def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:
+    """A part of the configuration; ProviderError where it does not fit, which checking the configuration tells, too."""
+    try:
+        return msgspec.convert(mapping(config.get(key)), form)
+    except msgspec.ValidationError as error:
+        raise ProviderError(f"'{key}' of the configuration: {error}", fault="setup") from None
 
 
 def mapping(value: Any) -> JsonObject:

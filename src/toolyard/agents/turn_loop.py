@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from toolyard.agents import context_window, repetition
-from toolyard.agents.budget import Budget, Spent, spent_up
+from toolyard.agents.budget import Spent, spent_up
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     ContextShortened,
@@ -34,9 +34,9 @@ from toolyard.errors import ProviderError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from toolyard.agents.context_window import ContextSettings
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
+    from toolyard.config.agent_settings import BudgetSettings, ContextSettings
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import JsonObject, ToolCall, ToolSpec
@@ -87,7 +87,7 @@ class TurnSetup(msgspec.Struct, frozen=True, kw_only=True):
     options: JsonObject
     config: JsonObject
     context: ContextSettings
-    budget: Budget
+    budget: BudgetSettings
 
 
 class StreamFunction(Protocol):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from toolyard.config.agent_settings import BudgetSettings, CheckpointSettings, ContextSettings
 from toolyard.core.reach import Reach
 
 MISFITS = (msgspec.ValidationError, UnicodeEncodeError)
@@ -190,6 +191,12 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
         UNSET
     )
     system_message: str | dict[str, Any] | UnsetType = UNSET
+    api_key: Annotated[str | UnsetType, Meta(description="The key of the model's service; best '${env:NAME}'.")] = UNSET
+    base_url: Annotated[str | UnsetType, Meta(description="Where the model's service is.")] = UNSET
+    options: Annotated[dict[str, Any] | UnsetType, Meta(description="What else goes into each request.")] = UNSET
+    budget: BudgetSettings | UnsetType = UNSET
+    context: ContextSettings | UnsetType = UNSET
+    checkpoints: CheckpointSettings | UnsetType = UNSET
     working_directory: Annotated[str | UnsetType, Meta(description="The folder that tools work in.")] = UNSET
     output: OutputSettings | UnsetType = UNSET
     permissions: Annotated[

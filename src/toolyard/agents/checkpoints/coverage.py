@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.config.agent_settings import CACHES
 from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
@@ -14,11 +15,6 @@ if TYPE_CHECKING:
 
 REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 """A repository's own files are never read nor written: they are their owner's, and go on while we look."""
-CACHES = frozenset({
-    *("node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox"),
-    *(".hypothesis", ".gradle", ".parcel-cache", ".turbo", ".cache"),
-})  # fmt: skip
-"""Folders that are made again from what is beside them."""
 CACHE_TAG = "CACHEDIR.TAG"
 """The file by which programs mark a folder as one that need not be kept."""
 
@@ -30,7 +26,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     most_files: int = 200_000
     total: int = 4 << 30
     """Bytes on disk; beyond that the oldest states are dropped."""
-    leave_out: frozenset[str] = CACHES
+    leave_out: frozenset[str] = frozenset(CACHES)
     """Names of folders that are not kept, wherever they are."""
 
     def leaves_out(self, name: str) -> bool:

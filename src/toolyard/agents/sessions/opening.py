@@ -5,36 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from toolyard.agents.checkpoints.coverage import CACHES, Coverage
-from toolyard.agents.session import AgentSession, SessionParts, mapping
+from toolyard.agents.checkpoints.coverage import Coverage
+from toolyard.agents.session import AgentSession, SessionParts, settings_in
 from toolyard.agents.sessions.claim import SessionClaim
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.workspace_states import WorkspaceStates
+from toolyard.config.agent_settings import CheckpointSettings
 
 if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver
     from toolyard.runtime.lifecycle import Lifecycle
-
-
-class CheckpointSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`checkpoints`: whether states of the workspace are kept, and how much of it."""
-
-    enabled: bool = True
-    largest_file_bytes: int = Coverage().largest_file
-    most_files: int = Coverage().most_files
-    total_bytes: int = Coverage().total
-    leave_out: list[str] = msgspec.field(default_factory=lambda: sorted(CACHES))
-
-    def coverage(self) -> Coverage:
-        return Coverage(
-            largest_file=self.largest_file_bytes,
-            most_files=self.most_files,
-            total=self.total_bytes,
-            leave_out=frozenset(self.leave_out),
-        )
 
 
 class Sessions:
@@ -101,14 +82,14 @@ class Sessions:
     def _states_of(self, workspace: Path, agent: str) -> WorkspaceStates | None:
         """The states of a workspace, which all sessions that work there share; None when none are wanted."""
         config = self._lifecycle.known().configuration.for_agent(agent)
-        settings = msgspec.convert(mapping(config.get("checkpoints")), CheckpointSettings)
+        settings = settings_in(config, "checkpoints", CheckpointSettings)
         if not settings.enabled:
             return None
         if workspace not in self._states:
             self._states[workspace] = WorkspaceStates(
                 self._folder / "checkpoints",
                 workspace,
-                settings.coverage(),
+                coverage_of(settings),
                 own=[self._folder],
                 guarded=self._guarded,
             )
@@ -117,3 +98,12 @@ class Sessions:
     def _guarded(self) -> list[str]:
         sandbox = self._lifecycle.known().host.children("work").sandbox
         return sandbox.layout.guards() if sandbox else []
+
+
+def coverage_of(settings: CheckpointSettings) -> Coverage:
+    return Coverage(
+        largest_file=settings.largest_file_bytes,
+        most_files=settings.most_files,
+        total=settings.total_bytes,
+        leave_out=frozenset(settings.leave_out),
+    )
