@@ -72,8 +72,8 @@ class CallAnswer(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[Part, ...] = ()
     exit_code: int | None = None
     timed_out: bool = False
-    data: JsonObject | None = None
-    """What the tool gave beside its text, for APIs whose own tools are answered in more than words."""
+    outputs: tuple[JsonObject, ...] = ()
+    """What each of several commands gave, for an API whose own shell tool is answered so."""
 
     @property
     def content(self) -> tuple[Part, ...]:

@@ -26,6 +26,7 @@ def recording(tmp_path):
     call = {"id": "c1", "name": "bash", "arguments": {"command": "ls"}}
     lines = [
         {"type": "user", "content": []},
+        {"seq": 1, "type": "partial", "message": {"type": "assistant", "text": "not yet"}},
         {"text": "I look.", "calls": [call], "stop": "tool_calls"},
         {},
         {"seq": 3, "type": "answer", "message": {"type": "assistant", "text": "Done. " * 20}},

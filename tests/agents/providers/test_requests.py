@@ -320,7 +320,7 @@ async def test_a_shell_tool_can_answer_for_each_command():
     ]
     async with provider_bench(WIRES["responses"], Reply(events=responses_events(Said(), SHELL_CALL))) as bench:
         answer = await bench.ask(user("Go"), tools=[SHELL])
-        given = CallAnswer(call_id="s1", name="shell", text="a", data={"output": each})
+        given = CallAnswer(call_id="s1", name="shell", text="a", outputs=tuple(each))
         await bench.ask(user("Go"), answer, ToolMessage(answers=(given,)), tools=[SHELL])
         assert bench.bodies[1]["input"][-1]["output"] == each
         assert_official("responses", bench.bodies[1])

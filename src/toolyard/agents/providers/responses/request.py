@@ -114,9 +114,8 @@ def output_item(answer: CallAnswer, call: JsonObject) -> JsonObject:
 
 def shell_output(answer: CallAnswer) -> list[JsonObject]:
     """What a tool gave for each command where it did so, else its text as that of one."""
-    given = (answer.data or {}).get("output")
-    if isinstance(given, list) and given:
-        return given
+    if answer.outputs:
+        return list(answer.outputs)
     exited = {"type": "exit", "exit_code": int(answer.is_error) if answer.exit_code is None else answer.exit_code}
     outcome = {"type": "timeout"} if answer.timed_out else exited
     return [{"stdout": plain(answer), "stderr": "", "outcome": outcome}]
