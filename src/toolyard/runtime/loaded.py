@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind, Source
     from toolyard.plugins.loader import NamedSource
     from toolyard.plugins.plugin import Plugin
-    from toolyard.runtime.call import CallPath, CallSettings
+    from toolyard.runtime.call import CallSettings
+    from toolyard.runtime.call_path import CallPath
 
 
 class AgentTools:
