@@ -90,7 +90,7 @@ def test_json_is_the_record_of_the_call(toolyard: CommandLine):
     assert ran.code == 3
     assert record.pop("call_id").startswith("call_")
     assert record.pop("duration_ms") > 0
-    context = "stdout:\nout\n\nstderr:\nerr\n\nexit code: 3"
+    context = "stdout:\nout\nstderr:\nerr\nexit code: 3"
     assert record == {
         "tool": "shell",
         "ok": True,
@@ -254,7 +254,8 @@ def test_without_a_bash_that_is_said(toolyard: CommandLine, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("words", "completions"), [(["exe"], ["exec"]), (["exec", "--"], ["--timeout", "--reach", "--json", "--help"])]
+    ("words", "completions"),
+    [(["exe"], ["exec"]), (["exec", "--"], ["--timeout", "--reach", "--agent", "--json", "--help"])],
 )
 def test_a_shell_completes_it(toolyard: CommandLine, words, completions):
     words = ["toolyard", *words]
@@ -265,3 +266,13 @@ def test_a_shell_completes_it(toolyard: CommandLine, words, completions):
     }
     completed = [line.partition(",")[2] for line in toolyard.run([need("toolyard")], env=env).out.splitlines()]
     assert completed == completions
+
+
+def test_an_agents_rules_and_folder_are_used(toolyard: CommandLine):
+    (toolyard.folder / "inner").mkdir()
+    agents = {"default": {}, "other": {"working_directory": "inner", "permissions": {"deny": ["true **"]}}}
+    toolyard.config(agents=agents)
+    assert toolyard("exec", "true; pwd").out == f"{toolyard.folder}\n"
+    assert toolyard("exec", "true; pwd", "--agent", "other").code == 3
+    assert toolyard("exec", "pwd", "--agent", "other").out == f"{toolyard.folder}/inner\n"
+    assert "there is no agent 'nobody'" in toolyard("exec", "true", "--agent", "nobody").err

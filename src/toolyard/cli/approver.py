@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
 REACH_STYLES = {"look": "faint", "work": "faint", "outside": "warning"}
+ASKS_BACK = ("?", "h", "help")
 NOBODY = "nobody is at a terminal to ask"
 
 
@@ -35,8 +36,11 @@ class TerminalApprover:
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
         show_question(question)
-        show_piece(prompt_for(question), is_error=True)
-        return answer_of(await self._lines.next(), question)
+        while True:
+            show_piece(prompt_for(question), is_error=True)
+            if (line := await self._lines.next()) is None or line.strip().lower() not in ASKS_BACK:
+                return answer_of(line, question)
+            show_meanings(question)
 
 
 class TypedApprover:
@@ -72,7 +76,20 @@ def show_question(question: Question) -> None:
 
 def prompt_for(question: Question) -> str:
     longer = "[s]ession, [a]lways, " if question.offers else ""
-    return f"Allow? [y]es once, {longer}[n]o, or why not: "
+    return f"Allow? [y]es once, {longer}[n]o, [?] explain, or why not: "
+
+
+def show_meanings(question: Question) -> None:
+    """What each answer does."""
+    rules = ", ".join(offer.text for offer in question.offers)
+    show_note("  y  runs this call, and asks again the next time")
+    if rules:
+        show_note(f"  s  runs it, and lets this session do the like without asking: {rules}")
+        show_note(f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}")
+    show_note(
+        "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
+    )
+    show_note(f"  It is asked because of: {question.reason}", "faint")
 
 
 def answer_of(line: str | None, question: Question) -> Answer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.application import known_agent, open_application
+from toolyard.cli.application import agent_option, known_agent, open_application
 from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain, status_without
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import postpone, run_to_end
@@ -30,9 +30,12 @@ TIMED_OUT = 124
 @click.argument("command")
 @click.option("--timeout", metavar="S", help="How many seconds the command may take; default 5.")
 @click.option("--reach", type=click.Choice(REACHES), help="How far it may reach; default as the preset says.")
+@agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.pass_obj
-def execute(options: GlobalOptions, command: str, timeout: str | None, reach: str | None, as_json: bool) -> int:
+def execute(
+    options: GlobalOptions, command: str, timeout: str | None, reach: str | None, agent: str | None, as_json: bool
+) -> int:
     """Run COMMAND in a bash of its own, as a model does with the tool `shell`.
 
     What it prints appears as it comes. Exit status: the command's own, or 124 it took too long, 1 it could not be
@@ -44,12 +47,12 @@ def execute(options: GlobalOptions, command: str, timeout: str | None, reach: st
     postpone("asyncio")
     application = open_application(options, approver=approver_for(), only="shell:command")
     application.begin()  # so that the keeper starts while the rest is imported
-    return run_to_end(execute_once(application, arguments, as_json))
+    return run_to_end(execute_once(application, arguments, agent, as_json))
 
 
-async def execute_once(application: AgentApplication, arguments: JsonObject, as_json: bool) -> int:
+async def execute_once(application: AgentApplication, arguments: JsonObject, agent: str | None, as_json: bool) -> int:
     async with application as app:
-        agent = known_agent(app.agents(), None)
+        agent = known_agent(app.agents(), agent)
         if as_json:
             watcher = Watcher(quiet=True)
             result = await app.call_tool(SHELL, arguments, agent=agent, on_event=watcher.see)

@@ -25,8 +25,16 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell.command:shell", "Sit at the live session of the tool bash."),
+    "chat": ("toolyard.cli.chat.command:chat", "Say something to an agent."),
+    "sessions": (
+        "toolyard.cli.chat.sessions:sessions",
+        "Look after conversations: list, show, search, resume, fork, rewind …",
+    ),
     "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
-    "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
+    "config": (
+        "toolyard.cli.config:config",
+        "Look into the configuration: check, show, explain, system-message, schema.",
+    ),
     "doctor": ("toolyard.cli.doctor.command:doctor", "Look whether everything is there that tools need."),
     "permissions": (
         "toolyard.cli.permissions:permissions",

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,12 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
     async def watched() -> int:
         if task := asyncio.current_task():
             on_signals(handled, task.cancel, asyncio.get_running_loop(), patience=PATIENCE)
-        return await work
+        try:
+            return await work
+        finally:
+            # There is nothing left to cancel; tasks and threads that stay behind must not make us deaf.
+            for number in handled:
+                signal.signal(number, end_soon)
 
     before = after = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
     handled = [number for number in ENDING_SIGNALS if before[number] is not signal.SIG_IGN]  # nohup means it
@@ -81,13 +87,21 @@ def on_signals(
     *,
     patience: float | None = None,
 ) -> None:
-    """Call a function in the event loop at each signal; with `patience`, end the process if the loop does not listen.
+    """Call a function in the event loop at each signal.
 
+    With `patience`, end the process if the loop does not listen, and at a further signal if that had no effect by then.
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.
     """
 
+    first: float | None = None
+
     def handle(*_: object) -> None:
+        nonlocal first
+        now = time.monotonic()
+        first = now if first is None else first
+        if patience is not None and now - first > patience:
+            end_at_once()
         heard = threading.Event()
 
         def listen() -> None:
@@ -103,8 +117,18 @@ def on_signals(
         signal.signal(number, handle)
 
 
+def end_soon(*_: object) -> None:
+    """End the process, unless it ends by itself first."""
+    threading.Thread(target=end_unless, args=(threading.Event(), PATIENCE), daemon=True).start()
+
+
 def end_unless(heard: threading.Event, patience: float) -> None:
-    """End the process at once if nobody listens; the keeper sees that, and ends all that we started."""
+    """End the process at once if nobody listens."""
     if not heard.wait(patience):
-        os.write(2, b"toolyard: interrupted while it was busy\n")
-        os._exit(INTERRUPTED)
+        end_at_once()
+
+
+def end_at_once() -> None:
+    """The keeper sees that we are gone, and ends all that we started."""
+    os.write(2, b"toolyard: interrupted while it was busy\n")
+    os._exit(INTERRUPTED)

@@ -42,6 +42,13 @@ class CommonFolder:
             os.mkdir(self._handouts, 0o700)
         return self._handouts
 
+    @property
+    def empty_file(self) -> str:
+        """A file that nothing can be written to, for what is to be empty inside."""
+        path = os.path.join(self.handouts, "empty")
+        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o444))
+        return path
+
     def base(self) -> str | None:
         """Where a sandbox must put what it shares with us alone; None where it may choose.
 

@@ -60,10 +60,21 @@ class ToolFinder(Protocol):
 
 
 class Checkpointer(Protocol):
-    """Keeps states of a workspace."""
+    """Keeps states of a workspace, and whatever else must be kept before a call runs."""
 
-    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan) -> str | None:
-        """Keep the state before a call; the id of what was kept, or None when nothing was."""
+    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan, reach: Reach) -> None:
+        """A call was permitted and is about to run; what this raises ends it."""
+
+
+class CallHooks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation adds to the path of its calls."""
+
+    approver: Approver | None = None
+    """Who is asked instead of the application's own."""
+    checkpoints: Checkpointer | None = None
+
+
+NO_HOOKS = CallHooks()
 
 
 class CallSettings(msgspec.Struct, kw_only=True):
@@ -95,7 +106,6 @@ class CallServices:
         redactor: Redactor,
         permissions: PermissionPolicy | None = None,
         approver: Approver | None = None,
-        checkpoints: Checkpointer | None = None,
         sandboxes: Mapping[Reach, Sandbox | None] | None = None,
     ) -> None:
         self.tools = tools
@@ -103,7 +113,6 @@ class CallServices:
         self.redactor = redactor
         self.permissions = permissions or AllowAll()
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
-        self.checkpoints = checkpoints
         self.sandboxes = sandboxes or {}
         """What keeps the children of tools in, by how far they may reach."""
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
@@ -142,9 +151,15 @@ class PendingCall:
     """One call on its way: `prepare`, then `execute`; `result` is set exactly once, at its end."""
 
     def __init__(
-        self, services: CallServices, call: ToolCall, settings: CallSettings, observer: Observer | None
+        self,
+        services: CallServices,
+        call: ToolCall,
+        settings: CallSettings,
+        observer: Observer | None,
+        hooks: CallHooks = NO_HOOKS,
     ) -> None:
         self.call = call
+        self._hooks = hooks
         self.result: ToolResult | None = None
         self._services = services
         self._settings = settings
@@ -240,6 +255,7 @@ class PendingCall:
             emit=self._events.output if self._events else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
             given=self.call.arguments,
+            timeout=self.call.timeout,
         )
 
     async def _show_preview(self) -> None:
@@ -292,6 +308,7 @@ class PendingCall:
             session=settings.session,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
+            kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
             temporary=own,
             not_temporary=shown,
             redact=self._services.redactor.redact,
@@ -305,7 +322,7 @@ class PendingCall:
         if verdict.reach != verdict.usual_reach:
             await self._get_preview()  # a tool may have to take something along, which is what was there when it asked
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
-        answer = await ask(self._services.approver, request, verdict, timeout)
+        answer = await ask(self._hooks.approver or self._services.approver, request, verdict, timeout)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
         reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         if answer.allowed and isinstance(policy, RemembersAnswers):
@@ -330,8 +347,8 @@ class PendingCall:
     async def _checkpoint(self, ready: Ready) -> None:
         if ready.tool.confined and (sandbox := self._sandbox_of(ready)) and (reason := sandbox.refusal()):
             raise CallEnded(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
-        if self._services.checkpoints:
-            await self._services.checkpoints.before(self.call, ready.tool.spec, ready.plan)
+        if self._hooks.checkpoints:
+            await self._hooks.checkpoints.before(self.call, ready.tool.spec, ready.plan, ready.context.reach)
 
     async def _run(self, ready: Ready) -> ToolResult:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""

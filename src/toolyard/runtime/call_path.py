@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from toolyard.runtime.call import PendingCall
+from toolyard.runtime.call import NO_HOOKS, PendingCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import ToolCall, ToolResult
-    from toolyard.runtime.call import CallServices, CallSettings
+    from toolyard.runtime.call import CallHooks, CallServices, CallSettings
 
 
 class CallPath:
@@ -38,11 +38,12 @@ class CallPath:
         observer: Observer | None = None,
         *,
         cancelled: asyncio.Event | None = None,
+        hooks: CallHooks = NO_HOOKS,
     ) -> dict[str, ToolResult]:
         """Take the calls of one model turn: asked for in order, run side by side, answered in order by their ids."""
         pending: dict[str, PendingCall] = {}
         for call in calls:
-            pending.setdefault(call.id, PendingCall(self._services, call, settings, observer))
+            pending.setdefault(call.id, PendingCall(self._services, call, settings, observer, hooks))
         async with asyncio.TaskGroup() as group:
             work = group.create_task(take_all(list(pending.values())))
             if cancelled is not None:

@@ -93,7 +93,7 @@ class CallPaths:
 
         options = self._options
         if options.approver is None or loaded is None:
-            return nobody_to_ask()
+            return nobody_to_ask(host)
         if self._host_questions is None:
             self._host_questions = HostQuestions(
                 self._rules or self._policy(loaded.configuration),

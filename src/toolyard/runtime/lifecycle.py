@@ -25,7 +25,7 @@ from toolyard.runtime.process_pools import ProcessPools
 from toolyard.runtime.sandbox_policy import SandboxInputs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from toolyard.config.settings import Preset
     from toolyard.core.reach import Reach
@@ -59,6 +59,8 @@ class Lifecycle:
         self._apart: Loaded | None = None
         self._problems: list[Problem] = []
         """Of the audit log and the sandbox, beside those of what is loaded."""
+        self._logged: set[Problem] = set()
+        """Those of the last loading, which are not logged again by the next."""
         self._caches = Caches(options.cache)
         self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._say_audit)
         self._pools = self._new_pools()
@@ -127,23 +129,25 @@ class Lifecycle:
         await self.reload()
         return found
 
-    def problems(self) -> list[Problem]:
-        """Every problem known now, sorted, without secrets."""
+    def problems(self, also: Sequence[Problem] = ()) -> list[Problem]:
+        """Every problem known now, sorted, without secrets; `also` are those that others found."""
         loaded = self.known()
         permitting = self._paths.problems(loaded.configuration)
         problems = loaded.problems()
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
-        problems += [*self._problems, *(problem for problem in permitting if problem.where not in places)]
+        problems += [*also, *self._problems, *(problem for problem in permitting if problem.where not in places)]
         redact = self._paths.redactor(loaded.configuration).redact
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
             for one in sort_problems(problems)
         ]
 
-    async def for_call(self, agent: str | None, session: str | None = None) -> tuple[CallPath, CallSettings]:
+    async def for_call(
+        self, agent: str | None, session: str | None = None, chosen: tuple[str, ...] | None = None
+    ) -> tuple[CallPath, CallSettings]:
         """The path of an agent's calls, and their conditions, made anew only when the working directory has changed."""
         loaded = await self.current()
-        tools = loaded.agent(agent)
+        tools = loaded.agent(agent, chosen)
         key = (os.getcwd(), session or self.options.session)
         if (made := tools.settings.get(key)) is None:
             agent = agent or loaded.default_agent()
@@ -218,11 +222,28 @@ class Lifecycle:
             metadata=options.session_metadata,
             only_some=options.only is not None,
         )
-        await loaded.refresh()
+        try:
+            await loaded.refresh()
+        except BaseException:  # cancelled: what was opened on the way has no other owner
+            await loaded.aclose(except_for=before)
+            raise
         self._caches.save()
         kept = [problem for problem in self._problems if not problem.code.startswith("sandbox_")]
         self._problems = [*kept, *self._pools.problems(begun.inputs, begun.processes)]
+        if not options.only:  # the command line alone wants only one, and shows what is wrong by itself
+            self._log(loaded)
         return loaded
+
+    def _log(self, loaded: Loaded) -> None:
+        """Tell whoever reads the log what this loading found and the one before did not."""
+        known, self._logged = self._logged, {*loaded.faults(), *self._problems}
+        if new := sort_problems(self._logged - known):
+            import logging
+
+            log, redact = logging.getLogger("toolyard.problems"), self._paths.redactor(loaded.configuration).redact
+            for problem in new:
+                level = logging.ERROR if problem.severity == "error" else logging.WARNING
+                log.log(level, "%s: %s", problem.code, redact(str(problem)))
 
     def _read(self, before: Loaded | None) -> Configuration:
         """The configuration; one that tools may have written is not obeyed until a person accepts it."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
+    from toolyard.core.reach import Kept
     from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -131,9 +132,11 @@ def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
     if report is None:
         hint = "toolyard config explain sandbox.mode"
         yield Row(check="sandbox", status="warning", detail="off: nothing keeps tools in", hint=hint)
+        yield from preset_rows("not", ())
         return
     yield sandbox_row(report)
     yield from reach_rows(report)
+    yield from preset_rows(report.keeps, report.lacking)
     for name in report.properties if report.backend else ():
         yield property_row(name, report)
     for path in report.unguarded:
@@ -161,6 +164,25 @@ def reach_rows(report: SandboxReport) -> Iterator[Row]:
     yield Row(check="reach look, work", status="warning", detail=detail, hint=sandbox_hint())
     detail = "by its words alone: a command that looks runs unasked, and all else is asked about"
     yield Row(check="preset read-only", status="warning", detail=detail, hint=sandbox_hint())
+
+
+def preset_rows(keeps: Kept, lacking: Sequence[SandboxProperty]) -> Iterator[Row]:
+    """In three lines, what runs here unasked where no preset is named, and what is asked about."""
+    if keeps == "wholly":
+        preset = "sandboxed, where none is named: what stays inside runs unasked"
+        unasked = "commands, scripts, tests and installs, which can change the workspace and temporary files alone"
+        asked = "the reach outside, hosts that are not named, and what your rules ask about or deny"
+    elif keeps == "partly":
+        preset = f"workspace, where none is named: the sandbox does not keep {', '.join(lacking)}"
+        unasked = 'commands that look or make files in the workspace; with "preset": "sandboxed", all that stay in'
+        asked = "everything else, as scripts, tests and installs are, once permissions are configured"
+    else:
+        preset = "workspace, where none is named: nothing keeps in what runs"
+        unasked = "commands that look; everything as long as no permissions are configured"
+        asked = "everything else, once they are"
+    status: Literal["ok", "warning"] = "ok" if keeps == "wholly" else "warning"
+    for check, detail in (("preset", preset), ("unasked", unasked), ("asked about", asked)):
+        yield Row(check=check, status=status, detail=detail, hint="" if keeps == "wholly" else sandbox_hint())
 
 
 def property_row(name: SandboxProperty, report: SandboxReport) -> Row:

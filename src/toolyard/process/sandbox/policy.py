@@ -11,6 +11,7 @@ from toolyard.core.sandbox_properties import PROPERTIES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolyard.core.reach import Kept
     from toolyard.core.sandbox_properties import SandboxProperty
 
 
@@ -80,3 +81,13 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
     """What should be protected and cannot be."""
     refusal: str | None
     """Why nothing is run, when what is required does not hold."""
+
+    @property
+    def lacking(self) -> list[SandboxProperty]:
+        """What it does not keep although nobody gave it up."""
+        return [name for name, holds in self.properties.items() if not holds and name not in self.opened]
+
+    @property
+    def keeps(self) -> Kept:
+        """How much of what a sandbox can keep it does, but for what the configuration gives up."""
+        return "not" if self.backend is None else "partly" if self.lacking else "wholly"

@@ -24,6 +24,7 @@ from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.nested_git import NestedRepositories
+from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, identity_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
-    from toolyard.core.reach import Reach
+    from toolyard.core.reach import Kept, Reach
     from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
@@ -72,6 +73,8 @@ class Sandbox:
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
+        self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
+        """Variables as they were given, and those of package managers for them."""
         self._proxies: list[Proxy] = []
         self._refusals = 0
         self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
@@ -90,6 +93,8 @@ class Sandbox:
     @property
     def layout(self) -> Layout:
         if self._layout is None:
+            if self.paths.caches:
+                make_cache_folder(self.paths.caches)
             layout = lay_out(self.paths)
             self._layout = layout.looking() if self.policy.looking else layout
         return self._layout
@@ -108,6 +113,14 @@ class Sandbox:
     def is_missing(self) -> bool:
         """Whether nothing on this machine keeps children in."""
         return self.choose().backend is None
+
+    @property
+    def keeps(self) -> Kept:
+        """How much of what a sandbox can keep it does, but for what the configuration gives up."""
+        choice = self.choose()
+        if choice.backend is None:
+            return "not"
+        return "wholly" if self._is_complete(choice.held) else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
@@ -246,11 +259,27 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
+        if self.paths.caches and not isinstance(env, ExactEnvironment):
+            changed |= self._package_variables(changed)
         if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed
         from toolyard.process.sandbox.proxy import proxy_variables
 
         return changed | proxy_variables(proxy_port, self.policy.hosts)
+
+    def _package_variables(self, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """Where package managers keep what they fetch, and get it from, as long as it is the same workspace."""
+        if self._of_packages is None or self._of_packages[0] != env:
+            from toolyard.process.sandbox.packages.caches import cache_variables
+            from toolyard.process.sandbox.packages.mirrors import mirror_variables
+
+            mirrors = {os.fsencode(name): os.fsencode(value) for name, value in mirror_variables().items()}
+            caches = cache_variables(self.paths.caches, env, self._can_write)
+            self._of_packages = (dict(env), mirrors | caches)
+        return self._of_packages[1]
+
+    def _can_write(self, path: str) -> bool:
+        return self.layout.access(os.path.realpath(path)) == "write"
 
     def folder(self) -> SharedFolder:
         if self._folder is None:
