@@ -324,8 +324,8 @@ def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:
 
 def approver_of(approver: Approver | ApproverFunction | None) -> Approver | None:
     """Whoever is asked, a plain function too."""
-    if approver is None:
-        return None
-    from toolyard.permissions.approval import as_approver
+    if approver is None or hasattr(approver, "approve"):
+        return approver
+    from toolyard.permissions.approval import FunctionApprover
 
-    return as_approver(approver)
+    return FunctionApprover(approver)
