@@ -425,12 +425,16 @@ def message_of(prompt: str | Sequence[Part]) -> UserMessage:
 
 
 def answer_of(call_id: str, name: str, result: ToolResult) -> CallAnswer:
+    outputs = (result.data or {}).get("output")
     return CallAnswer(
         call_id=call_id,
         name=name,
         text=result.text,
         is_error=result.failure is not None,
         attachments=result.attachments,
+        exit_code=result.exit_code,
+        timed_out=result.failure == "timeout",
+        outputs=tuple(outputs) if isinstance(outputs, list) else (),
     )
 
 
