@@ -166,6 +166,14 @@ class AgentSession:
             await self.record(Rewound(to=target, files=kept, safety=safety))
         return Rewind(to=target, files=kept, restored=restored)
 
+    async def restore_state(self, id: str) -> RestoreOutcome:
+        """Bring the files to a state that was kept, such as the one before a way back; the conversation stays."""
+        if self._turn or self._parts.states is None:
+            raise ProviderError(
+                "no state can be had back while the session works, or where none is kept", fault="setup"
+            )
+        return await self._parts.states.restore(id, self.id)
+
     async def turn_diff(self, turn: int | None = None) -> str:
         """What a turn changed in the workspace, as a patch; of the last turn that kept a state, unless one is named."""
         states = self._parts.states
