@@ -382,7 +382,12 @@ class PendingCall:
         from toolyard.runtime.sandbox_notes import CallSurroundings, notes_on
 
         refused = sandbox.refusals_since(refused_before)
-        around = CallSurroundings(reach=self._verdict.reach, policy=sandbox.policy, refused=refused)
+        around = CallSurroundings(
+            reach=self._verdict.reach,
+            policy=sandbox.policy,
+            refused=refused,
+            refused_sockets=sandbox.take_refused_sockets(),
+        )
         notes = notes_on(result, around)
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 

@@ -44,6 +44,8 @@ class CallSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     policy: SandboxPolicy
     refused: Sequence[ConnectionAttempt] = ()
     """The hosts that were refused while it ran."""
+    refused_sockets: Sequence[str] = ()
+    """The sockets of others that were."""
 
 
 def notes_on(result: ToolResult, around: CallSurroundings) -> list[str]:
@@ -58,8 +60,13 @@ def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
         yield about_hosts(around.refused)
     elif not around.policy.network and (NO_NAME.search(text) or NO_WAY.search(text)):
         yield about_network(around)
-    if not around.policy.unix_sockets and NO_SOCKET.search(text):
-        yield f"[sandbox: sockets of the file system are off; set sandbox.unix_sockets, {OUTSIDE}]"
+    if around.refused_sockets:
+        yield (
+            f"[sandbox: {around.refused_sockets[-1]} belongs to a process outside, which cannot be reached; "
+            f"set sandbox.unix_sockets, {OUTSIDE}]"
+        )
+    elif not around.policy.unix_sockets and NO_SOCKET.search(text):
+        yield f"[sandbox: this kind of socket is off; set sandbox.unix_sockets, {OUTSIDE}]"
     if NO_SIGNAL.search(text):
         yield f"[sandbox: only its own processes can be signalled; {OUTSIDE.removeprefix('or ')}]"
 
