@@ -25,6 +25,7 @@ check: .venv/.dev-ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/mypy examples/loops.py
 	.venv/bin/lint-imports
 	.venv/bin/deptry src
 	.venv/bin/shellcheck scripts/* .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
 
+from repositories import descriptor, greeting, write
 from support import CommandLine, need
 from yard import script
 
 ECHO = "template_bash_echo"
+
+
+@pytest.fixture(autouse=True)
+def users_tools(toolyard: CommandLine) -> None:
+    """The user's own configuration: all that is built in, and the template of a tool."""
+    plugins = ["bash:${env:BUILTIN_PLUGINS}/template-bash-tool", "bash:${env:BUILTIN_PLUGINS}/bash-read-line-range"]
+    config = {"plugins": [*plugins, "shell:session", "shell:command"], "plugin_policy": {"allow_bash_tools": True}}
+    folder = toolyard.home / "config" / "toolyard"
+    folder.mkdir(parents=True)
+    (folder / "toolyard.json").write_text(json.dumps(config))
 
 
 @pytest.fixture
@@ -86,7 +98,7 @@ def test_json_is_the_whole_result_of_a_success(toolyard: CommandLine):
         "exit_code": 0,
         "signal": None,
         "timed_out": False,
-        "preview": "echo hello, uppercase=false",
+        "preview": "template_bash_echo value=hello uppercase=false",
         "bytes_out": 5,
         "truncated": None,
         "data": None,
@@ -110,7 +122,9 @@ def test_what_was_left_out_of_a_long_text_is_in_the_record(toolyard: CommandLine
 @pytest.mark.parametrize("stdin", ['{"value": "from a pipe"}', '\ufeff{"value": "from a pipe"}\n'])
 def test_arguments_can_come_from_standard_input(toolyard: CommandLine, stdin):
     assert toolyard("call", ECHO, "-", stdin=stdin).out == "from a pipe"
-    assert toolyard("preview", ECHO, "-", stdin=stdin).out == "echo from\\ a\\ pipe, uppercase=false\n"
+    assert (
+        toolyard("preview", ECHO, "-", stdin=stdin).out == "template_bash_echo value=from\\ a\\ pipe uppercase=false\n"
+    )
 
 
 def test_standard_input_of_any_size_reaches_a_tool_that_can_take_it(toolyard: CommandLine, probe):
@@ -268,3 +282,19 @@ def test_free_text_is_typed_as_it_is(toolyard: CommandLine, text):
     toolyard.config("path:noisy.py")
     assert toolyard("call", "shout", text).out == text.upper()
     assert toolyard("call", "shout", "-", stdin=text).out == text.upper()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "import atexit; atexit.register(done)",
+        "import threading as t; t.Thread(target=lambda: (t.main_thread().join(), done()), daemon=False).start()",
+    ],
+)
+def test_what_an_author_left_for_the_end_is_done_before_the_process_is_gone(toolyard: CommandLine, how):
+    mark = toolyard.home / "done"
+    plugin = f"def done(): open({str(mark)!r}, 'w').close()\n{how}\n{greeting('greet', 'hello')}"
+    write(toolyard.folder / "plugin", {**descriptor("plugin.greet"), "plugin.py": plugin})
+    toolyard.config("path:plugin")
+    assert toolyard("call", "greet").out == "hello"
+    assert mark.exists()

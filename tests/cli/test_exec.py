@@ -68,7 +68,7 @@ def test_json_is_the_record_of_the_call(toolyard: CommandLine):
     assert ran.code == 3
     assert record.pop("call_id").startswith("call_")
     assert record.pop("duration_ms") > 0
-    context = "stdout:\nout\n\nstderr:\nerr\n\nexit code: 3"
+    context = "stdout:\nout\nstderr:\nerr\nexit code: 3"
     assert record == {
         "tool": "shell",
         "ok": True,

@@ -67,3 +67,13 @@ def test_on_a_terminal_an_answer_is_shown_once(greeter: CommandLine):
     with Terminal(greeter, greeter.path, "--config", "tools.json", "call", "greet", env={"NO_COLOR": "1"}) as terminal:
         assert terminal.finish() == 0
     assert terminal.text == 'greet\n{"got": {}}\n'
+
+
+def test_timeout_is_the_limit_of_tools_that_name_none(greeter: CommandLine):
+    greeter.file("tools/bin/greet", "#!/bin/sh\nexec sleep 300\n")
+    greeter.file("tools.json", json.dumps({"tools": [ENTRY, {**ENTRY, "name": "hasty", "timeoutSec": 1}]}))
+    for tool, limit in (("greet", "1"), ("greet", "0.5"), ("hasty", "200")):
+        ran = greeter("--config", "tools.json", "call", tool, "--timeout", limit)
+        assert (ran.code, ran.out) == (1, '{"error": "tool timed out"}')
+    for wrong in ("0", "-1", "soon"):
+        assert greeter("--config", "tools.json", "call", "greet", "--timeout", wrong).code == 2

@@ -11,7 +11,7 @@ from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.arguments.patterns import BadPattern, Pattern, TooManySteps, read_shape
 from toolyard.core.arguments.schema import schema_fault
-from toolyard.kinds.python_function.signature import Signature, read_signature
+from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 
 ENDLESS = "a" * 20_000 + "!"
 """With a step for each way to split it, no match is found in the lifetime of the machine."""
@@ -220,5 +220,4 @@ def test_a_pattern_in_an_annotation_is_not_matched_a_second_time_by_re():
     assert decoder.decode(arguments) == arguments
     assert signature.convert(arguments) == arguments
     assert isinstance(decoder.decode({"one": "b", "many": []}), BadArguments)
-    with pytest.raises(msgspec.ValidationError, match="length >= 1"):
-        signature.convert({"one": "", "many": []})
+    assert isinstance(decoder.decode({"one": "", "many": []}), BadArguments)

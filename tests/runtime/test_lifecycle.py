@@ -10,7 +10,7 @@ import pytest
 
 from toolyard.errors import ApplicationClosed
 from toolyard.plugins.contract import tool
-from toolyard.runtime.lifecycle import EnvironmentOverrides
+from toolyard.runtime.environment_overrides import EnvironmentOverrides
 from yard import Yard, named
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +73,28 @@ async def test_a_call_that_waits_while_the_application_closes_is_refused_by_name
     app._lifecycle._reloading.release()
     with pytest.raises(ApplicationClosed):
         await call
+
+
+async def test_what_was_begun_without_a_loop_is_what_is_opened(yard, monkeypatch):
+    monkeypatch.delenv("OVERRIDDEN", raising=False)
+    yard.manifest(named())
+    app = yard.open(yard.config("manifest:tools.json"), env_overrides={"OVERRIDDEN": "1"})
+    app.begin()
+    begun = app._lifecycle._begun
+    async with app:
+        assert app._lifecycle.loaded.configuration is begun.configuration
+        assert (await app.call_tool("probe", {})).ok
+        assert os.environ["OVERRIDDEN"] == "1"
+    assert "OVERRIDDEN" not in os.environ
+
+
+async def test_what_changed_since_it_was_begun_is_noticed_at_the_first_call(yard):
+    yard.manifest(named())
+    app = yard.open(yard.config())
+    app.begin()
+    yard.config("manifest:tools.json")
+    async with app:
+        assert (await app.call_tool("probe", {})).ok
 
 
 def test_the_path_of_the_configuration_is_known_without_reading_it(yard):

@@ -30,9 +30,13 @@ def open_application(
     only: Literal["shell:command", "shell:session"] | None = None,
 ) -> AgentApplication:
     """An application, not yet entered; the current folder is its workspace from now on."""
+    import logging
+
     from toolyard.app import AgentApplication
     from toolyard.cli.render import reserve_stdout
 
+    # Commands show problems themselves, so that Python need not print them for want of a log.
+    logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
     if only is None:
         reserve_stdout()
     options = enter_workspace(options)

@@ -10,12 +10,13 @@ import click
 from toolyard.cli.application import known_agent, open_application
 from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
-from toolyard.cli.running import run_to_end
+from toolyard.cli.running import import_when_used, run_to_end
 from toolyard.core.reach import REACHES
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from toolyard.app import AgentApplication
     from toolyard.cli.main import GlobalOptions
     from toolyard.core.events import Event
     from toolyard.core.tool import JsonObject, ToolResult
@@ -40,11 +41,14 @@ def execute(options: GlobalOptions, command: str, timeout: str | None, reach: st
     # The number goes as it was typed, since a time-out names it as it was given; decoding is lenient.
     given = {"command": command, "timeout": timeout, "reach": reach}
     arguments = {name: value for name, value in given.items() if value is not None}
-    return run_to_end(execute_once(options, arguments, as_json))
+    import_when_used("asyncio")
+    application = open_application(options, approver=approver_for(), only="shell:command")
+    application.begin()  # so that the keeper starts while the rest is imported
+    return run_to_end(execute_once(application, arguments, as_json))
 
 
-async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: bool) -> int:
-    async with open_application(options, approver=approver_for(), only="shell:command") as app:
+async def execute_once(application: AgentApplication, arguments: JsonObject, as_json: bool) -> int:
+    async with application as app:
         agent = known_agent(app.agents(), None)
         if as_json:
             watcher = Watcher(quiet=True)

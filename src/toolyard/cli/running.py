@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
+import time
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +23,24 @@ PATIENCE = 3.0
 INTERRUPTED = 130
 
 
+class PostponedModule(ModuleType):
+    """A module that is imported when somebody first uses something of it."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Unlike that of `importlib.util.LazyLoader`, it does not wake up when another module only names it.
+        self.__class__ = ModuleType  # type: ignore[assignment]  # from now on it is a module like all others
+        if self.__spec__ and self.__spec__.loader:
+            self.__spec__.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def import_when_used(name: str) -> None:
+    """Put off the import of a large module of the standard library, whoever names it meanwhile."""
+    if name not in sys.modules and (spec := find_spec(name)):
+        sys.modules[name] = module = module_from_spec(spec)
+        module.__class__ = PostponedModule
+
+
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
     """Run work and return its exit code; Ctrl-C, SIGTERM and SIGHUP cancel it, so that no process is left."""
     import asyncio
@@ -28,7 +50,12 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
     async def watched() -> int:
         if task := asyncio.current_task():
             on_signals(handled, task.cancel, asyncio.get_running_loop(), patience=PATIENCE)
-        return await work
+        try:
+            return await work
+        finally:
+            # There is nothing left to cancel; tasks and threads that stay behind must not make us deaf.
+            for number in handled:
+                signal.signal(number, end_soon)
 
     before = after = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
     handled = [number for number in ENDING_SIGNALS if before[number] is not signal.SIG_IGN]  # nohup means it
@@ -51,13 +78,21 @@ def on_signals(
     *,
     patience: float | None = None,
 ) -> None:
-    """Call a function in the event loop at each signal; with `patience`, end the process if the loop does not listen.
+    """Call a function in the event loop at each signal.
 
+    With `patience`, end the process if the loop does not listen, and at a further signal if that had no effect by then.
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.
     """
 
+    first: float | None = None
+
     def handle(*_: object) -> None:
+        nonlocal first
+        now = time.monotonic()
+        first = now if first is None else first
+        if patience is not None and now - first > patience:
+            end_at_once()
         heard = threading.Event()
 
         def listen() -> None:
@@ -73,8 +108,18 @@ def on_signals(
         signal.signal(number, handle)
 
 
+def end_soon(*_: object) -> None:
+    """End the process, unless it ends by itself first."""
+    threading.Thread(target=end_unless, args=(threading.Event(), PATIENCE), daemon=True).start()
+
+
 def end_unless(heard: threading.Event, patience: float) -> None:
-    """End the process at once if nobody listens; the keeper sees that, and ends all that we started."""
+    """End the process at once if nobody listens."""
     if not heard.wait(patience):
-        os.write(2, b"toolyard: interrupted while it was busy\n")
-        os._exit(INTERRUPTED)
+        end_at_once()
+
+
+def end_at_once() -> None:
+    """The keeper sees that we are gone, and ends all that we started."""
+    os.write(2, b"toolyard: interrupted while it was busy\n")
+    os._exit(INTERRUPTED)

@@ -149,6 +149,9 @@ class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     ask: Annotated[Rules, Meta(description="Calls that a person is asked about.")] = []
     deny: Annotated[Rules, Meta(description="Calls that may not happen, whatever else is said.")] = []
     allowed_commands: Annotated[list[str] | None, Meta(description="The programs of the preset 'allowlist'.")] = None
+    operators: Annotated[
+        bool, Meta(description="Whether a line may have pipes, lists, redirections and expansions, or be one command.")
+    ] = True
     ask_timeout_seconds: Annotated[
         Seconds, Meta(description="How long a question waits for its answer, which is no after that.")
     ] = 300

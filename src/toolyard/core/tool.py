@@ -62,6 +62,10 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     arguments: JsonObject | str
+    free_text: bool = False
+    """Whether it came as a call of its own kind for free text, which its result has to follow."""
+    timeout: float | None = None
+    """How many seconds it may take, instead of the usual limit of such tools."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +113,8 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """How far calls of this conversation reach without a question, for tools that keep a process for it."""
     given: JsonObject | str | None = None
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
+    timeout: float | None = None
+    """How many seconds the call may take, instead of the usual limit of such tools."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -313,7 +313,11 @@ class Judge(msgspec.Struct):
             if covered.decision == "allow":
                 return covered
             judged = judged or covered
-        return judged or self._otherwise(text, "no rule allows it", "no_rule")
+        return judged or self._otherwise(text, self._why_unlisted(words[0]), "no_rule")
+
+    def _why_unlisted(self, program: Word) -> str:
+        name = program.value or program.text
+        return f"Command '{name}' is not in the allowlist" if self.book.is_allowlist else "no rule allows it"
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"

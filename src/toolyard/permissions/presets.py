@@ -63,7 +63,7 @@ def make_book(section: Section, more: Sequence[Rule] = (), *, kept: Kept = "not"
     preset = SANDBOXED if kept == "wholly" else TRUSTED
     if section.is_configured:
         preset = preset_rules(preset_in_force(section.preset, kept), section.allowed_commands)
-    return preset.extended([*section.rules, *more], broken=section.broken)
+    return preset.extended([*section.rules, *more], broken=section.broken, operators=section.operators)
 
 
 def preset_in_force(named: Preset | None, kept: Kept) -> Preset:
@@ -90,7 +90,7 @@ def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) 
             names = ALLOWLIST if allowed_commands is None else allowed_commands
             rules = valid_rules([f"{name} **" for name in names], "allow", origin)
             rules += valid_rules([TYPING], "deny", origin)
-            return RuleBook(rules, otherwise="deny", tools_otherwise="allow")
+            return RuleBook(rules, otherwise="deny", tools_otherwise="allow", is_allowlist=True)
         case "read-only":
             patterns = [*split(LOOKING), *split(MAKING), *OF_THE_SESSION]
             rules = valid_rules(patterns, "allow", origin, confined=True)

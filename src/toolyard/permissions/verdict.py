@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -153,6 +153,11 @@ class Approver(Protocol):
         """Yes or no, with a reason that the model sees."""
 
 
+ApproverFunction: TypeAlias = (
+    Callable[[PermissionRequest], "bool | Answer | Awaitable[bool | Answer]"]
+    | Callable[[PermissionRequest, Verdict], "bool | Answer | Awaitable[bool | Answer]"]
+)
+"""The same as a plain function, async or not."""
 ALLOWED = Verdict(decision="allow", reason="no permission rules are configured", rule="allow-all")
 
 

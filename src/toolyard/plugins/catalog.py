@@ -42,6 +42,18 @@ class Changes:
 
     def __init__(self) -> None:
         self.count = 0
+        self._failures: dict[int, Problem] = {}
+
+    async def load(self, sources: Sequence[Source]) -> None:
+        """Read what has changed of the sources."""
+        failures = await load_all(sources)
+        tried = set(map(id, sources))
+        self._failures = {key: one for key, one in self._failures.items() if key not in tried} | failures
+        self.count += 1
+
+    def failure_of(self, source: Source) -> Problem | None:
+        """Why a source broke when it was last loaded."""
+        return self._failures.get(id(source))
 
 
 class Catalog:
@@ -115,8 +127,7 @@ class Catalog:
         return found[1] if found else None
 
     async def refresh(self) -> None:
-        await load_all(self._sources)
-        self._changes.count += 1
+        await self._changes.load(self._sources)
         self._settle()
 
     def _settle(self) -> None:

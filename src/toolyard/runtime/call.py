@@ -267,6 +267,7 @@ class PendingCall:
             emit=self._events.output if self._events else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
             given=self.call.arguments,
+            timeout=self.call.timeout,
         )
 
     async def _show_preview(self) -> None:

@@ -12,9 +12,9 @@ from toolyard.errors import UnknownAgent
 from toolyard.files.accepted import accepted_file
 from toolyard.files.door import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes
-from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
+from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader, load_all
+from toolyard.plugins.loader import Loader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
-    from toolyard.plugins.enablement import Enablement
+    from toolyard.plugins.enablement import Circumstances, Enablement
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
     from toolyard.plugins.kind import Kind, Source
@@ -71,8 +71,10 @@ class Loaded:
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
             for agent, named in entries.by_agent.items()
         }
-        file = [] if self.configuration.in_memory else [str(self.configuration.document.path)]
-        self._stamps = {path: stamp_of(path) for path in (*file, str(accepted_file()), *entries.watched)}
+        self._stamps = {path: stamp_of(path) for path in (str(accepted_file()), *entries.watched)}
+        if not self.configuration.in_memory:
+            read = self.configuration.written or self.configuration.document
+            self._stamps[str(read.path)] = read.stamp or stamp_of(read.path)
 
     @property
     def configuration(self) -> Configuration:
@@ -113,12 +115,15 @@ class Loaded:
         return self._loader.sources
 
     async def refresh(self) -> None:
-        await load_all([one.source for one in self.sources()])
-        self._changes.count += 1
+        await self._changes.load([one.source for one in self.sources()])
 
     def loading_problems(self) -> list[Problem]:
         """What is wrong with the configuration, and what of it cannot be loaded."""
         return [*self.configuration.problems, *self.entries.problems, *self._loader.problems]
+
+    def faults(self) -> list[Problem]:
+        """The same, and what is wrong with the plugins that were loaded; nothing that takes long to find."""
+        return [*self.loading_problems(), *self._source_problems()]
 
     def problems(self) -> list[Problem]:
         """What is wrong with the configuration and with what it names."""
@@ -129,8 +134,11 @@ class Loaded:
         problems = [*self.configuration.problems, *unknown, *loading]
         problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
         if not self._only_some and not loading:  # an id may well be that of a plugin that could not be loaded
-            ids = {agent: catalog.plugins for agent, catalog in catalogs.items()}
-            problems += unknown_ids(self.configuration, ids)
+            plugins = {
+                agent: {id: found.plugin for id, found in catalog.plugins.items()}
+                for agent, catalog in catalogs.items()
+            }
+            problems += [*unknown_ids(self.configuration, plugins), *unknown_providers(self.configuration, plugins)]
         places = {problem.where for problem in problems}  # a file that stands for a configuration tells it, too
         return [*problems, *(problem for problem in self._broken_edit if problem.where not in places)]
 
@@ -138,6 +146,8 @@ class Loaded:
         first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
             yield from first.get(id(one.source), one).problems()
+            if failure := self._changes.failure_of(one.source):
+                yield failure
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""
@@ -176,13 +186,13 @@ class Loaded:
             if id(one.source) not in kept:
                 await one.source.aclose()
 
+    def circumstances(self, agent: str) -> Circumstances:
+        """What an agent's configuration tells its plugins."""
+        context = {"agent": agent, "session": self._session, "metadata": self._metadata}
+        return read_circumstances(self.configuration.layers(agent), self.configuration.for_agent(agent), context)
+
     def _decide_for(self, agent: str) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
         if self._only_some:
             return decide
-        layers = self.configuration.layers(agent)
-        context = {"agent": agent, "session": self._session, "metadata": self._metadata}
-        return partial(
-            decide,
-            rules=read_rules(layers, self._metadata.get("plugins")),
-            circumstances=read_circumstances(layers, self.configuration.for_agent(agent), context),
-        )
+        rules = read_rules(self.configuration.layers(agent), self._metadata.get("plugins"))
+        return partial(decide, rules=rules, circumstances=self.circumstances(agent))

@@ -147,10 +147,11 @@ class Build:
     def _failed(self, step: BuildStep, reason: str) -> Problem:
         key = "node_install_deps" if step.code == "node_install" else "node_build"
         offline = step.code == "node_install" and not self._host.policy.allow_remote
-        download = 'nothing was downloaded: that needs "plugin_policy": {"allow_remote": true}; ' if offline else ""
+        why = "what it depends on may not be downloaded (allow_remote is false), and " if offline else ""
+        download = 'set "plugin_policy": {"allow_remote": true} to download it; or ' if offline else ""
         return Problem(
             code=step.code,
-            message=f"`{step.command}` failed: {reason}",
+            message=f"{why}`{step.command}` failed: {reason}",
             hint=f'{download}try it in {self._snapshot.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
             where=Position(file=self._snapshot.facts.document.path),
         )

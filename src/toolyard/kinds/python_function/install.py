@@ -258,7 +258,8 @@ async def install_projects(
         return Problem(code="plugin_install_failed", message=message, hint=hint)
     if outcome.exit_code:
         reason = shortened(outcome.stderr.text or outcome.stdout.text)
-        message = f"{installer.name} could not install it: {reason}"
+        offline = "" if policy.allow_remote else "what it needs may not be downloaded (allow_remote is false), and "
+        message = f"{offline}{installer.name} could not install it: {reason}"
         return Problem(code="plugin_install_failed", message=message, hint=hint_for(policy))
     return None
 
@@ -324,7 +325,7 @@ def hint_for(policy: PluginPolicy) -> str:
     if policy.allow_remote:
         return "install it by hand to see more: pip install --target /tmp/try FOLDER"
     return (
-        "plugin_policy.allow_remote is false, so nothing was downloaded; allow it, or name a folder of wheels: "
+        'set "plugin_policy": {"allow_remote": true} to download it, or name a folder of wheels: '
         '"pip_args": ["--find-links", "DIR"]'
     )
 

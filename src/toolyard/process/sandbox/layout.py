@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
@@ -97,6 +98,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     def guards(self) -> list[str]:
         """What cannot be written, though what is around it can."""
         return [path for path, access in self.rules.items() if access != "write" and self._above(path) == "write"]
+
+    def sealed(self) -> set[str]:
+        """Of what is guarded that which nothing can be written below."""
+        writable = [path for path, access in self.rules.items() if access == "write"]
+        return {path for path in self.guards() if not any(is_inside(inner, path) for inner in writable)}
 
     def looking(self) -> Layout:
         """The same with nothing to write, and so nothing to guard."""

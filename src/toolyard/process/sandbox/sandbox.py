@@ -381,7 +381,9 @@ class Sandbox:
                 "guarded": self._guarded,
             }
         )
-        self._nested = self._nested or NestedRepositories(worked_in, self._since, self._guarded)
+        self._nested = self._nested or NestedRepositories(
+            worked_in, self._since, self._guarded, sealed=self.layout.sealed().intersection(self._guarded)
+        )
         self._is_in_use = True
 
     def _worked_in(self) -> list[str]:

@@ -53,7 +53,8 @@ CARGO_SETTINGS = ("config.toml", "config")
 
 def cache_folder(workspace: Sequence[str]) -> str:
     """Where the caches of a workspace are."""
-    name = hashlib.sha256("\0".join(sorted({os.path.realpath(path) for path in workspace})).encode()).hexdigest()
+    folders = sorted({os.path.realpath(path) for path in workspace})
+    name = hashlib.sha256(os.fsencode("\0".join(folders))).hexdigest()
     return os.path.join(os.path.realpath(user_folder("cache")), "sandboxes", name[:20])
 
 
