@@ -75,6 +75,16 @@ OTHER_MANAGERS = (
     Step("mkdir p && cd p && npm init -y > /dev/null && ../node_modules/.bin/pnpm add left-pad && cd ..", "left-pad"),
     Step("mkdir y && cd y && npm init -y > /dev/null && ../node_modules/.bin/yarn add left-pad && cd ..", "success"),
 )
+SOCKETS = (
+    Step("tmux -L own new -d 'sleep 30' && tmux -L own ls && tmux -L own kill-server", "1 windows", needs="tmux"),
+    Step("eval $(ssh-agent) > /dev/null && ssh-add -l; kill $SSH_AGENT_PID", "no identities", needs="ssh-agent"),
+    Step("initdb -D data -A peer > /dev/null && pg_ctl -D data -o \"-k $PWD -c listen_addresses=''\" -l log -w start",
+         "server started", needs="initdb && id -un"),
+    Step("psql -h $PWD -d postgres -tAc 'select 6 * 7' && pg_ctl -D data stop -m fast", "42", needs="initdb && id -un"),
+    Step("redis-server --port 0 --unixsocket r.sock --daemonize yes && redis-cli -s r.sock ping", "PONG",
+         needs="redis-server"),
+    Step(f"python3 -c '{MANAGER}'", "[7]"),
+)  # fmt: skip
 GIT = (
     Step("mkdir -p repo && cd repo && git init -q -b main && git config user.email me@example.org"),
     Step("git config user.name Me && printf 'a\\n' > a.txt && git add a.txt && git commit -q -m 'Begin'"),
@@ -100,6 +110,7 @@ WALKS = {
     "node": NODE,
     "c": C,
     "rust": RUST,
+    "sockets": SOCKETS,
     "git": GIT,
     "managers": OTHER_MANAGERS,
     "refused": REFUSED,

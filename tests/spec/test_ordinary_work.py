@@ -64,6 +64,7 @@ def walk(name: str, backend: str, place: Path, user: str) -> list[dict[str, obje
     rustup = os.environ.get("RUSTUP_HOME") or str(Path.home() / ".rustup")
     toolchain = {"RUSTUP_HOME": rustup} if os.path.isdir(rustup) and user == "root" else {}
     env = {"HOME": str(place / "home"), "PATH": f"{TOOLYARD.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    env |= {"SHELL": "/bin/sh", "TERM": "xterm"}
     prefix = (CONTAINED if backend == "landlock" else USERS)[user]
     argv = [*prefix, sys.executable, str(WALK), name, backend]
     ran = subprocess.run(
@@ -76,7 +77,7 @@ def walk(name: str, backend: str, place: Path, user: str) -> list[dict[str, obje
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("name", ["python", "node", "c", "rust", "managers", "refused"])
+@pytest.mark.parametrize("name", ["python", "node", "c", "rust", "managers", "sockets", "refused"])
 def test_E07_a_project_is_made_from_nothing_without_a_false_obstacle(registries, place, name, user):
     need_backend("bubblewrap", "bubblewrap-pids")
     for program in ("uv", "npm", "make", "cc", "curl", "git"):

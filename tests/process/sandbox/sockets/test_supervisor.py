@@ -122,6 +122,22 @@ for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
     except OSError as error:
         print(type(error).__name__)
 """
+SPEAK_AS_KERNEL = """
+import socket
+with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+    server.bind("asked.sock")
+    server.listen()
+    client.connect("asked.sock")
+numbers = [int(line.split()[2]) for line in open("/proc/net/netlink").readlines()[1:] if line.split()[1] == "4"]
+other = next(number for number in numbers if number)
+with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as speaker:
+    for attempt in (lambda: speaker.connect((other, 0)), lambda: speaker.sendto(bytes(16), (other, 0))):
+        try:
+            attempt()
+            print("spoke")
+        except OSError as error:
+            print(type(error).__name__)
+"""
 MANAGER = """
 from multiprocessing import Manager
 with Manager() as manager:
@@ -221,6 +237,16 @@ async def test_nor_does_a_link_that_changes_nor_a_descriptor_that_does(box, outs
     assert outsider.visitors() == 0
 
 
+async def test_a_socket_that_a_server_left_behind_is_what_it_is_outside(box):
+    """Servers that start again rely on being told that nobody listens."""
+    left = "import socket; socket.socket(socket.AF_UNIX).bind('left.sock')"
+    children = box.mounts()
+    await box.python(children, left)
+    outcome = await box.python(children, ATTEMPT, "left.sock")
+    assert outcome.stdout.text.strip() == "ConnectionRefusedError"
+    assert children.sandbox.take_refused_sockets() == []
+
+
 async def test_a_server_of_another_sandbox_is_one_of_others(box):
     waiting = asyncio.create_task(box.python(box.mounts(), UNTIL_STOPPED, "shared.sock"))
     async with asyncio.timeout(PATIENCE):
@@ -228,13 +254,20 @@ async def test_a_server_of_another_sandbox_is_one_of_others(box):
             await asyncio.sleep(0.01)
     outcome = await box.python(box.mounts(), ATTEMPT, str(box.workspace / "shared.sock"))
     (box.workspace / "stop").touch()
-    assert outcome.stdout.text.strip() == "PermissionError"
+    assert outcome.stdout.text.strip() == "ConnectionRefusedError"
     assert (await waiting).stdout.text.strip() == "0"
 
 
 async def test_datagrams_which_need_no_connection_are_off(box):
     outcome = await box.python(box.mounts(), DATAGRAMS)
     assert outcome.stdout.text.split() == ["PermissionError"] * 2
+
+
+async def test_nobody_can_speak_in_the_place_of_the_kernel(box):
+    """We ask it over a socket that whoever is inside can find; it is we who connect theirs, with our rights."""
+    children = box.mounts()
+    outcome = await box.python(children, SPEAK_AS_KERNEL)
+    assert outcome.stdout.text.split() == ["PermissionError"] * 2, outcome.stderr.text
 
 
 async def test_a_server_that_takes_nobody_stops_nobody_else(box):

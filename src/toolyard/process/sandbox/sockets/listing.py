@@ -1,4 +1,4 @@
-"""Which sockets of the file system were bound in a sandbox's own network, as the kernel tells."""
+"""Which sockets of the file system were bound in a network, as the kernel tells."""
 
 from __future__ import annotations
 
@@ -15,23 +15,32 @@ HEADER, FAMILY_REQUEST, ATTRIBUTE = struct.Struct("IHHII"), struct.Struct("BBHII
 FAMILY_ANSWER = 16
 EVERY_STATE, SHOW_FILE, OF_FILE = 0xFFFFFFFF, 2, 1
 MOST_RECEIVED = 1 << 16
+SOCK_DIAG = 4
+"""The netlink protocol that tells of sockets."""
+KERNEL = 0
+"""Its number among those who send."""
 MOUNT = re.compile(r"^mnt_id:\s*(\d+)", re.MULTILINE)
 
 
-def bound_inside(netlink: socket.socket) -> set[Bound]:
-    """The files of all sockets in the network of a netlink socket; OSError when the kernel does not tell."""
+def bound_in(netlink: socket.socket, number: int) -> set[Bound]:
+    """The files of all sockets in the network of a netlink socket; OSError when the kernel does not tell.
+
+    With a number that no question had before, so that what is left of another's answer does not count; nor does what
+    anybody but the kernel says.
+    """
     asked = FAMILY_REQUEST.pack(socket.AF_UNIX, 0, 0, EVERY_STATE, 0, SHOW_FILE, 0, 0)
-    netlink.send(HEADER.pack(HEADER.size + len(asked), BY_FAMILY, REQUEST | DUMP, 1, 0) + asked)
+    netlink.send(HEADER.pack(HEADER.size + len(asked), BY_FAMILY, REQUEST | DUMP, number, 0) + asked)
     found: set[Bound] = set()
     while True:
-        data = netlink.recv(MOST_RECEIVED)
-        while data:
-            size, kind, *_ = HEADER.unpack_from(data)
-            if kind == DONE:
-                return found
-            if kind == ERROR or size < HEADER.size:
+        data, (sender, _) = netlink.recvfrom(MOST_RECEIVED)
+        while data and sender == KERNEL:
+            size, kind, _, answers, _ = HEADER.unpack_from(data)
+            if size < HEADER.size or (kind == ERROR and answers == number):
                 raise OSError("the kernel does not list sockets")
-            found.update(files_in(data[HEADER.size + FAMILY_ANSWER : size]))
+            if kind == DONE and answers == number:
+                return found
+            if answers == number:
+                found.update(files_in(data[HEADER.size + FAMILY_ANSWER : size]))
             data = data[padded(size) :]
 
 

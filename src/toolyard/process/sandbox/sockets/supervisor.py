@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import select
 import socket
@@ -20,17 +21,22 @@ from typing import TYPE_CHECKING
 
 from toolyard.process.sandbox.backends.kernel import Kernel
 from toolyard.process.sandbox.backends.system_calls import numbers_on
-from toolyard.process.sandbox.sockets.listing import bound_inside, bound_to
+from toolyard.process.sandbox.sockets.listing import SOCK_DIAG, bound_in, bound_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from toolyard.process.sandbox.sockets.listing import Bound
 
+
+log = logging.getLogger("toolyard.sockets")
 RECEIVE, ANSWER, IS_WAITING = 0xC0502100, 0xC0182101, 0x40082102
 NOTICE, REPLY = struct.Struct("QIIiIQ6Q"), struct.Struct("QqiI")
 LONGEST_ADDRESS = 128
-MOST_AT_ONCE = 64
-"""Each that waits for a server takes a thread."""
+MOST_AT_ONCE = 32
+"""Each that waits for a server takes a thread and two descriptors."""
+CONNECTED = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+"""Families of sockets for which we have no more rights than whoever is inside."""
 IN_ROOT, NO_MAGIC_LINKS = 0x10, 0x02
 """For `openat2`: an absolute path, and a link to one, begins at the folder that is given."""
 
@@ -44,6 +50,7 @@ class ConnectSupervisor:
         self._netlink = socket.socket(fileno=netlink)
         self._on_refused = on_refused
         self._listing = threading.Lock()
+        self._asked = 0
         self._free = threading.Semaphore(MOST_AT_ONCE)
         self._calls = numbers_on(os.uname().machine)
         self._stopped, self._stop = os.pipe()
@@ -58,12 +65,15 @@ class ConnectSupervisor:
         poll = select.poll()
         for fd in (self._listener, self._stopped):
             poll.register(fd, select.POLLIN)
-        with contextlib.suppress(OSError):
+        try:
             while all(what == select.POLLIN and fd == self._listener for fd, what in poll.poll()):
                 self._receive()
-        for fd in (self._listener, self._stopped):
-            os.close(fd)
-        self._netlink.close()
+        except OSError:
+            log.exception("sockets are connected no more")
+        finally:
+            for fd in (self._listener, self._stopped):
+                os.close(fd)
+            self._netlink.close()
 
     def _receive(self) -> None:
         notice = bytearray(NOTICE.size)
@@ -74,9 +84,13 @@ class ConnectSupervisor:
                 raise
             return
         id, pid, _, _, _, _, *arguments = NOTICE.unpack(notice)
-        if self._free.acquire(blocking=False):
+        if not self._free.acquire(blocking=False):
+            self._reply(id, errno.EAGAIN)
+            return
+        try:
             threading.Thread(target=self._answer, args=(id, pid, arguments), daemon=True).start()
-        else:
+        except RuntimeError:  # there can be no more threads just now
+            self._free.release()
             self._reply(id, errno.EAGAIN)
 
     def _answer(self, id: int, pid: int, arguments: Sequence[int]) -> None:
@@ -96,6 +110,8 @@ class ConnectSupervisor:
         if size > LONGEST_ADDRESS:
             return errno.EINVAL
         with self._taken(id, pid, number) as taken:
+            if taken.family not in CONNECTED:
+                return errno.EPERM
             told = read_memory(pid, address, size)
             is_file = taken.family == socket.AF_UNIX and len(told) > 2 and told[2] != 0
             if not is_file or int.from_bytes(told[:2], "little") != socket.AF_UNIX:
@@ -126,9 +142,9 @@ class ConnectSupervisor:
         try:
             if not stat.S_ISSOCK(os.fstat(handle).st_mode):
                 return errno.ECONNREFUSED
-            if not self._is_inside(pid, handle):
-                self._on_refused(os.fsdecode(path))
-                return errno.EACCES
+            file = self._bound(pid, handle)
+            if file is None or not self._is_inside(file):
+                return self._why_not(file, path)
             # By the handle: the path may lead elsewhere by now.
             name = f"/proc/self/fd/{handle}".encode()
             return connect(taken.fileno(), struct.pack("H", socket.AF_UNIX) + name + b"\0")
@@ -149,12 +165,23 @@ class ConnectSupervisor:
             raise FileNotFoundError(errno.ENOENT, "no such socket")
         return handle
 
-    def _is_inside(self, pid: int, handle: int) -> bool:
-        """Whether a file was bound by somebody in the same network, which nobody else is in."""
+    def _bound(self, pid: int, handle: int) -> Bound | None:
         with open(f"/proc/{pid}/mountinfo") as mounts:
-            file = bound_to(handle, mounts.read())
+            return bound_to(handle, mounts.read())
+
+    def _is_inside(self, file: Bound) -> bool:
+        """Whether a file was bound by somebody in the same network, which nobody else is in."""
         with self._listing:
-            return file is not None and file in bound_inside(self._netlink)
+            self._asked += 1
+            return file in bound_in(self._netlink, self._asked)
+
+    def _why_not(self, file: Bound | None, path: bytes) -> int:
+        """What is told of a socket that is not connected: nobody may listen at it any more, as servers leave them."""
+        with contextlib.suppress(OSError), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as outside:
+            if file is not None and file not in bound_in(outside, 1):
+                return errno.ECONNREFUSED
+        self._on_refused(os.fsdecode(path))
+        return errno.EACCES
 
 
 def thread_group(pid: int) -> int:
