@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 import traceback
 from typing import TYPE_CHECKING, Any, Protocol
@@ -371,7 +372,15 @@ class PendingCall:
         from toolyard.runtime.sandbox_notes import CallSurroundings, notes_on
 
         refused = sandbox.refusals_since(refused_before)
-        around = CallSurroundings(reach=self._verdict.reach, policy=sandbox.policy, refused=refused)
+        around = CallSurroundings(
+            reach=self._verdict.reach,
+            policy=sandbox.policy,
+            refused=refused,
+            refused_sockets=sandbox.take_refused_sockets(),
+            writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
+            own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
+            has_mounts=sandbox.name.partition(" ")[0] != "landlock",
+        )
         notes = notes_on(result, around)
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
