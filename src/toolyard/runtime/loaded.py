@@ -14,7 +14,7 @@ from toolyard.files.door import stamp_of
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader
+from toolyard.plugins.loader import Loader, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -136,9 +136,8 @@ class Loaded:
     def _source_problems(self) -> Iterator[Problem]:
         first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
-            yield from first.get(id(one.source), one).problems()
-            if failure := self._changes.failure_of(one.source):
-                yield failure
+            reference = first.get(id(one.source), one).reference
+            yield from (shown(problem, reference) for problem in self._changes.problems_of(one.source))
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""
