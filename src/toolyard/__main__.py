@@ -13,6 +13,11 @@ WORKSPACE = "--workspace"
 
 def run() -> None:
     """The console script."""
+    try:
+        os.getcwd()
+    except OSError:
+        os.write(2, b"toolyard: the current folder was removed; go to another one\n")
+        sys.exit(2)
     import_nothing_from(os.curdir, *workspaces(sys.argv))
     from toolyard.cli.main import run
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.problems import Position, Problem
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.author_code.hooks import AuthorCode
 from toolyard.plugins.author_code.limits import CodeLimits
 from toolyard.plugins.author_code.running import Returned
@@ -91,7 +92,7 @@ def features_of(loaded: Loaded, agent: str | None, *, tags: Sequence[str], model
     configuration = loaded.configuration
     context = FeatureContext(
         agent=agent,
-        cwd=Path.cwd(),
+        cwd=Path(working_folder()),
         config_dir=Path(configuration.document.folder),
         tags=tuple(tags),
         models=tuple(models),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from toolyard.config.placeholders import Names
 from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.files.accepted import digest_of, how_to_accept, why_not_obeyed
+from toolyard.files.working_folder import working_folder
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import PRESETS, Sections
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind
     from toolyard.process.sandbox.proxy import HostAnswer
     from toolyard.runtime.host_questions import HostQuestions
+
+log = logging.getLogger("toolyard.audit")
 
 
 class ApplicationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,13 +80,13 @@ class Lifecycle:
         self.loaded: Loaded | None = None
         self._apart: Loaded | None = None
         self._problems: list[Problem] = []
-        """Of the audit log and the sandbox, beside those of what is loaded."""
+        """Of the sandbox, beside those of what is loaded."""
         self._caches = Caches(options.cache)
         self._grants = GrantStore(default_grants_file())
         self._rules: RulePolicy | None = None
         self._host_questions: HostQuestions | None = None
         self._reloading = asyncio.Lock()
-        self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._say_audit)
+        self._audit = NdjsonAudit(options.sessions / "audit", on_failure=log.error)
         self._pools = self._new_pools()
         self._environment = EnvironmentOverrides(options.env_overrides)
 
@@ -145,7 +149,8 @@ class Lifecycle:
         permitting = [*rules.problems(), *rules.sections.problems(loaded.configuration.agents())] if rules else []
         problems = loaded.problems()
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
-        problems += [*self._problems, *(problem for problem in permitting if problem.where not in places)]
+        problems += [*self._problems, *self._audit_problems()]
+        problems += [problem for problem in permitting if problem.where not in places]
         redact = self._redactor(loaded.configuration).redact
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
@@ -156,7 +161,7 @@ class Lifecycle:
         """The path of an agent's calls, and their conditions, made anew only when the working directory has changed."""
         loaded, options = await self.current(), self.options
         tools = loaded.agent(agent)
-        key = (os.getcwd(), session or options.session)
+        key = (working_folder(), session or options.session)
         if (made := tools.settings.get(key)) is None:
             agent = agent or loaded.default_agent()
             output = loaded.configuration.output_of(agent)
@@ -236,8 +241,7 @@ class Lifecycle:
             await loaded.aclose(except_for=before)
             raise
         self._caches.save()
-        kept = [problem for problem in self._problems if not problem.code.startswith("sandbox_")]
-        self._problems = [*kept, *self._pools.problems(inputs, processes)]
+        self._problems = list(self._pools.problems(inputs, processes))
         return loaded
 
     def _read(self, before: Loaded | None) -> Configuration:
@@ -261,14 +265,15 @@ class Lifecycle:
     def _sandbox_inputs(self, configuration: Configuration, named: Entries) -> SandboxInputs:
         options = self.options
         plugin_cache = configuration.plugin_cache(options.cache)
-        own = [store for kind in options.kinds for store in kind.stores(configuration.policy, plugin_cache)]
+        policy, folder = configuration.policy, configuration.document.folder
+        own = [store for kind in options.kinds for store in kind.stores(policy, plugin_cache, folder)]
         return SandboxInputs(
             configuration=configuration,
             references=named.references(),
             guessed=named.guessed,
             sessions=options.sessions,
             stores=[str(options.cache), str(plugin_cache), *own],
-            cwd=os.getcwd(),
+            cwd=working_folder(),
         )
 
     def _load_apart(self) -> Loaded:
@@ -304,12 +309,12 @@ class Lifecycle:
                 options.approver,
                 agent=loaded.default_agent(),
                 session=options.session,
-                workspace=Path.cwd(),
+                workspace=Path(working_folder()),
             )
         return await self._host_questions.decide(host, port)
 
     def _redactor(self, configuration: Configuration) -> Redactor:
-        given = {name: value for name, value in self.options.config_env.items() if len(value) >= SHORTEST_SECRET}
+        given = process_secrets(self.options.config_env)
         return Redactor(process_secrets() | given | dict(config_secrets(configuration.value)))
 
     def _path_maker(self, host: Host) -> Callable[[Catalog], CallPath]:
@@ -348,16 +353,18 @@ class Lifecycle:
         """Whether what is in use stays in use, with its rules, since what was read is nothing to go by."""
         return self.loaded is not None and self.loaded.configuration.readable and not configuration.readable
 
-    def _say_audit(self, message: str) -> None:
-        where = Position(file=self.options.sessions / "audit")
-        hint = "free space or mend the folder's permissions"
-        self._problems.append(Problem(code="audit_unwritable", message=message, hint=hint, where=where))
+    def _audit_problems(self) -> Iterator[Problem]:
+        """That calls cannot be recorded, as long as they cannot."""
+        if self._audit.trouble:
+            where = Position(file=self._audit.folder)
+            hint = "free space or mend the folder's permissions"
+            yield Problem(code="audit_unwritable", message=self._audit.trouble, hint=hint, where=where)
 
     def _names(self, path: Path) -> Names:
         return Names(
             config_env=self.options.config_env,
             overrides=self.options.env_overrides,
-            builtin=builtin_names(path, Path.cwd()),
+            builtin=builtin_names(path, Path(working_folder())),
             process=os.environ,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from toolyard.errors import UnknownAgent
 from toolyard.files.accepted import accepted_file
 from toolyard.files.door import stamp_of
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
 from toolyard.plugins.kind import EndsSessions
@@ -62,7 +62,7 @@ class Loaded:
         self._session = session
         self._only_some = only_some
         """Whether this is only a part of the configuration, of which all plugins are on."""
-        self._cwd = os.getcwd()
+        self._cwd = working_folder()
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[str, AgentTools] = {}
@@ -151,7 +151,7 @@ class Loaded:
                 return True
         if self.host.children("work").sandbox is None:
             return False
-        return os.getcwd() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
+        return working_folder() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""
