@@ -19,12 +19,14 @@ run: .venv/.run-ready
 
 test: .venv/.dev-ready
 	@scripts/system-packages
+	@scripts/npm-packages
 	.venv/bin/python -m pytest -n auto $(ARGS)
 
 check: .venv/.dev-ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/mypy examples/loops.py
 	.venv/bin/lint-imports
 	.venv/bin/deptry src
 	.venv/bin/shellcheck scripts/* .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')

@@ -28,6 +28,7 @@ NAMES = (
         "node",
     ),
     "plugins",
+    "checkpoints",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

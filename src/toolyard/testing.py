@@ -1,5 +1,11 @@
 """For plugin authors' own tests: a plugin on the real call path, with no configuration file and no model.
 
+A file `tests/test_NAME.py` with one line makes pytest run the cases in the JSON files beside it, each as a test:
+
+from toolyard.testing import pytest_generate_tests, test_case
+
+A plugin in Python can also be called from a test of your own:
+
 from toolyard.testing import open_plugin
 
 async def test_it_counts():
@@ -9,6 +15,7 @@ async def test_it_counts():
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject, Tool, ToolResult, ToolSpec
     from toolyard.plugins.plugin import Plugin
 
-__all__ = ["PluginBench", "open_plugin"]
+__all__ = ["PluginBench", "open_plugin", "pytest_generate_tests", "test_case"]
 
 OUTPUT_LIMIT = 1 << 20
 
@@ -100,3 +107,28 @@ async def open_plugin(
     finally:
         for plugin in adopted.plugins:
             await close_plugin(plugin, author)
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    """Let pytest run `test_case` for each case in the JSON files beside the file that imports this."""
+    from toolyard.authoring.cases import read_cases
+    from toolyard.core.problems import Problem
+
+    if "toolyard_case" not in metafunc.fixturenames:
+        return
+    folder = Path(metafunc.module.__file__).parent
+    cases = [case for file in sorted(folder.glob("*.json")) for case in read_cases(file)]
+    found = cases or [Problem(code="cases_missing", message=f"there are no cases in {folder}")]
+    ids = [one.code if isinstance(one, Problem) else one.case.name or f"line {one.line}" for one in found]
+    metafunc.parametrize("toolyard_case", found, ids=ids)
+
+
+def test_case(toolyard_case: Any) -> None:
+    """Run one case on the tools of the folder above."""
+    from toolyard.authoring.cases import faults_of
+    from toolyard.core.problems import Problem
+
+    if isinstance(toolyard_case, Problem):
+        raise AssertionError(str(toolyard_case))
+    if faults := asyncio.run(faults_of(toolyard_case.file.parent.parent, toolyard_case)):
+        raise AssertionError("\n".join([f"{toolyard_case.file}:{toolyard_case.line}", *faults]))

@@ -5,10 +5,12 @@ Every step runs the real command line in a temporary folder, and the tour fails 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
+NAME = "toolyard"
 SAMPLE = "notes.txt"
 SAMPLE_TEXT = "bread\nmilk\neggs\nrye flour\n"
 
@@ -51,10 +54,11 @@ STEPS = (
         shows="milk\neggs\n",
     ),
     TourStep(
-        about="The template to copy for a tool of your own.",
-        words=["call", "template_bash_echo", '{"value": "hello, world", "uppercase": true}'],
-        shows="HELLO, WORLD",
+        about="A tool of your own begins as a folder with one that works, and its tests.",
+        words=["tool", "new", "greet"],
+        shows="greet.bash",
     ),
+    TourStep(about="Its cases run as a model's calls do.", words=["tool", "test", "greet"], shows="passed"),
     TourStep(
         about='Models get arguments wrong. "2" becomes 2; what cannot be mended is explained, and nothing runs.',
         words=["call", "read_line_range", '{"path": "notes.txt", "start_line": "2", "endLine": 3}'],
@@ -77,15 +81,31 @@ STEPS = (
 
 def main() -> int:
     """Take the tour; 0 only if each step did what it should."""
+    called = how_to_call()
     try:
         show_text("A tour of Toolyard, in a temporary folder with the built-in configuration.\n")
         with tempfile.TemporaryDirectory(prefix="toolyard-tour-") as folder:
-            return 0 if all([*steps_in(Path(folder))]) else 1
+            went_well = all([*steps_in(Path(folder))])
+        show_heading("Now write your own.", f"{called} tool new my_tool")
+        if called != NAME:
+            show_text(f"`. {Path(called).with_name('activate')}` lets you call it just `{NAME}`.\n")
+        return 0 if went_well else 1
     except ReaderLeft as left:
         left.show()
         return left.exit_code
     except KeyboardInterrupt:
         return 130
+
+
+def how_to_call() -> str:
+    """What to type for `toolyard`, from where the tour was started: its path, where it is not on PATH."""
+    program = Path(sys.executable).with_name(NAME)
+    if shutil.which(NAME) or not program.exists():
+        return NAME
+    with contextlib.suppress(OSError):  # the folder may be gone
+        if program.is_relative_to(Path.cwd()):
+            return str(program.relative_to(Path.cwd()))
+    return str(program)
 
 
 def steps_in(folder: Path) -> Iterator[bool]:
@@ -100,7 +120,6 @@ def steps_in(folder: Path) -> Iterator[bool]:
     for step in STEPS:
         yield take(step, options)
     yield show_audit(sessions / "audit")
-    show_heading("Now write your own.", "toolyard tool new my_tool")
 
 
 def take(step: TourStep, options: Sequence[str]) -> bool:

@@ -52,7 +52,7 @@ def export(specs: Iterable[ToolSpec], format: WireFormat) -> Exported:
     taken: set[str] = set()
     for spec in specs:
         form = export_one(spec, format)
-        names = {spec.name, _wire_name(form, otherwise=spec.name)}
+        names = {spec.name, wire_name(form, otherwise=spec.name)}
         found = [*format_problems(spec, format), *(_taken(spec, format, name) for name in sorted(names & taken))]
         if not any(problem.fatal for problem in found):
             tools.append(form)
@@ -182,7 +182,7 @@ def _annotations(hints: Hints) -> JsonObject:
     return {"annotations": claims} if claims else {}
 
 
-def _wire_name(form: JsonObject, *, otherwise: str) -> str:
+def wire_name(form: JsonObject, *, otherwise: str) -> str:
     """The name by which a model calls a form; some native forms have none."""
     # Chat keeps everything under a key that repeats the type: {"type": "function", "function": {...}}.
     named = form.get(str(form.get("type")), form)

@@ -129,11 +129,10 @@ class Door(msgspec.Struct, frozen=True):
         A person can accept such a file, by its content.
         """
         content = self.read(path, largest=largest)
-        if self.is_writable(os.fspath(path)):
-            from toolyard.files.accepted import objection
+        from toolyard.files.accepted import objection
 
-            if reason := objection(os.path.abspath(path), content.data, content.facts):
-                raise FileRefused(errno.EACCES, reason, os.fspath(path))
+        if reason := objection(os.path.abspath(path), content.data, content.facts):
+            raise FileRefused(errno.EACCES, reason, os.fspath(path))
         return content
 
     def folder_problem(self, path: str) -> Problem | None:

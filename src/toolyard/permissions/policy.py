@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.settings import Preset
     from toolyard.core.problems import Problem
+    from toolyard.core.reach import Kept
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.expansion.shell_state import ShellStates
     from toolyard.permissions.file_access import CallSite
@@ -59,7 +60,7 @@ class RulePolicy:
         """May be replaced while calls are running: a configuration was read again."""
         self.grants = grants
         self._protected = (*protected, *map(str, grants.files))
-        self._books: dict[tuple[str, str, str], tuple[object, RuleBook]] = {}
+        self._books: dict[tuple[str, str, str, Kept], tuple[object, RuleBook]] = {}
         self._session_rules: dict[str, list[Rule]] = {}
         self._session_presets: dict[str, Preset] = {}
         self._raised: dict[tuple[str, Preset], tuple[Section, Section]] = {}
@@ -89,6 +90,9 @@ class RulePolicy:
         """A conversation is over, and what was answered and set for it alone."""
         self._session_presets.pop(session, None)
         self._session_rules.pop(session, None)
+        self._books = {key: book for key, book in self._books.items() if key[2] != session}
+        if "_shells" in vars(self):
+            self._shells.forget_all_of(f"{session}/")
 
     async def decide(self, request: PermissionRequest) -> Verdict:
         section, wanted = self.section(request.agent, request.session), request.plan.reach
@@ -99,7 +103,7 @@ class RulePolicy:
         from toolyard.permissions.reach import with_reach
 
         site = self._site(request)
-        book = self.book(request.agent, site.workspace, request.session)
+        book = self.book(request.agent, site.workspace, request.session, kept=request.kept)
         verdict = await self._decide(request, section, book.reaching(wanted), site)
         verdict = with_reach(verdict, wanted, book.usual_reach)
         if verdict.reach == "outside" and site.own.folders:  # there temporary files are everybody's
@@ -168,16 +172,17 @@ class RulePolicy:
             self.grants.add("allow", rule, workspace=workspace, source=offer.source, by="answered with always")
         return f"{texts} allowed from now on"
 
-    def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:
+    def book(self, agent: str, workspace: str, session: str = "", *, kept: Kept = "not") -> RuleBook:
+        """All rules for an agent's calls that are kept in so well."""
         from toolyard.permissions.presets import make_book
 
         section, granted = self.section(agent, session), self.grants.load()
         session_rules = self._session_rules.get(session, [])
-        known = self._books.get((agent, workspace, session))
+        known = self._books.get((agent, workspace, session, kept))
         state = (section, granted, len(session_rules))
         if known is None or known[0] != state:
             rules = [*granted.rules(workspace, self.grants.file), *session_rules]
-            known = self._books[agent, workspace, session] = (state, make_book(section, rules))
+            known = self._books[agent, workspace, session, kept] = (state, make_book(section, rules, kept=kept))
         return known[1]
 
     def _keep_for_session(self, session: str, rules: Sequence[JsonObject]) -> None:

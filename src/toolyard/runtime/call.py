@@ -64,10 +64,21 @@ class ToolFinder(Protocol):
 
 
 class Checkpointer(Protocol):
-    """Keeps states of a workspace."""
+    """Keeps states of a workspace, and whatever else must be kept before a call runs."""
 
-    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan) -> str | None:
-        """Keep the state before a call; the id of what was kept, or None when nothing was."""
+    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan, reach: Reach) -> None:
+        """A call was permitted and is about to run; what this raises ends it."""
+
+
+class CallHooks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation adds to the path of its calls."""
+
+    approver: Approver | None = None
+    """Who is asked instead of the application's own."""
+    checkpoints: Checkpointer | None = None
+
+
+NO_HOOKS = CallHooks()
 
 
 class CallSettings(msgspec.Struct, kw_only=True):
@@ -99,7 +110,6 @@ class CallPath:
         redactor: Redactor,
         permissions: PermissionPolicy | None = None,
         approver: Approver | None = None,
-        checkpoints: Checkpointer | None = None,
         sandboxes: Mapping[Reach, Sandbox | None] | None = None,
     ) -> None:
         self.tools = tools
@@ -107,7 +117,6 @@ class CallPath:
         self.redactor = redactor
         self.permissions = permissions or AllowAll()
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
-        self.checkpoints = checkpoints
         self.sandboxes = sandboxes or {}
         """What keeps the children of tools in, by how far they may reach."""
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
@@ -129,11 +138,12 @@ class CallPath:
         observer: Observer | None = None,
         *,
         cancelled: asyncio.Event | None = None,
+        hooks: CallHooks = NO_HOOKS,
     ) -> dict[str, ToolResult]:
         """Take the calls of one model turn: asked for in order, run side by side, answered in order by their ids."""
         pending: dict[str, PendingCall] = {}
         for call in calls:
-            pending.setdefault(call.id, PendingCall(self, call, settings, observer))
+            pending.setdefault(call.id, PendingCall(self, call, settings, observer, hooks))
         async with asyncio.TaskGroup() as group:
             work = group.create_task(take_all(list(pending.values())))
             if cancelled is not None:
@@ -174,8 +184,16 @@ class CallEnded(Exception):
 class PendingCall:
     """One call on its way: `prepare`, then `execute`; `result` is set exactly once, at its end."""
 
-    def __init__(self, path: CallPath, call: ToolCall, settings: CallSettings, observer: Observer | None) -> None:
+    def __init__(
+        self,
+        path: CallPath,
+        call: ToolCall,
+        settings: CallSettings,
+        observer: Observer | None,
+        hooks: CallHooks = NO_HOOKS,
+    ) -> None:
         self.call = call
+        self._hooks = hooks
         self.result: ToolResult | None = None
         self._path = path
         self._settings = settings
@@ -273,6 +291,7 @@ class PendingCall:
             emit=self._events.output if self._events else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
             given=self.call.arguments,
+            timeout=self.call.timeout,
         )
 
     async def _show_preview(self) -> None:
@@ -325,6 +344,7 @@ class PendingCall:
             session=settings.session,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
+            kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
             temporary=own,
             not_temporary=shown,
             redact=self._path.redactor.redact,
@@ -338,7 +358,7 @@ class PendingCall:
         if verdict.reach != verdict.usual_reach:
             await self._get_preview()  # a tool may have to take something along, which is what was there when it asked
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
-        answer = await ask(self._path.approver, request, verdict, timeout)
+        answer = await ask(self._hooks.approver or self._path.approver, request, verdict, timeout)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
         reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         if answer.allowed and isinstance(policy, RemembersAnswers):
@@ -363,8 +383,8 @@ class PendingCall:
     async def _checkpoint(self, ready: Ready) -> None:
         if ready.tool.confined and (sandbox := self._sandbox_of(ready)) and (reason := sandbox.refusal()):
             raise CallEnded(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
-        if self._path.checkpoints:
-            await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
+        if self._hooks.checkpoints:
+            await self._hooks.checkpoints.before(self.call, ready.tool.spec, ready.plan, ready.context.reach)
 
     async def _run(self, ready: Ready) -> ToolResult:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""

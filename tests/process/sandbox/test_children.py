@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from support import command_lines, need, need_backend, running, until
 from toolyard.errors import CannotStart, NoSandbox
+from toolyard.process.environment import exact_environment
 from toolyard.process.limits import Limits
 from toolyard.process.sandbox.layout import lay_out
 
@@ -123,6 +124,19 @@ async def test_temporary_files_stay_from_call_to_call_and_outside_nobody_sees_th
     assert not Path("/tmp", name).exists()
 
 
+async def test_variables_that_are_given_exactly_are_all_there_are_but_for_where_temporary_files_go(
+    box, backend, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(box.home))
+    monkeypatch.setenv("LANG", "C")
+    ran = await box.bash(
+        box.children(backend), "", argv=[need("env")], env=exact_environment(("PATH", "HOME", "UNSET"))
+    )
+    names = {line.partition("=")[0] for line in ran.stdout.text.splitlines()}
+    without_own_folder = {"TMPDIR"} if backend == "landlock" else set()
+    assert names == {"PATH", "HOME"} | without_own_folder
+
+
 @pytest.mark.parametrize("backend", ["bubblewrap", "bubblewrap-pids"])
 async def test_what_is_in_memory_cannot_fill_it(box, backend):
     outcome = await box.bash(box.children(backend), "stat -f -c '%b %S' /dev/shm /run")
@@ -178,7 +192,8 @@ async def test_what_was_put_there_to_protect_it_is_gone_afterwards(box):
     outcome = await box.bash(children, "git init; mkdir .git/hooks; echo x > .git/x; ls; ls -A")
     assert outcome.stdout.text.split() == PLACEHOLDERS
     assert sorted(path.name for path in box.workspace.iterdir()) == PLACEHOLDERS
-    assert not any(list(path.iterdir()) for path in box.workspace.iterdir())
+    assert [path.name for path in sorted(box.workspace.iterdir()) if path.is_socket()] == [".npmrc", ".yarnrc.yml"]
+    assert not any(list(path.iterdir()) for path in box.workspace.iterdir() if path.is_dir())
     await children.aclose()
     assert list(box.workspace.iterdir()) == []
 

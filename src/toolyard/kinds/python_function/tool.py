@@ -81,7 +81,7 @@ class PythonTool:
             work = await self._callee.preview(plan.prepared, call)
             if work is None:
                 return call_line(self.spec.name, plan.arguments)
-            ended = await self._run(work, outlet, call)
+            ended = await self._run(work, outlet, call, self.spec.timeout)
             value = ended.value if isinstance(ended, Returned) else None
             return one_line(value.text if isinstance(value, Captured) else str(value or ""))
         finally:
@@ -92,7 +92,8 @@ class PythonTool:
         outlet = Outlet(context.emit, late=log.debug, limit=context.output_limit, spill_to=context.spill_to)
         call = self._context(plan, context, outlet)
         try:
-            ended = await self._run(await self._callee.ready(plan.prepared, call), outlet, call)
+            ready = await self._callee.ready(plan.prepared, call)
+            ended = await self._run(ready, outlet, call, self._limit(context))
         finally:
             printed = outlet.close()
         match ended:
@@ -102,15 +103,20 @@ class PythonTool:
                 log.info("tool '%s' failed", self.spec.name, exc_info=error)
                 return failed(self.spec.name, error, self._roots, context)
             case OutOfTime():
-                return timed_out(self.spec.name, self.spec.timeout or 0, printed.text, context)
+                return timed_out(self.spec.name, self._limit(context) or 0, printed.text, context)
 
-    async def _run(self, work: Work, outlet: Outlet, call: ToolContext) -> Returned | Raised | OutOfTime:
+    async def _run(
+        self, work: Work, outlet: Outlet, call: ToolContext, limit: float | None
+    ) -> Returned | Raised | OutOfTime:
         return await run_authored(
-            work.call, in_loop=work.in_loop, outlet=outlet, timeout=self.spec.timeout, cancelled=call.cancelled
+            work.call, in_loop=work.in_loop, outlet=outlet, timeout=limit, cancelled=call.cancelled
         )
 
+    def _limit(self, context: CallContext) -> float | None:
+        return context.timeout or self.spec.timeout
+
     def _context(self, plan: Plan, context: CallContext, outlet: Outlet | None) -> ToolContext:
-        limit = self.spec.timeout
+        limit = self._limit(context)
         return ToolContext(
             call_id=context.call_id,
             tool_name=self.spec.name,

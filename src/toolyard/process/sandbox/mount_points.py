@@ -1,8 +1,8 @@
 """Mount points for what must not be created in a workspace, and moving away what cannot be prevented.
 
-A mount needs something to be mounted on. Where a protected file is missing, an empty folder, or a file that changes
-nothing for whoever reads it, is made while the sandbox lasts. Everybody can see it, and the last sandbox that needs it
-removes it.
+A mount needs something to be mounted on. Where a protected file is missing, an empty folder, a file that changes
+nothing for whoever reads it, or a socket that nobody listens at is made while the sandbox lasts. Everybody can see it,
+and the last sandbox that needs it removes it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MountPoint = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
+SOCKET = b"\0socket"
+"""In the place of a content: a socket, which git does not see either, and over which a file can be mounted."""
 MOST_KEPT = 100
 LOCK_TRIES, LOCK_PAUSE = 20, 0.002
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -62,6 +64,8 @@ def make(path: str, content: bytes | None) -> bool:
         with folder_itself(os.path.dirname(path)) as folder, writable(folder):
             if content is None:
                 os.mkdir(os.path.basename(path), dir_fd=folder)
+            elif content == SOCKET:
+                os.mknod(os.path.basename(path), stat.S_IFSOCK | 0o600, dir_fd=folder)
             else:
                 fd = os.open(os.path.basename(path), NEW_FILE, 0o644, dir_fd=folder)
                 with open(fd, "wb") as file:
@@ -94,10 +98,21 @@ def remove_unchanged(path: str, content: bytes | None) -> None:
     if content is None:
         os.rmdir(path)
         return
+    if content == SOCKET:
+        if is_socket(path):
+            os.unlink(path)
+        return
     with open(path, "rb") as file:
         unchanged = file.read(len(content) + 1) == content
     if unchanged:
         os.unlink(path)
+
+
+def is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def move_unwanted(paths: Iterable[str]) -> dict[str, str]:

@@ -12,10 +12,11 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
-from toolyard.process.common_folder import CommonFolder
+from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
@@ -23,7 +24,8 @@ from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.nested_git import NestedRepositories
-from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
+from toolyard.process.sandbox.packages.caches import make_cache_folder
+from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, identity_of
 
@@ -31,17 +33,17 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
-    from toolyard.core.reach import Reach
+    from toolyard.core.reach import Kept, Reach
+    from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
-    from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
+    from toolyard.process.sandbox.policy import Backend, SandboxPolicy
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
 
 
 MOST_REMEMBERED = 32
 """How many of the refused connections are told again."""
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - inside they are nobody else's
 
 
 class Sandbox:
@@ -71,6 +73,8 @@ class Sandbox:
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
+        self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
+        """Variables as they were given, and those of package managers for them."""
         self._proxies: list[Proxy] = []
         self._refusals = 0
         self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
@@ -89,6 +93,8 @@ class Sandbox:
     @property
     def layout(self) -> Layout:
         if self._layout is None:
+            if self.paths.caches:
+                make_cache_folder(self.paths.caches)
             layout = lay_out(self.paths)
             self._layout = layout.looking() if self.policy.looking else layout
         return self._layout
@@ -107,6 +113,14 @@ class Sandbox:
     def is_missing(self) -> bool:
         """Whether nothing on this machine keeps children in."""
         return self.choose().backend is None
+
+    @property
+    def keeps(self) -> Kept:
+        """How much of what a sandbox can keep it does, but for what the configuration gives up."""
+        choice = self.choose()
+        if choice.backend is None:
+            return "not"
+        return "wholly" if self._is_complete(choice.held) else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
@@ -245,16 +259,32 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
+        if self.paths.caches and not isinstance(env, ExactEnvironment):
+            changed |= self._package_variables(changed)
         if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed
         from toolyard.process.sandbox.proxy import proxy_variables
 
         return changed | proxy_variables(proxy_port, self.policy.hosts)
 
+    def _package_variables(self, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """Where package managers keep what they fetch, and get it from, as long as it is the same workspace."""
+        if self._of_packages is None or self._of_packages[0] != env:
+            from toolyard.process.sandbox.packages.caches import cache_variables
+            from toolyard.process.sandbox.packages.mirrors import mirror_variables
+
+            mirrors = {os.fsencode(name): os.fsencode(value) for name, value in mirror_variables().items()}
+            caches = cache_variables(self.paths.caches, env, self._can_write)
+            self._of_packages = (dict(env), mirrors | caches)
+        return self._of_packages[1]
+
+    def _can_write(self, path: str) -> bool:
+        return self.layout.access(os.path.realpath(path)) == "write"
+
     def folder(self) -> SharedFolder:
         if self._folder is None:
             clean_up_abandoned()
-            self._folder = SharedFolder()
+            self._folder = SharedFolder(self.common.base())
         return self._folder
 
     def begin(self) -> None:
@@ -336,7 +366,9 @@ class Sandbox:
                 "guarded": self._guarded,
             }
         )
-        self._nested = self._nested or NestedRepositories(worked_in, self._since, self._guarded)
+        self._nested = self._nested or NestedRepositories(
+            worked_in, self._since, self._guarded, sealed=self.layout.sealed().intersection(self._guarded)
+        )
         self._is_in_use = True
 
     def _worked_in(self) -> list[str]:
@@ -345,7 +377,7 @@ class Sandbox:
 
     def _choose(self) -> BackendChoice:
         best: Backend | None = None
-        held: tuple[Property, ...] = ()
+        held: tuple[SandboxProperty, ...] = ()
         passed_over: dict[Backend, str] = {}
         for backend in self.policy.backends:
             found = self._held(backend)
@@ -366,12 +398,12 @@ class Sandbox:
             return f"this cannot be protected by the sandbox: {', '.join(self.layout.unguarded)}"
         return None
 
-    def _held(self, backend: Backend) -> tuple[Property, ...]:
+    def _held(self, backend: Backend) -> tuple[SandboxProperty, ...]:
         if backend in self._failed or self._self_test().support.lacking(backend):
             return ()
         return tuple(name for name in self._self_test().result(backend).held if name not in self.policy.given_up)
 
-    def _is_complete(self, held: tuple[Property, ...]) -> bool:
+    def _is_complete(self, held: tuple[SandboxProperty, ...]) -> bool:
         return len(held) == len(PROPERTIES) - len(self.policy.given_up)
 
     def _why_not(self, backend: Backend) -> str:
