@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
-    from toolyard.core.sdk_messages import CallResults, MessageFormat
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
+    from toolyard.core.wire.sdk_messages import CallResults, MessageFormat
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
@@ -140,7 +140,7 @@ class AgentApplication:
         specs = [tool.spec for tool in self.tools(agent)]
         if format is None:
             return specs
-        from toolyard.core.formats import export
+        from toolyard.core.wire.formats import export
 
         return list(export(specs, format).tools)
 
@@ -189,7 +189,7 @@ class AgentApplication:
         cancelled: asyncio.Event | None = None,
     ) -> CallResults:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
-        from toolyard.core.sdk_messages import CallResults
+        from toolyard.core.wire.sdk_messages import CallResults
 
         calls = list(calls)
         path, settings = await self._lifecycle.for_call(agent, session)
@@ -197,7 +197,7 @@ class AgentApplication:
 
     def tool_calls(self, message: Any, *, format: MessageFormat) -> list[ToolCall]:
         """The calls that a model's answer holds; it may be an SDK's object or the JSON of it."""
-        from toolyard.core.sdk_messages import tool_calls
+        from toolyard.core.wire.sdk_messages import tool_calls
 
         return tool_calls(message, format)
 
@@ -217,7 +217,7 @@ class AgentApplication:
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]: ...
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]:
         """The results of a turn as what goes back to the model, after its answer."""
-        from toolyard.core.sdk_messages import tool_messages
+        from toolyard.core.wire.sdk_messages import tool_messages
 
         return tool_messages(results, format)
 
@@ -325,8 +325,8 @@ def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:
 
 def approver_of(approver: Approver | ApproverFunction | None) -> Approver | None:
     """Whoever is asked, a plain function too."""
-    if approver is None:
-        return None
-    from toolyard.permissions.approval import as_approver
+    if approver is None or hasattr(approver, "approve"):
+        return approver
+    from toolyard.permissions.approval import FunctionApprover
 
-    return as_approver(approver)
+    return FunctionApprover(approver)

@@ -10,7 +10,8 @@ from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import PRESETS, Sections
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
-from toolyard.runtime.call import CallPath, CallSettings
+from toolyard.runtime.call import CallServices, CallSettings
+from toolyard.runtime.call_path import CallPath
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class CallPaths:
             self._audit.policy = configuration.audit
 
         def make(catalog: Catalog) -> CallPath:
-            return CallPath(
+            services = CallServices(
                 tools=catalog,
                 audit=self._audit,
                 redactor=redactor,
@@ -56,6 +57,7 @@ class CallPaths:
                 approver=options.approver,
                 sandboxes=sandboxes,
             )
+            return CallPath(services)
 
         return make
 

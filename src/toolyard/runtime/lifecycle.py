@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
     from toolyard.process.sandbox.proxy import HostAnswer
-    from toolyard.runtime.call import CallPath, CallSettings
+    from toolyard.runtime.call import CallSettings
+    from toolyard.runtime.call_path import CallPath
     from toolyard.runtime.call_paths import CallPaths
     from toolyard.runtime.loaded import Loaded
     from toolyard.runtime.options import ApplicationOptions

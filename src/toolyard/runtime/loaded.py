@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind, Source
     from toolyard.plugins.loader import NamedSource
     from toolyard.plugins.plugin import Plugin
-    from toolyard.runtime.call import CallPath, CallSettings
+    from toolyard.runtime.call import CallSettings
+    from toolyard.runtime.call_path import CallPath
 
 
 class AgentTools:
@@ -135,7 +136,8 @@ class Loaded:
         catalogs = {agent: self.agent(agent).catalog for agent in self._by_agent}
         loading = [*self.entries.problems, *self._loader.problems, *self._source_problems()]
         problems = [*self.configuration.problems, *unknown, *loading]
-        problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
+        if not self._only_some:  # what is ours alone has no rivals
+            problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
         if not self._only_some and not loading:  # an id may well be that of a plugin that could not be loaded
             plugins = {
                 agent: {id: found.plugin for id, found in catalog.plugins.items()}
