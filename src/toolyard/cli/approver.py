@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
-from toolyard.cli.shell.lines import Lines
 from toolyard.core.reach import REACH_DESCRIPTIONS
-from toolyard.permissions.approval import question_for
-from toolyard.permissions.verdict import Answer
-from toolyard.runtime.host_questions import NETWORK
+from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
     from toolyard.permissions.approval import Question
@@ -27,9 +25,13 @@ class TerminalApprover:
     """Shows the question on standard error and reads one line of standard input; anything but a clear yes means no."""
 
     def __init__(self) -> None:
+        from toolyard.cli.shell.lines import Lines
+
         self._lines = Lines()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+        from toolyard.permissions.approval import question_for
+
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
@@ -44,8 +46,9 @@ class TerminalApprover:
 class TypedApprover:
     """Says yes to a call, since who types one has decided on it, and asks about hosts that it wants to reach then."""
 
-    def __init__(self) -> None:
-        self._terminal = TerminalApprover()
+    @cached_property
+    def _terminal(self) -> TerminalApprover:
+        return TerminalApprover()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
         if request.kind == NETWORK:

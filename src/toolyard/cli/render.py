@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sys
-import traceback
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import click
@@ -57,6 +56,11 @@ def show_json(value: Any) -> None:
     write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
+def show_line(value: Any) -> None:
+    """Show one object of a list, on a line of its own, at once."""
+    write(sys.stdout, json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
 def show_rows(rows: Sequence[Sequence[str]]) -> None:
     """Show a table: a line for each row, the last column cut to the width of the terminal."""
     rows = [[one_line(cell) for cell in row] for row in rows]
@@ -91,6 +95,8 @@ def show_piece(text: str, *, is_error: bool = False) -> None:
 
 
 def show_bug() -> None:
+    import traceback
+
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
 

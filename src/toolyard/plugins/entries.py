@@ -82,9 +82,15 @@ def read_entries(configuration: Configuration, kinds: Sequence[Kind]) -> Entries
 
 
 def read_only(word: str, configuration: Configuration, kinds: Sequence[Kind]) -> Entries:
-    """One entry for every agent: as its configuration has it, with its options, or else the plain word."""
+    """One entry for every agent: as its configuration has it, with its options, or else the plain word.
+
+    None where the configuration cannot be read: it may have forbidden anything.
+    """
     found = Entries()
     read: dict[Pointer, list[Entry]] = {}
+    if not configuration.readable:
+        found.by_agent.update({agent: [] for agent in configuration.agents()})
+        return found
     for agent in configuration.agents():
         pointer, entry = next(spelled(word, configuration.layers(agent)), (("plugins", 0), word))
         if pointer not in read:

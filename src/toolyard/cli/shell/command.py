@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.application import agent_option, known_agent, open_application, sessions_dir
-from toolyard.cli.call import approver_for, explain
+from toolyard.cli.call import approver_for, explain, status_without
 from toolyard.cli.render import is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
 
@@ -40,7 +40,8 @@ def shell(options: GlobalOptions, agent: str | None) -> int:
     """Sit at the live bash session that a model has with the tool `bash`.
 
     Every command goes the way of a model's: permission, limits but for that of time, redaction, the audit log. From a
-    pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage, 130 interrupted.
+    pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage or no configuration that
+    can be read, 130 interrupted.
     """
     return run_to_end(open_session(options, agent))
 
@@ -53,7 +54,7 @@ async def open_session(options: GlobalOptions, agent: str | None) -> int:
         agent = known_agent(app.agents(), agent)
         explain(app, None)
         if all(tool.spec.name != BASH for tool in app.tools(agent)):
-            return 1
+            return status_without(app)
         async with Grammar() as grammar:
             if is_terminal(sys.stdin) and is_terminal(sys.stdout):
                 return await sit_at(app, agent, grammar, history)
