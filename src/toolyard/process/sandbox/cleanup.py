@@ -13,8 +13,8 @@ from toolyard.files.removal import remove_tree
 from toolyard.files.user_folders import user_folder
 from toolyard.process.keeper.groups import kill_groups, remove_groups
 from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
+from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
-from toolyard.process.sandbox.nested_git import NestedRepositories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

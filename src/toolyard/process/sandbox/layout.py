@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
-from toolyard.process.sandbox.git import guard_repository
+from toolyard.process.sandbox.git.guards import guard_repository
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
 from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
 from toolyard.process.sandbox.secrets import (

@@ -53,6 +53,10 @@ class FileWatch:
                 return self._look_again()
         return False
 
+    def replaced(self, path: str) -> None:
+        """A file was replaced and is guarded again: from now on it is the one that is there."""
+        self._exactly[path] = self._hold(path)
+
     def close(self) -> None:
         for fd in self._held:
             os.close(fd)

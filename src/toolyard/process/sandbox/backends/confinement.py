@@ -47,6 +47,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the keeper opens a port inside at which hosts can be reached."""
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
+    guards: str = ""
+    """The file that names the files whose mounts the guard puts back."""
 
     @contextlib.contextmanager
     def ready_prefix(self) -> Iterator[tuple[str, ...]]:

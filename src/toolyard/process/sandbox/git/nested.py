@@ -15,7 +15,7 @@ from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, text_of
-from toolyard.process.sandbox.git_config import plain_part
+from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
 
@@ -52,6 +52,10 @@ class NestedRepositories:
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
         self._seen: dict[str, tuple[int, list[str], list[str]]] = {}
         self._next = 0.0
+
+    def note_guarded(self, guarded: Mapping[str, Sequence[int]]) -> None:
+        """What is guarded now."""
+        self._guarded = {path: tuple(which) for path, which in guarded.items()}
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Put aside what git would run; tells where each went. Unless it is the end, not more often than is cheap."""
