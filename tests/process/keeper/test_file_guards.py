@@ -130,7 +130,7 @@ def test_what_cannot_be_stopped_is_ended(tmp_path):
     """As where there is no control group."""
     (git := tmp_path / "work" / ".git").mkdir(parents=True)
     (config := git / "config").write_text("[core]\n\tbare = false\n")
-    (listed := tmp_path / "guards").write_bytes(os.fsencode(config) + b"\0")
+    (listed := tmp_path / "guards").write_bytes((os.fsencode(config) + b"\0") * 2)
     guards, ended = FileGuards(str(listed), [], os.getpid()), []
     (git / "new").write_text("[core]\n\tbare = false\n\tpager = evil\n")
     (git / "new").rename(config)

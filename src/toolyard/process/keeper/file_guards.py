@@ -51,8 +51,10 @@ class FileGuards:
         """What each held when it was surely guarded: in the moment of a rename even the file before can be written."""
         self.events = -1
         """Becomes readable when something may have been replaced; -1 where there is nothing to watch."""
-        if paths := names_in(listed):
-            self._watch(paths)
+        self._names = names_in(listed)
+        """Where each of them is mounted."""
+        if self._names:
+            self._watch(list(self._names))
 
     def restore(self, end_all: Callable[[], None]) -> None:
         """After an event: stop all that is inside, put back what was replaced, and let it go on; or end it."""
@@ -169,10 +171,10 @@ class FileGuards:
         mounts = os.open(f"/proc/{innermost(self._started)}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         for namespace in (fcntl.ioctl(mounts, OWNING_USERS), mounts):
             self._call("setns", namespace, 0)
-        for path in paths:
-            name = os.fsencode(path) + b"\0"
+        for place in (name for path in paths for name in self._names[path]):
+            name = os.fsencode(place) + b"\0"
             self._call("mount", name, name, None, MS_BIND, None)
-            kept = os.statvfs(path).f_flag & KEPT_FLAGS
+            kept = os.statvfs(place).f_flag & KEPT_FLAGS
             self._call("mount", None, name, None, MS_BIND | MS_REMOUNT | MS_RDONLY | kept, None)
 
     def _call(self, name: str, *words: int | bytes | None) -> None:
@@ -198,9 +200,13 @@ def told_beside(listed: str) -> str:
     return f"{listed}.replaced"
 
 
-def names_in(listed: str) -> list[str]:
-    """The paths that a file names; none when there is no such file."""
-    return [os.fsdecode(name) for name in (content(listed) or b"").split(SEPARATOR) if name]
+def names_in(listed: str) -> dict[str, list[str]]:
+    """The paths that a file names, each with all the names that it has inside; none when there is no such file."""
+    fields = [os.fsdecode(name) for name in (content(listed) or b"").split(SEPARATOR)[:-1]]
+    found: dict[str, list[str]] = {}
+    for path, name in zip(fields[::2], fields[1::2], strict=True):
+        found.setdefault(path, []).append(name)
+    return found
 
 
 def innermost(pid: int) -> int:

@@ -144,8 +144,8 @@ def main() -> None:
     go_on_without_parent()
     guard = Guard(owner, keeper, groups)
     guard.watch(FileGuards(guards, groups, keeper))
-    take_turns()
     guard.end_all()
+    take_turns()
     if os.path.exists(cleanup_file) and guard.owner_has_ended():
         from toolyard.process.sandbox.cleanup import clean_up
 

@@ -31,6 +31,7 @@ from toolyard.process.sandbox.secrets import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from toolyard.process.sandbox.git.private_common import InsideRepository
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -78,6 +79,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
     open_roots: Sequence[str] = ()
     """Folders of the interpreter or of programs that can be written all the same: nothing may run."""
+    repositories: Sequence[InsideRepository] = ()
+    """Repositories that git inside can set up."""
     unseen: Sequence[str] = ()
     """What is hidden only so that nobody locks it: in a workspace, Landlock cannot hide and does not try."""
 
@@ -96,7 +99,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         """The same with nothing to write, and so nothing to guard."""
         rules: dict[str, Access] = dict(self.rules)
         rules.update(dict.fromkeys((path for path, access in rules.items() if access == "write"), "read"))
-        return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=())
+        return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=(), repositories=())
 
     def without(self, paths: Collection[str]) -> Layout:
         rules = {path: access for path, access in self.rules.items() if path not in paths}
@@ -153,6 +156,7 @@ def lay_out(paths: SandboxPaths) -> Layout:
         secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
         open_roots=open_roots(rules, roots, code),
         unseen=sorted(unseen),
+        repositories=draft.repositories,
     )
 
 

@@ -21,11 +21,13 @@ from toolyard.process.common_folder import CommonFolder
 from toolyard.process.environment import ExactEnvironment
 from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
-from toolyard.process.sandbox.backends.bubblewrap import memory
+from toolyard.process.sandbox.backends.bubblewrap import memory, private_commons
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.sandbox.draft import HELD
 from toolyard.process.sandbox.git.config_locks import ConfigLocks
+from toolyard.process.sandbox.git.handover import Handover
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.worktrees import AddedWorktrees
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from toolyard.core.reach import Reach
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
+    from toolyard.process.sandbox.git.private_common import PrivateCommon
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
@@ -70,6 +73,10 @@ class Sandbox:
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
         self._locks = ConfigLocks(())
+        self._commons: list[PrivateCommon] = []
+        self._handovers: list[Handover] = []
+        self._worktrees: list[AddedWorktrees] = []
+        self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
         self._put_aside: dict[str, str] = {}
@@ -206,12 +213,17 @@ class Sandbox:
             return None
         if choice.backend != "landlock":
             self._make_mount_points()
+            self._commons = private_commons(self.layout, self.folder())
         support = self._self_test().support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
-        return confinement if choice.backend == "landlock" else replace(confinement, guards=self._list_guards())
+        if choice.backend == "landlock":
+            return confinement
+        self._handovers = [Handover(private, self._worked_in()) for private in self._commons]
+        self._worktrees = [AddedWorktrees(*each, self._worked_in()) for each in self._private_parts()]
+        return replace(confinement, guards=self._list_guards())
 
     @property
     def group(self) -> ControlGroup:
@@ -274,7 +286,9 @@ class Sandbox:
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
-        self._locks.hold()
+        if self._locks.hold():
+            for handover in self._handovers:
+                handover.take_in()
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
@@ -300,9 +314,31 @@ class Sandbox:
         if not self._is_in_use:
             return {}
         self._wait_for_guards()
+        self._hand_over()
         moved, self._put_aside = self._put_aside, {}
         moved |= move_unwanted(self.layout.unwanted)
         return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
+
+    def take_notes(self) -> list[str]:
+        """What there is to say of git's settings that count inside only; each once."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def begin_call(self) -> None:
+        """A call begins, which may need what the last one left for it."""
+        for worktrees in self._worktrees:
+            worktrees.tell_inside()
+
+    def _hand_over(self) -> None:
+        """Give the owner what git inside wrote into its configuration and can do no harm."""
+        for worktrees in self._worktrees:
+            worktrees.tell_outside()
+        due = [handover for handover in self._handovers if handover.is_due]
+        if not due:
+            return
+        with self._locks.holding(), contextlib.suppress(OSError):
+            for handover in due:
+                self._notes += handover.hand_over()
 
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
@@ -334,6 +370,7 @@ class Sandbox:
             self._locks = ConfigLocks(path for path, content in self.layout.mount_points if content == HELD)
             self._mount_points = MountPoints(self.layout.mount_points, self._locks.left())
             self._locks.note_made()
+        self._locks.hold()  # they must be there when they are mounted
         made = {path for path, _ in self._mount_points.made}
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._watch.close()
@@ -354,7 +391,9 @@ class Sandbox:
         listed = os.path.join(self.folder().path, "guards")
         paths = [path for path in self._steady_guards() if self.layout.rules[path] == "read"]
         with open(listed, "wb") as file:
-            file.write(b"".join(os.fsencode(path) + SEPARATOR for path in paths))
+            for path in paths:
+                names = [path, *(name for private in self._commons for name in private.names_of(path))]
+                file.write(b"".join(os.fsencode(path) + SEPARATOR + os.fsencode(name) + SEPARATOR for name in names))
         self._replaced = ReplacedFiles(listed)
         self._configs = [path for path in paths if is_git_config(path)]
         return listed
@@ -397,10 +436,16 @@ class Sandbox:
                 "since": self._since,
                 "span": str(self._span.live) if self._span else "",
                 "guarded": self._guarded,
+                "private_parts": self._private_parts(),
             }
         )
-        self._nested = self._nested or NestedRepositories(worked_in, self._since, self._guarded)
+        repositories = [git for git, _ in self._private_parts()]
+        self._nested = self._nested or NestedRepositories(worked_in, self._since, self._guarded, repositories)
         self._is_in_use = True
+
+    def _private_parts(self) -> list[tuple[str, str]]:
+        """The repositories of which git inside has a part for itself, and where that is."""
+        return [(private.repository.git, private.place) for private in self._commons]
 
     def _worked_in(self) -> list[str]:
         """The folders of the workspace that can be written."""

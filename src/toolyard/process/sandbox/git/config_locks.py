@@ -7,6 +7,7 @@ inside it is moved out of the way under another name, and moved back before some
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -20,7 +21,7 @@ from toolyard.process.sandbox.watch import identity_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.mount_points import MountPoint
@@ -54,15 +55,26 @@ class ConfigLocks:
         """What may have to be removed at the end beside the locks themselves."""
         return [(away(path), HELD) for path in self._claims]
 
-    def hold(self) -> None:
-        """Nobody outside can change a configuration from here on."""
+    def hold(self) -> bool:
+        """Nobody outside can change a configuration from here on; whether somebody could before."""
         if self._is_held:
-            return
+            return False
         self._is_held = True
         for path, claim in self._claims.items():
             fcntl.flock(claim, fcntl.LOCK_SH)
             if identity_of(path) != self._which[path] and not (self._is_away(path) and self._move_patiently(path)):
                 self.are_lost = True
+        return True
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """Held for a moment, in which we change a configuration ourselves."""
+        is_ours_alone = self.hold()
+        try:
+            yield
+        finally:
+            if is_ours_alone:
+                self.release()
 
     def release(self) -> None:
         """Nothing runs inside: its owner may change it, unless it is held by another."""

@@ -90,12 +90,12 @@ def is_all_kept(text: str, kept: list[GitSetting], known: str = "") -> bool:
 def is_readable(text: str) -> bool:
     """Whether git can read all of a configuration."""
     text = normal(text)
-    return not text or any(end == len(text) for _, end in read_settings(text))
+    return not text or any(end == len(text) for _, _, end in read_settings(text))
 
 
 def settings_in(text: str) -> Iterator[GitSetting]:
     """The settings of a configuration, up to where nobody could read on."""
-    for setting, _ in read_settings(normal(text)):
+    for setting, _, _ in read_settings(normal(text)):
         if setting:
             yield setting
 
@@ -104,21 +104,32 @@ def normal(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-def read_settings(text: str) -> Iterator[tuple[GitSetting | None, int]]:
-    """Each setting, or None for what is between them, and where it ends."""
+def edited(text: str, removed: Collection[GitSetting], added: Iterable[GitSetting]) -> str:
+    """A configuration without some settings and with others, and else as its owner wrote it."""
+    text, kept, done = normal(text), "", 0
+    for setting, start, end in read_settings(text):
+        if setting in removed:
+            kept += text[done:start].removesuffix("\t")
+            done = end + 1 if text[end : end + 1] == "\n" and kept.endswith("\n") else end
+    kept += text[done:]
+    return kept + ("\n" if kept and not kept.endswith("\n") else "") + written(added)
+
+
+def read_settings(text: str) -> Iterator[tuple[GitSetting | None, int, int]]:
+    """Each setting, or None for what is between them, and where it begins and ends."""
     section, subsection, at = "", None, 0
     while at < len(text) and (found := TOKEN.match(text, at)) and "\0" not in found[0]:
-        at = found.end()
+        start, at = at, found.end()
         if found["section"]:
             section, _, old_style = found["section"].lower().partition(".")
             quoted = found["sub"]
             subsection = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else old_style or None
-            yield None, at
+            yield None, start, at
         elif found["name"] is None:
-            yield None, at
+            yield None, start, at
         elif section:
             value = found["value"]
-            yield GitSetting(section, subsection, found["name"].lower(), unquoted(value)), at
+            yield GitSetting(section, subsection, found["name"].lower(), unquoted(value)), start, at
         else:
             return
 
