@@ -35,8 +35,27 @@ def open_application(
 
     if only is None:
         reserve_stdout()
+        show_log()
     options = enter_workspace(options)
     return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+
+
+def show_log() -> None:
+    """Tell who waits what is fetched, installed and built, which may take minutes; problems are shown otherwise."""
+    import logging
+
+    class BuildHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from toolyard.cli.render import show_note
+
+            show_note(record.getMessage(), "faint")
+
+    logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
+    log = logging.getLogger("toolyard.builds")
+    if not log.handlers:
+        log.setLevel(logging.INFO)
+        log.propagate = False
+        log.addHandler(BuildHandler())
 
 
 def enter_workspace(options: GlobalOptions) -> GlobalOptions:

@@ -9,6 +9,7 @@ import msgspec
 from toolyard.core.problems import Position, Problem
 from toolyard.plugins.enablement import asks_each_time, decide
 from toolyard.plugins.loader import load_all
+from toolyard.plugins.tool_problems import tool_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +43,18 @@ class Changes:
 
     def __init__(self) -> None:
         self.count = 0
+        self._failures: dict[int, Problem] = {}
+
+    async def load(self, sources: Sequence[Source]) -> None:
+        """Read what has changed of the sources."""
+        failures = await load_all(sources)
+        tried = set(map(id, sources))
+        self._failures = {key: one for key, one in self._failures.items() if key not in tried} | failures
+        self.count += 1
+
+    def failure_of(self, source: Source) -> Problem | None:
+        """Why a source broke when it was last loaded."""
+        return self._failures.get(id(source))
 
 
 class Catalog:
@@ -69,8 +82,10 @@ class Catalog:
         self._taken: list[Shadowed] = []
 
     def rivalries(self) -> list[Problem]:
-        """What is wrong among the plugins, though each may be sound by itself."""
-        return [*map(shadowed_problem, self.shadowed), *self._faulty()]
+        """What is wrong among the plugins and their tools, though each may be sound by itself."""
+        self._settle()
+        tools = {name: (source.file, tool) for name, (source, tool) in self._by_name.items()}
+        return [*map(shadowed_problem, self.shadowed), *self._faulty(), *tool_problems(tools)]
 
     @property
     def shadowed(self) -> Sequence[Shadowed]:
@@ -115,8 +130,7 @@ class Catalog:
         return found[1] if found else None
 
     async def refresh(self) -> None:
-        await load_all(self._sources)
-        self._changes.count += 1
+        await self._changes.load(self._sources)
         self._settle()
 
     def _settle(self) -> None:

@@ -173,6 +173,8 @@ async def test_an_install_that_fails_is_a_problem(yard):
         (problem,) = app.get_config_errors()
         assert (problem["type"], "npm install" in problem["detail"]) == ("node_install", True)
         assert "node_install_deps" in problem["hint"]
+        assert problem["detail"].startswith("what it depends on may not be downloaded (allow_remote is false)")
+        assert '{"allow_remote": true}' in problem["hint"]
     assert cached(yard) == []
 
 

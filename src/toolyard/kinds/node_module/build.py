@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.node_module.package_manager import BuildStep, Manager
     from toolyard.plugins.host import Host
 
+log = logging.getLogger("toolyard.builds")
 COPY = "package"
 """In a folder of the cache, the one with the package."""
 STEP_SECONDS = 600
@@ -119,6 +121,7 @@ class Build:
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: BuildStep, folder: Path) -> Problem | None:
+        log.info("%s: running %s", self._snapshot.folder, step.command)
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), safe_path(self._host.configuration.door)))
         try:
             request = self._request(step.argv, folder, PATH=programs)
@@ -147,10 +150,11 @@ class Build:
     def _failed(self, step: BuildStep, reason: str) -> Problem:
         key = "node_install_deps" if step.code == "node_install" else "node_build"
         offline = step.code == "node_install" and not self._host.policy.allow_remote
-        download = 'nothing was downloaded: that needs "plugin_policy": {"allow_remote": true}; ' if offline else ""
+        why = "what it depends on may not be downloaded (allow_remote is false), and " if offline else ""
+        download = 'set "plugin_policy": {"allow_remote": true} to download it; or ' if offline else ""
         return Problem(
             code=step.code,
-            message=f"`{step.command}` failed: {reason}",
+            message=f"{why}`{step.command}` failed: {reason}",
             hint=f'{download}try it in {self._snapshot.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
             where=Position(file=self._snapshot.facts.document.path),
         )

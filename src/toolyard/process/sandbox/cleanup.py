@@ -101,7 +101,9 @@ def remove_left(left: Mapping[str, Any]) -> None:
     for git, place in private_parts:
         AddedWorktrees(git, place, workspace).tell_outside()
     repositories = [git for git, _ in private_parts]
-    NestedRepositories(workspace, left.get("since", 0), left.get("guarded", {}), repositories).sweep(at_end=True)
+    NestedRepositories(workspace, left.get("since", 0), left.get("guarded", {}), repositories=repositories).sweep(
+        at_end=True
+    )
     remove_unused(made_by(left))
     if span := left.get("span"):
         with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ import msgspec
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
 from toolyard.process.sandbox.git.private_common import LOCKED
+from toolyard.process.sandbox.mount_points import is_socket
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,8 +138,10 @@ def between(root: str, path: str) -> list[str]:
 
 
 def is_missing(path: str) -> bool:
-    """Whether there is nothing, or only the mount point of a sandbox: an empty folder, a file that changes nothing."""
+    """Whether there is nothing, or only the mount point of a sandbox, which changes nothing."""
     name = os.path.basename(path)
+    if name in SOCKETS and is_socket(path):
+        return True
     try:
         if not os.path.lexists(path) or (name in EMPTY and not os.listdir(path)):
             return True
@@ -150,8 +153,10 @@ def is_missing(path: str) -> bool:
 ITSELF, NOTHING, HELD = b".\n", b"# nothing\n", b"# held by toolyard while tools can run here\n"
 """In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
 `config.worktree`, the third for the lock of a configuration."""
-EMPTY = (".git", ".cargo", ".npmrc", ".yarnrc.yml")
+EMPTY = (".git", ".cargo")
 """What is nothing as long as it is an empty folder."""
+SOCKETS = (".npmrc", ".yarnrc.yml")
+"""What is nothing as long as it is a socket: package managers would stop at a folder."""
 OURS = {
     "commondir": ITSELF,
     "config.worktree": NOTHING,

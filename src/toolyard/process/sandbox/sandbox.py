@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
-from toolyard.process.common_folder import CommonFolder
+from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
 from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
@@ -30,7 +31,8 @@ from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.worktrees import AddedWorktrees
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
-from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
+from toolyard.process.sandbox.packages.caches import make_cache_folder
+from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles, is_git_config
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, identity_of
@@ -39,20 +41,21 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
-    from toolyard.core.reach import Reach
+    from toolyard.core.reach import Kept, Reach
+    from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.git.private_common import PrivateCommon
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
-    from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
+    from toolyard.process.sandbox.policy import Backend, SandboxPolicy
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
+    from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
 
 
 MOST_REMEMBERED = 32
 """How many of the refused connections are told again."""
 GUARDED_WITHIN, LOOK_EVERY = 2.0, 0.005
 """How long it may take until a file that was replaced is guarded again, in seconds."""
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - inside they are nobody else's
 
 
 class Sandbox:
@@ -92,7 +95,11 @@ class Sandbox:
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
+        self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
+        """Variables as they were given, and those of package managers for them."""
         self._proxies: list[Proxy] = []
+        self._supervisors: list[ConnectSupervisor] = []
+        self._refused_sockets: deque[str] = deque(maxlen=MOST_REMEMBERED)
         self._refusals = 0
         self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
         self.was_entered = False
@@ -110,6 +117,8 @@ class Sandbox:
     @property
     def layout(self) -> Layout:
         if self._layout is None:
+            if self.paths.caches:
+                make_cache_folder(self.paths.caches)
             layout = lay_out(self.paths)
             self._layout = layout.looking() if self.policy.looking else layout
         return self._layout
@@ -128,6 +137,14 @@ class Sandbox:
     def is_missing(self) -> bool:
         """Whether nothing on this machine keeps children in."""
         return self.choose().backend is None
+
+    @property
+    def keeps(self) -> Kept:
+        """How much of what a sandbox can keep it does, but for what the configuration gives up."""
+        choice = self.choose()
+        if choice.backend is None:
+            return "not"
+        return "wholly" if self._is_complete(choice.held) else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
@@ -243,6 +260,16 @@ class Sandbox:
         self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self._on_decision, self.ask_host))
         self._proxies[-1].start(listener.dup())
 
+    def supervise(self, listener: int, netlink: int) -> None:
+        """Connect sockets of the inside for those inside."""
+        from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
+
+        self._supervisors.append(ConnectSupervisor(listener, netlink, self._refused_sockets.append))
+
+    def take_refused_sockets(self) -> list[str]:
+        """The sockets of others that somebody inside wanted to reach since this was last asked."""
+        return [self._refused_sockets.popleft() for _ in range(len(self._refused_sockets))]
+
     @property
     def refused_hosts(self) -> int:
         """How many connections to hosts were refused so far."""
@@ -272,16 +299,32 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
+        if self.paths.caches and not isinstance(env, ExactEnvironment):
+            changed |= self._package_variables(changed)
         if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed
         from toolyard.process.sandbox.proxy import proxy_variables
 
         return changed | proxy_variables(proxy_port, self.policy.hosts)
 
+    def _package_variables(self, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """Where package managers keep what they fetch, and get it from, as long as it is the same workspace."""
+        if self._of_packages is None or self._of_packages[0] != env:
+            from toolyard.process.sandbox.packages.caches import cache_variables
+            from toolyard.process.sandbox.packages.mirrors import mirror_variables
+
+            mirrors = {os.fsencode(name): os.fsencode(value) for name, value in mirror_variables().items()}
+            caches = cache_variables(self.paths.caches, env, self._can_write)
+            self._of_packages = (dict(env), mirrors | caches)
+        return self._of_packages[1]
+
+    def _can_write(self, path: str) -> bool:
+        return self.layout.access(os.path.realpath(path)) == "write"
+
     def folder(self) -> SharedFolder:
         if self._folder is None:
             clean_up_abandoned()
-            self._folder = SharedFolder()
+            self._folder = SharedFolder(self.common.base())
         return self._folder
 
     def begin(self) -> None:
@@ -347,6 +390,9 @@ class Sandbox:
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
+        supervisors, self._supervisors = self._supervisors, []
+        for supervisor in supervisors:
+            supervisor.close()
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
@@ -439,8 +485,13 @@ class Sandbox:
                 "private_parts": self._private_parts(),
             }
         )
-        repositories = [git for git, _ in self._private_parts()]
-        self._nested = self._nested or NestedRepositories(worked_in, self._since, self._guarded, repositories)
+        self._nested = self._nested or NestedRepositories(
+            worked_in,
+            self._since,
+            self._guarded,
+            repositories=[git for git, _ in self._private_parts()],
+            sealed=self.layout.sealed().intersection(self._guarded),
+        )
         self._is_in_use = True
 
     def _private_parts(self) -> list[tuple[str, str]]:
@@ -453,7 +504,7 @@ class Sandbox:
 
     def _choose(self) -> BackendChoice:
         best: Backend | None = None
-        held: tuple[Property, ...] = ()
+        held: tuple[SandboxProperty, ...] = ()
         passed_over: dict[Backend, str] = {}
         for backend in self.policy.backends:
             found = self._held(backend)
@@ -474,12 +525,12 @@ class Sandbox:
             return f"this cannot be protected by the sandbox: {', '.join(self.layout.unguarded)}"
         return None
 
-    def _held(self, backend: Backend) -> tuple[Property, ...]:
+    def _held(self, backend: Backend) -> tuple[SandboxProperty, ...]:
         if backend in self._failed or self._self_test().support.lacking(backend):
             return ()
         return tuple(name for name in self._self_test().result(backend).held if name not in self.policy.given_up)
 
-    def _is_complete(self, held: tuple[Property, ...]) -> bool:
+    def _is_complete(self, held: tuple[SandboxProperty, ...]) -> bool:
         return len(held) == len(PROPERTIES) - len(self.policy.given_up)
 
     def _why_not(self, backend: Backend) -> str:

@@ -198,8 +198,6 @@ FRESH = {
     "settings": 'git init -q; git config core.fsmonitor "$EVIL"; git config alias.status "!$EVIL"',
     "by hand": 'git init -q; evil | tee .git/config .git/config.worktree;'
     ' cp "$EVIL" .git/hooks/pre-commit; mv .git moved; git init -q',
-    "a bare one": 'git init -q --bare x; mv x/* .; git config -f config core.fsmonitor "$EVIL";'
-    ' git config -f config core.bare false; git config -f config core.worktree "$PWD"',
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from support import need
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.settings import plain_part
+from toolyard.process.sandbox.watch import identity_of
 
 EVIL = "core.fsmonitor"
 PLANTS = {
@@ -158,3 +159,14 @@ def test_a_change_in_a_place_that_was_looked_at_is_noticed(work):
 def test_what_is_not_plain_is_not_kept(text):
     assert plain_part(text, "/w/.git", ["/w"]) is not None
     assert plain_part("[core]\n\tbare = false\n", "/w/.git", ["/w"]) is None
+
+
+def test_a_sealed_folder_is_looked_through_only_when_another_has_taken_its_place(work):
+    run(work, "mkdir sealed")
+    sealed = str(work / "sealed")
+    nested = NestedRepositories([str(work)], time.time(), {sealed: identity_of(sealed)}, sealed=[sealed])
+    run(work, "git init -q sealed/sub; git -C sealed/sub config core.fsmonitor $EVIL")
+    assert nested.sweep(at_end=True) == {}, "only its owner can have done that"
+    run(work, "mv sealed other; mkdir sealed; mv other/sub sealed")
+    assert nested.sweep(at_end=True)
+    assert not status(work, "sealed/sub")

@@ -62,6 +62,8 @@ class Bubblewrap(NamedTuple):
             match access:
                 case "write":
                     yield from ("--bind", path, path)
+                case "read" | "hidden" if path in layout.empty and os.path.lexists(path):
+                    yield from ("--ro-bind", common.empty_file, path)
                 case "read" if path != "/":
                     yield from ("--ro-bind", path, path)
                 case "hidden" if not os.path.lexists(path):

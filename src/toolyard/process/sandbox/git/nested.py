@@ -21,7 +21,7 @@ from toolyard.process.sandbox.watch import identity_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 
 MOST_FOLDERS = 5000
@@ -45,19 +45,23 @@ class NestedRepositories:
         roots: Sequence[str],
         since: float,
         guarded: Mapping[str, Sequence[int]] | None = None,
+        *,
         repositories: Sequence[str] = (),
+        sealed: Collection[str] = (),
     ) -> None:
         """`since` is when tools began to be able to write there: what is older is its owner's.
 
         `repositories` are those that may lie elsewhere and that worktrees may belong to.
 
         So is what is guarded, as long as it is the same file: the guard of one that was replaced is gone. Where nothing
-        is guarded, the workspace's own repository is left alone.
+        is guarded, the workspace's own repository is left alone. What is sealed is guarded with all that is below it,
+        and so need not be looked through.
         """
         self._roots = [os.path.realpath(root) for root in roots]
         self._repositories_of_worktrees = [os.path.realpath(git) for git in repositories]
         self._since = int((since - TICK) * 1e9)
         self._guarded = {path: tuple(which) for path, which in (guarded or {}).items()}
+        self._sealed = frozenset(sealed)
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
         self._seen: dict[str, tuple[int, list[str], list[str]]] = {}
         self._next = 0.0
@@ -95,7 +99,8 @@ class NestedRepositories:
                 return seen[1], seen[2]
             with os.scandir(folder) as entries:
                 listed = list(entries)
-            below = [entry.path for entry in listed if entry.name != ".git" and entry.is_dir(follow_symlinks=False)]
+            folders = [entry for entry in listed if entry.name != ".git" and entry.is_dir(follow_symlinks=False)]
+            below = [entry.path for entry in folders if not self._is_sealed(entry)]
         except OSError:
             return [], []
         names = {entry.name for entry in listed}
@@ -103,6 +108,10 @@ class NestedRepositories:
         found += [folder] if names >= LIKE_GIT else []
         self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, below, found)
         return below, found
+
+    def _is_sealed(self, entry: os.DirEntry[str]) -> bool:
+        """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
+        return entry.path in self._sealed and identity_of(entry.path) == self._guarded.get(entry.path)
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
