@@ -29,6 +29,7 @@ NAMES = (
     ),
     "plugins",
     "checkpoints",
+    "providers",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,16 @@ from toolyard.core.content import TextPart
 from toolyard.core.conversation import AssistantMessage, Message, UserMessage
 from toolyard.core.model import Answered, ModelEvent, ModelRequest
 from toolyard.core.tool import JsonInput, ToolSpec
+from toolyard.plugins.author_code.import_space import ImportSpace
 
 PLUGINS = Path(toolyard.__file__).parent / "builtin_plugins"
 SECRET = "sk-secret-of-the-test"
 PLACES = {
-    "openai_compatible": ("openai-compatible/openai_compatible.py", "OpenAICompatibleProvider"),
-    "openrouter": ("openrouter/openrouter.py", "OpenRouterProvider"),
-    "anthropic": ("anthropic/anthropic_provider.py", "AnthropicProvider"),
-    "replay": ("replay/replay.py", "ReplayProvider"),
-    "local": ("local/local.py", "LocalProvider"),
+    "openai_compatible": ("openai-compatible", "openai_compatible", "OpenAICompatibleProvider"),
+    "openrouter": ("openrouter", "openrouter", "OpenRouterProvider"),
+    "anthropic": ("anthropic", "anthropic_provider", "AnthropicProvider"),
+    "replay": ("replay", "replay", "ReplayProvider"),
+    "local": ("local", "local_model", "LocalProvider"),
 }
 LIST_FILES = ToolSpec(
     name="list_files",
@@ -35,15 +35,14 @@ LIST_FILES = ToolSpec(
 
 def bundled(name: str) -> Any:
     """A bundled provider, new."""
-    file, kind = PLACES[name]
-    module_name = f"bundled_{name}"
-    if module_name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(module_name, PLUGINS / file)
-        assert spec
-        assert spec.loader
-        module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return getattr(sys.modules[module_name], kind)()
+    return plugin_class(*PLACES[name])()
+
+
+@cache
+def plugin_class(folder: str, module: str, kind: str) -> Any:
+    """A class of a bundled plugin, imported as the application does it."""
+    space = ImportSpace([str(PLUGINS / folder)], [f"{module}.{kind}"])
+    return getattr(space.load(module), kind)
 
 
 @dataclass(frozen=True, kw_only=True)

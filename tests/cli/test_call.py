@@ -58,7 +58,7 @@ def test_a_call_without_arguments_is_a_call_with_none(toolyard: CommandLine, pro
     ("words", "code", "out", "err"),
     [
         (["read_line_range", '{"path": "none", "start_line": 1, "end_line": 2}'], 1, "there is no file 'none'", ""),
-        ([ECHO, '{"value": 3.5}'], 2, "", "- value: expected a string"),
+        ([ECHO, '{"value": {}}'], 2, "", "- value: expected a string"),
         ([ECHO, '{"value": "a"'], 2, "", "not valid JSON at line 1, column 14"),
         ([ECHO, "[]"], 2, "", "Invalid arguments for"),
         (["template_bash_ech", "{}"], 2, "", "Did you mean 'template_bash_echo'?"),

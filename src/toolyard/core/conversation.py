@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from toolyard.core.content import Part, TextPart
+from toolyard.core.content import Part, TextPart, text_of
 from toolyard.core.tool import JsonObject, ToolCall, WireFormat
 
 StopReason = Literal["answer", "tool_calls", "length", "refusal", "paused", "window_full"]
@@ -41,6 +41,11 @@ class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag="user"):
 
     content: tuple[Part, ...]
 
+    @property
+    def text(self) -> str:
+        """All of it in words."""
+        return text_of(self.content)
+
 
 class AssistantMessage(msgspec.Struct, frozen=True, kw_only=True, tag="assistant"):
     """One answer of a model, whole."""
@@ -67,8 +72,8 @@ class CallAnswer(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[Part, ...] = ()
     exit_code: int | None = None
     timed_out: bool = False
-    data: JsonObject | None = None
-    """What the tool gave beside its text, for APIs whose own tools are answered in more than words."""
+    outputs: tuple[JsonObject, ...] = ()
+    """What each of several commands gave, for an API whose own shell tool is answered so."""
 
     @property
     def content(self) -> tuple[Part, ...]:

@@ -32,7 +32,7 @@ from toolyard.core.conversation import (
     UserMessage,
 )
 from toolyard.core.model import Answered, CallDelta, ModelEvent, ModelRequest, TextDelta, ThinkingDelta, Waiting
-from toolyard.core.tool import Hints, JsonObject, TextInput, ToolCall, ToolResult, ToolSpec
+from toolyard.core.tool import Hints, JsonInput, JsonObject, TextInput, ToolCall, ToolResult, ToolSpec
 from toolyard.errors import ProviderError, ToolError, ToolStopped
 from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.plugins.author_code.context import ToolContext
@@ -44,6 +44,7 @@ __all__ = [
     "CallDelta",
     "FeatureContext",
     "FeaturePlugin",
+    "JsonInput",
     "Message",
     "ModelEvent",
     "ModelRequest",
@@ -53,6 +54,7 @@ __all__ = [
     "Selective",
     "SummaryMessage",
     "TextDelta",
+    "TextInput",
     "ThinkingDelta",
     "ToolCall",
     "ToolContext",

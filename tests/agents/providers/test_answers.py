@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fake_model_server import Reply, Said, anthropic_events, chat_events, responses_events, sse
 from provider_bench import LIST_FILES, WIRES, Wire, provider_bench, user
+from sdk_types import assert_official
 from toolyard.agents.providers.event_stream import EventStream
 from toolyard.agents.providers.prices import Price, price_of, tokens_at, with_cost
 from toolyard.core.conversation import AssistantMessage, Usage
@@ -93,6 +94,20 @@ async def test_an_answer_without_words_that_was_cut_off_or_refused_is_no_empty_o
         answer = await bench.ask()
         assert (answer.stop, answer.text) == ("length", "")
         assert len(bench.bodies) == 1
+
+
+@each_wire
+@pytest.mark.parametrize(
+    "said", [Said(), Said(text=" \n "), Said(thinking="Hm.")], ids=["nothing", "blank", "thinking"]
+)
+async def test_an_empty_answer_is_given_as_such_and_not_sent_back(wire: Wire, said):
+    async with provider_bench(wire, wire.reply(said), wire.reply(Said(text="Sorry."))) as bench:
+        answer = await bench.ask(user("One"))
+        assert (answer.text.strip(), answer.calls, answer.stop) == ("", (), "answer")
+        assert (await bench.ask(user("One"), answer, user("Two"))).text == "Sorry."
+        body = bench.bodies[1]
+        assert_official(wire.name, body)
+        assert {item["role"] for item in body.get("messages") or body["input"]} == {"user"}
 
 
 async def test_a_refusal_is_told_in_its_words():

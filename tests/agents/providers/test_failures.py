@@ -48,10 +48,6 @@ def broken(wire: Wire, how: str) -> Reply:
             return replace(good, events=(*some, b'data: {"type": 5, "choices": "none"}\n\n', *good.events[4:]))
         case "no UTF-8":
             return replace(good, events=(*some, b'data: {"type": "\xff\xfe", "model": "\xff"}\n\n', *good.events[4:]))
-        case "empty":
-            return wire.reply(Said())
-        case "blank":
-            return wire.reply(Said(text=" \n "))
         case "closed at once":
             return replace(good, events=(), end="cut")
         case "nothing at all":
@@ -64,7 +60,7 @@ def broken(wire: Wire, how: str) -> Reply:
 
 BREAKS = (
     *("closed in the middle", "reset in the middle", "ended in the middle", "ended within an event", "malformed"),
-    *("of a wrong shape", "no UTF-8", "empty", "blank", "closed at once", "nothing at all", "an error in the stream"),
+    *("of a wrong shape", "no UTF-8", "closed at once", "nothing at all", "an error in the stream"),
 )
 
 

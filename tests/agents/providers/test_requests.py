@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from fake_model_server import Reply, Said, anthropic_events, responses_events
-from provider_bench import LIST_FILES, WIRES, Wire, provider_bench, user
+from provider_bench import LIST_FILES, PLACES, PLUGINS, WIRES, Wire, provider_bench, user
 from sdk_types import assert_official
 from toolyard.core.content import AudioPart, ImagePart, LinkPart, TextPart
 from toolyard.core.conversation import AssistantMessage, CallAnswer, SummaryMessage, ToolMessage, UserMessage
@@ -318,7 +320,7 @@ async def test_a_shell_tool_can_answer_for_each_command():
     ]
     async with provider_bench(WIRES["responses"], Reply(events=responses_events(Said(), SHELL_CALL))) as bench:
         answer = await bench.ask(user("Go"), tools=[SHELL])
-        given = CallAnswer(call_id="s1", name="shell", text="a", data={"output": each})
+        given = CallAnswer(call_id="s1", name="shell", text="a", outputs=tuple(each))
         await bench.ask(user("Go"), answer, ToolMessage(answers=(given,)), tools=[SHELL])
         assert bench.bodies[1]["input"][-1]["output"] == each
         assert_official("responses", bench.bodies[1])
@@ -369,3 +371,19 @@ async def test_the_whole_of_it_is_sent_where_the_configuration_says_with_its_key
             (received,) = bench.server.received
             assert (received.path, received.headers["x-api-key"]) == ("/v1/messages", bench.config["api_key"])
             assert received.headers["anthropic-version"]
+
+
+def test_loading_a_provider_does_not_load_a_client():
+    code = """
+import sys
+from toolyard.plugins.author_code.import_space import ImportSpace
+before = set(sys.modules)
+for name in sys.argv[2:]:
+    folder, module = name.split(":")
+    ImportSpace([f"{sys.argv[1]}/{folder}"], [module]).load(module)
+heavy = {"httpx2", "openai", "anthropic", "pydantic", "xllamacpp"}
+print(sorted(heavy & (set(sys.modules) - before)))
+"""
+    names = [f"{folder}:{module}" for folder, module, _ in PLACES.values()]
+    ran = subprocess.run([sys.executable, "-c", code, str(PLUGINS), *names], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

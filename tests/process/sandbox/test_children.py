@@ -244,10 +244,15 @@ async def test_paths_can_be_opened_and_closed(box, backend, setting):
 
 
 async def test_local_sockets_can_be_allowed(box, backend):
-    source = "import socket; s = socket.socket(socket.AF_UNIX); s.bind('own'); print('bound')"
-    assert "Permission denied" in (await box.python(box.children(backend), source)).stderr.text
-    allowed = box.children(backend, unix_sockets=True)
-    assert (await box.python(allowed, source)).stdout.text == "bound\n"
+    import socket
+
+    source = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('owner'); print('reached')"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(box.workspace / "owner"))
+        server.listen()
+        assert "Permission denied" in (await box.python(box.children(backend), source)).stderr.text
+        allowed = box.children(backend, unix_sockets=True)
+        assert (await box.python(allowed, source)).stdout.text == "reached\n"
     assert allowed.sandbox.name == {"landlock": "landlock without attributes, protected, obeyed, sockets"}.get(
         backend, f"{backend} without sockets"
     )

@@ -128,10 +128,3 @@ def renamed(options: JsonObject, names: Mapping[str, str]) -> dict[str, Json]:
         if ours in options:
             given.setdefault(theirs, options[ours])
     return given
-
-
-def calls_or_nothing(message: AssistantMessage, service: str) -> AssistantMessage:
-    """The answer, unless it says nothing at all."""
-    if message.stop == "answer" and not message.text.strip() and not message.calls:
-        raise failure("answer", f"{service} gave an empty answer")
-    return message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import re
 import time
 from collections.abc import Mapping
@@ -132,6 +131,8 @@ def quote(text: Json) -> str:
 
 def wait_of(headers: Mapping[str, str]) -> float | None:
     """The seconds that a service wants to be left alone for: a number, or the time of a clock."""
+    import email.utils
+
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         given = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", given):

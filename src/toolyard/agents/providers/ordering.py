@@ -29,7 +29,7 @@ def in_order(messages: Sequence[Message]) -> list[Message]:
     while rest:
         message = rest.pop(0)
         match message:
-            case AssistantMessage(calls=()) if not (message.text or message.items):
+            case AssistantMessage(calls=()) if says_nothing(message):
                 continue
             case AssistantMessage():
                 ordered.append(message)
@@ -43,6 +43,11 @@ def in_order(messages: Sequence[Message]) -> list[Message]:
             case _:
                 ordered.append(message)
     return ordered
+
+
+def says_nothing(message: AssistantMessage) -> bool:
+    """Whether an answer is empty, or thinking alone, which no API takes back unless it wants to go on from there."""
+    return not message.text.strip() and not (message.stop == "paused" and message.items)
 
 
 def until_answer(messages: Sequence[Message]) -> Iterator[Message]:

@@ -12,7 +12,7 @@ from toolyard.core.wire.formats import export, export_one, wire_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolyard.core.tool import JsonObject, ToolSpec, WireFormat
+    from toolyard.core.tool import JsonObject, ToolCall, ToolSpec, WireFormat
 
 
 class WireTools(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +34,11 @@ class WireTools(msgspec.Struct, frozen=True, kw_only=True):
     def of_type(self, form: str) -> str:
         """Our name of the tool that has this native form; the form's own where there is none."""
         return self.own_types.get(form, form)
+
+
+def own_call(call: ToolCall, tools: WireTools) -> ToolCall:
+    """A call under our name for its tool; some models write nothing where there are no arguments."""
+    return replace(call, name=tools.own_name(call.name), arguments=call.arguments or "{}")
 
 
 def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool) -> WireTools:

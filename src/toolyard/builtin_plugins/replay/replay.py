@@ -26,6 +26,8 @@ __all__ = ["ReplayProvider"]
 
 KEY = "replay"
 LARGEST = 1 << 28
+KIND, EVENT = "assistant", "answer"
+"""The types of an answer, and of the event that a session keeps it as."""
 PIECE = 24
 """Characters in a piece of text, so that those who watch see it come."""
 
@@ -38,6 +40,7 @@ class ReplayProvider:
     """
 
     id = "replay"
+    default_model = "recorded"
     config_keys = (KEY,)
 
     def __init__(self) -> None:
@@ -79,12 +82,14 @@ def read_answers(name: Any) -> Sequence[AssistantMessage]:
 
 
 def read_line(line: bytes, where: str) -> AssistantMessage | None:
-    """The answer of a line; None for a line of another kind."""
+    """The answer of a line, which may be an event of a session; None for a line of another kind."""
     try:
         value = msgspec.json.decode(line) if line.strip() else {}
-        value = value.get("message", value) if isinstance(value, dict) else {}
-        kind = value.get("type", "assistant") if isinstance(value, dict) and value else None
-        return msgspec.convert({**value, "type": kind}, AssistantMessage) if kind == "assistant" else None
+        if isinstance(value, dict) and value.get("type") == EVENT:
+            value = value.get("message")
+        if not isinstance(value, dict) or not value or value.get("type", KIND) != KIND:
+            return None
+        return msgspec.convert({**value, "type": KIND}, AssistantMessage)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         hint = 'a line is such as {"text": "Done."} or {"calls": [{"id": "1", "name": "bash", "arguments": {…}}]}'
         raise ProviderError(f"{where}: {error}", fault="setup", hint=hint) from None

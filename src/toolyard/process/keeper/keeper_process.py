@@ -58,6 +58,8 @@ class KeeperProcess:
         """The variables that the keeper was last told to give to children."""
         self.proxy_listener: socket.socket | None = None
         """The socket at which children ask for the hosts that they may reach."""
+        self.supervision: list[int] = []
+        """What it takes to connect sockets for children, for whoever does that; to be taken over once."""
         self._stderr = os.memfd_create("stderr", os.MFD_CLOEXEC) if confinement else None
         """What is printed on the way into a sandbox: the reason when it fails."""
         self._on_the_way = contextlib.ExitStack()
@@ -181,8 +183,9 @@ class KeeperProcess:
         finally:
             self._end_the_way()
         self._pid = innermost(self._process.pid)
-        for fd in self._channel.take_fds(1):
+        for fd in self._channel.take_fds(message[1]):
             self.proxy_listener = socket.socket(fileno=fd)
+        self.supervision = self._channel.take_fds(message[2])
 
     def _word_of_confinement(self) -> tuple[Any, ...]:
         """Wait for the keeper's word that it has given up what it was told to."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
+    from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
 
 
 MOST_REMEMBERED = 32
@@ -76,6 +77,8 @@ class Sandbox:
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
         """Variables as they were given, and those of package managers for them."""
         self._proxies: list[Proxy] = []
+        self._supervisors: list[ConnectSupervisor] = []
+        self._refused_sockets: deque[str] = deque(maxlen=MOST_REMEMBERED)
         self._refusals = 0
         self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
         self.was_entered = False
@@ -230,6 +233,16 @@ class Sandbox:
         self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self._on_decision, self.ask_host))
         self._proxies[-1].start(listener.dup())
 
+    def supervise(self, listener: int, netlink: int) -> None:
+        """Connect sockets of the inside for those inside."""
+        from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
+
+        self._supervisors.append(ConnectSupervisor(listener, netlink, self._refused_sockets.append))
+
+    def take_refused_sockets(self) -> list[str]:
+        """The sockets of others that somebody inside wanted to reach since this was last asked."""
+        return [self._refused_sockets.popleft() for _ in range(len(self._refused_sockets))]
+
     @property
     def refused_hosts(self) -> int:
         """How many connections to hosts were refused so far."""
@@ -321,6 +334,9 @@ class Sandbox:
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
+        supervisors, self._supervisors = self._supervisors, []
+        for supervisor in supervisors:
+            supervisor.close()
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()

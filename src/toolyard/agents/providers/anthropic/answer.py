@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.agents.providers.anthropic.request import WIRE, object_of
-from toolyard.agents.providers.asking import calls_or_nothing, decode
+from toolyard.agents.providers.asking import decode
 from toolyard.agents.providers.faults import failure, reported
 from toolyard.agents.providers.prices import tokens_at
+from toolyard.agents.providers.wire_tools import own_call
 from toolyard.core.conversation import AssistantMessage, StopReason, Usage
 from toolyard.core.model import CallDelta, ModelEvent, TextDelta, ThinkingDelta
-from toolyard.core.tool import ToolCall
+from toolyard.core.wire.sdk_messages import tool_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolyard.agents.providers.wire_tools import WireTools
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import Json, JsonObject, ToolCall
 
 STOPS: Mapping[str, StopReason] = {
     "end_turn": "answer",
@@ -95,7 +96,7 @@ class AnthropicAnswer:
         blocks = [block for _, block in sorted(self._blocks.items()) if not block.is_blank]
         calls = tuple(block.call(self._tools) for block in blocks if block.type == "tool_use")
         stop = STOPS.get(self._stop, "answer")
-        message = AssistantMessage(
+        return AssistantMessage(
             text="".join(block.text for block in blocks),
             thinking="\n\n".join(block.thinking for block in blocks if block.thinking),
             calls=calls,
@@ -105,7 +106,6 @@ class AnthropicAnswer:
             wire=WIRE,
             items=tuple(block.item() for block in blocks),
         )
-        return calls_or_nothing(message, self._service)
 
     def _whole(self, event: AnthropicEvent) -> None:
         for index, block in enumerate(event.content or ()):
@@ -182,10 +182,8 @@ class AnthropicBlock:
 
     def call(self, tools: WireTools) -> ToolCall:
         """The call, with its arguments as the text that the model wrote."""
-        given = self._start.get("input")
-        written = self._grown("partial_json") if "partial_json" in self._pieces else ""
-        arguments = written or (given if isinstance(given, Mapping) else {})
-        return ToolCall(id=self.id, name=tools.own_name(self.name), arguments=arguments)
+        (call,) = tool_calls([self.item()], WIRE)
+        return own_call(replace(call, arguments=self._grown("partial_json") or call.arguments), tools)
 
     def _grown(self, key: str) -> str:
         start = self._start.get(key)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelRequest
     from toolyard.core.tool import Json, JsonObject, ToolCall
+    from toolyard.core.wire.sdk_messages import MessageFormat
 
-WIRE = "anthropic"
+WIRE: MessageFormat = "anthropic"
 MARK = {"cache_control": {"type": "ephemeral"}}
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 LONGEST_ANSWER = ((re.compile(r"claude-3-5"), 8192), (re.compile(r"claude-3-(opus|sonnet|haiku)"), 4096))
@@ -84,12 +85,16 @@ def anthropic_messages(request: ModelRequest, tools: WireTools) -> list[dict[str
             add(turns, "assistant", message.items if kept else converted_blocks(message, tools))
         else:
             add(turns, "user", user_blocks(message, ids))
-    last = ordered[-1] if ordered else None
     if not turns or turns[0]["role"] == "assistant":
         turns.insert(0, said(GO_ON))
-    if isinstance(last, AssistantMessage) and last.stop != "paused" and turns[-1]["role"] == "assistant":
+    if turns[-1]["role"] == "assistant" and not is_paused(ordered[-1]):
         turns.append(said(GO_ON))
     return turns
+
+
+def is_paused(message: Message) -> bool:
+    """Whether the service itself wants to go on with an answer; any other at the end is refused."""
+    return isinstance(message, AssistantMessage) and message.stop == "paused" and message.wire == WIRE
 
 
 def said(text: str) -> dict[str, Json]:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.agents.providers.asking import calls_or_nothing, decode
+from toolyard.agents.providers.asking import decode
 from toolyard.agents.providers.chat.request import WIRE
 from toolyard.agents.providers.faults import failure, reported
 from toolyard.agents.providers.prices import tokens_at
+from toolyard.agents.providers.wire_tools import own_call
 from toolyard.core.conversation import AssistantMessage, StopReason, Usage
 from toolyard.core.model import CallDelta, ModelEvent, TextDelta, ThinkingDelta
-from toolyard.core.tool import ToolCall
+from toolyard.core.wire.sdk_messages import tool_calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,17 +103,16 @@ class ChatAnswer:
         if calls:
             item["tool_calls"] = [call.form() for call in calls]
         refused = texts.get("refusal", "")
-        message = AssistantMessage(
+        return AssistantMessage(
             text=texts.get("content", "") or refused,
             thinking=next((texts[key] for key in THINKING if texts.get(key)), ""),
-            calls=tuple(call.call(self._tools) for call in calls),
+            calls=tuple(own_call(call, self._tools) for call in tool_calls(item, WIRE)),
             stop=self._stop(refused=bool(refused), called=bool(calls)),
             usage=self._usage,
             model=self._model,
             wire=WIRE,
             items=(item,),
         )
-        return calls_or_nothing(message, self._service)
 
     def _take(self, delta: dict[str, Any]) -> Sequence[ModelEvent]:
         events: list[ModelEvent] = []
@@ -200,13 +200,6 @@ class ChatCall:
         if self.type == "custom":
             return {"id": self.id, "type": "custom", "custom": {"name": self.name, "input": text}, **self._more}
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": text}, **self._more}
-
-    def call(self, tools: WireTools) -> ToolCall:
-        text = "".join(self._pieces)
-        name = tools.own_name(self.name)
-        if self.type == "custom":
-            return ToolCall(id=self.id, name=name, arguments={"input": text})
-        return ToolCall(id=self.id, name=name, arguments=text or "{}")
 
 
 def merged(before: Json, piece: Json) -> Json:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from toolyard.core.conversation import Message
     from toolyard.core.model import ModelRequest
     from toolyard.core.tool import Json, JsonObject, ToolCall
+    from toolyard.core.wire.sdk_messages import MessageFormat
 
-WIRE = "openai"
+WIRE: MessageFormat = "openai"
 SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 MARK = {"cache_control": {"type": "ephemeral"}}
 

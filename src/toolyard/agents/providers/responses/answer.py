@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.agents.providers.asking import calls_or_nothing, decode
+from toolyard.agents.providers.asking import decode
 from toolyard.agents.providers.faults import failure, reported
 from toolyard.agents.providers.prices import tokens_at
 from toolyard.agents.providers.responses.request import WIRE
+from toolyard.agents.providers.wire_tools import own_call
 from toolyard.core.conversation import AssistantMessage, StopReason, Usage
 from toolyard.core.model import CallDelta, ModelEvent, TextDelta, ThinkingDelta
 from toolyard.core.tool import JsonObject, ToolCall
+from toolyard.core.wire.sdk_messages import tool_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,7 +89,7 @@ class ResponsesAnswer:
         items = tuple(item for _, item in sorted(self._items.items())) or tuple(objects(response.get("output")))
         texts, refused = text_parts(items)
         calls = tuple(call for item in items if (call := call_of(item, self._tools)))
-        message = AssistantMessage(
+        return AssistantMessage(
             text="".join(texts) or refused,
             thinking="\n\n".join(thoughts(items)),
             calls=calls,
@@ -97,7 +99,6 @@ class ResponsesAnswer:
             wire=WIRE,
             items=items,
         )
-        return calls_or_nothing(message, self._service)
 
     def _stop(self, response: JsonObject, *, refused: bool, called: bool) -> StopReason:
         if self._end == "response.incomplete":
@@ -150,18 +151,13 @@ TAKES: Mapping[str, Callable[[ResponsesAnswer, ResponsesEvent], Sequence[ModelEv
 
 def call_of(item: JsonObject, tools: WireTools) -> ToolCall | None:
     """The call that an item is; None for any other item, and for calls that the service itself runs."""
-    kind, id = item.get("type"), str(item.get("call_id") or item.get("id") or "")
-    if kind == "function_call":
-        name, text = str(item.get("name") or ""), item.get("arguments")
-        return ToolCall(id=id, name=tools.own_name(name), arguments=text if isinstance(text, str) and text else "{}")
-    if kind == "custom_tool_call":
-        name, text = str(item.get("name") or ""), str(item.get("input") or "")
-        return ToolCall(id=id, name=tools.own_name(name), arguments={"input": text})
-    if kind in NATIVE and not in_container(item):
-        form, field = NATIVE[kind]
-        given = item.get(field)
-        return ToolCall(id=id, name=tools.of_type(form), arguments=given if isinstance(given, Mapping) else {})
-    return None
+    for call in tool_calls([item], WIRE):
+        return own_call(call, tools)
+    if item.get("type") not in NATIVE or in_container(item):
+        return None
+    form, field = NATIVE[item["type"]]
+    id, given = str(item.get("call_id") or item.get("id") or ""), item.get(field)
+    return ToolCall(id=id, name=tools.of_type(form), arguments=given if isinstance(given, Mapping) else {})
 
 
 def in_container(item: JsonObject) -> bool:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelRequest
     from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.wire.sdk_messages import MessageFormat
 
-WIRE = "responses"
+WIRE: MessageFormat = "responses"
 WITHOUT_REASONING = re.compile(r"(.*/)?(gpt-4|gpt-3|chatgpt)")
 
 
@@ -113,9 +114,8 @@ def output_item(answer: CallAnswer, call: JsonObject) -> JsonObject:
 
 def shell_output(answer: CallAnswer) -> list[JsonObject]:
     """What a tool gave for each command where it did so, else its text as that of one."""
-    given = (answer.data or {}).get("output")
-    if isinstance(given, list) and given:
-        return given
+    if answer.outputs:
+        return list(answer.outputs)
     exited = {"type": "exit", "exit_code": int(answer.is_error) if answer.exit_code is None else answer.exit_code}
     outcome = {"type": "timeout"} if answer.timed_out else exited
     return [{"stdout": plain(answer), "stderr": "", "outcome": outcome}]

@@ -96,11 +96,15 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         )
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
         program = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True)
+        # In the network of others nobody could tell whose a socket is.
+        supervised = not policy.network and AF_UNIX not in families
+        asking = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True, supervised=True)
         return Confinement(
             backend=backend,
             prefix=(self.bubblewrap.path, *options, "--"),
             view=view,
-            options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
+            options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE)
+            | {"supervised": (supervised and asking) or b""},
             own_pids=own_pids,
             proxy=(policy.proxy or bool(policy.hosts)) and not policy.network,
         )
@@ -173,6 +177,7 @@ def keeper_options(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
         "scopes": scopes,
         "tcp": False,
         "filter": program or b"",
+        "supervised": b"",
         "drop_capabilities": False,
         "processes": None,
     }
