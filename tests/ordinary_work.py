@@ -105,6 +105,23 @@ REFUSED = (
     Step("curl -sS https://foreign.example/", "name it in sandbox.hosts to allow it", fails=True, hosts=True),
     Step("sudo make install", "'sudo' may not be used here", fails=True),
 )
+WAITED = "waited for what is off"
+
+
+def at_once(command: str, says: str, needs: str = "") -> Step:
+    """A step that fails without waiting for anybody."""
+    return Step(f"timeout 30 {command}; [ $? -eq 124 ] && echo {WAITED}; false", says, fails=True, needs=needs)
+
+
+OFFLINE = (
+    Step("npm init -y > /dev/null && python3 -m venv plain"),
+    at_once("npm install left-pad", "name @node in sandbox.hosts to allow it"),
+    at_once("plain/bin/pip install zipp", "name @python in sandbox.hosts to allow it"),
+    at_once("uv pip install --python plain/bin/python zipp", "name @python in sandbox.hosts to allow it", "uv"),
+    at_once("curl -sS https://pypi.org/simple/", "name @python in sandbox.hosts to allow it"),
+    at_once("git clone https://foreign.example/x.git", "name it in sandbox.hosts to allow it"),
+)
+"""Where no host is named and nobody is there to ask."""
 WALKS = {
     "python": PYTHON,
     "node": NODE,
@@ -114,19 +131,21 @@ WALKS = {
     "git": GIT,
     "managers": OTHER_MANAGERS,
     "refused": REFUSED,
+    "offline": OFFLINE,
 }
 
 
-async def walk(steps: tuple[Step, ...], backend: str) -> list[dict[str, Any]]:
+async def walk(name: str, backend: str) -> list[dict[str, Any]]:
     """Do the steps in one session with the default configuration, and tell how each went."""
     from toolyard.app import AgentApplication
 
     toolchain = [os.environ["RUSTUP_HOME"]] if "RUSTUP_HOME" in os.environ else []
     reaches = {"network": True, "unix_sockets": True} if backend == "landlock" else {"hosts": HOSTS}
+    reaches = {} if name == "offline" else reaches
     config = {"plugins": ["shell:session"], "sandbox": {**reaches, "readable": toolchain}}
     port, done = free_port(), []
     async with AgentApplication(config, Path("..", "sessions")) as app:
-        for step in steps:
+        for step in WALKS[name]:
             if step.hosts and backend == "landlock":
                 continue
             if step.needs:
@@ -136,7 +155,8 @@ async def walk(steps: tuple[Step, ...], backend: str) -> list[dict[str, Any]]:
             started = time.monotonic()
             command = step.command.replace("@PORT@", str(port))
             result = await app.call_tool("bash", {"command": command, "timeout": PATIENCE})
-            fine = (result.failure is not None) == step.fails and step.says in result.text
+            went = (result.failure is not None) == step.fails and WAITED not in result.text
+            fine = went and step.says in result.text
             seconds = round(time.monotonic() - started, 1)
             done.append({"command": step.command, "fine": fine, "seconds": seconds, "text": result.text[-1500:]})
         report = app.sandbox_report()
@@ -158,4 +178,4 @@ def free_port() -> int:
 
 
 if __name__ == "__main__":
-    json.dump(asyncio.run(walk(WALKS[sys.argv[1]], sys.argv[2])), sys.stdout)
+    json.dump(asyncio.run(walk(sys.argv[1], sys.argv[2])), sys.stdout)
