@@ -28,6 +28,8 @@ NAMES = (
         "node",
     ),
     "plugins",
+    "checkpoints",
+    "providers",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

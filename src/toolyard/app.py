@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.files.user_folders import user_folder
+from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from openai.types.responses import ResponseInputItemParam, ToolParam
 
     from toolyard.agents.request import Contribution, Features
+    from toolyard.agents.session import AgentSession
+    from toolyard.agents.sessions.opening import Sessions
+    from toolyard.agents.sessions.store import SessionStore
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
-    from toolyard.core.sdk_messages import CallResults, MessageFormat
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
+    from toolyard.core.wire.sdk_messages import CallResults, MessageFormat
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
@@ -58,14 +61,14 @@ class AgentApplication:
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
         options = ApplicationOptions(
-            config=Path(os.path.abspath(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
-            folder=Path.cwd(),
-            sessions=Path(os.path.abspath(sessions_dir)),
-            cache=Path(os.path.abspath(cache_dir or user_folder("cache"))),
+            config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
+            folder=Path(working_folder()),
+            sessions=Path(absolute_path(sessions_dir)),
+            cache=Path(absolute_path(cache_dir or user_folder("cache"))),
             kinds=tuple(kinds),
             env_overrides=dict(env_overrides or {}),
             config_env=dict(config_env or {}),
-            session=session or uuid.uuid4().hex,
+            session=session or os.urandom(16).hex(),
             session_metadata=dict(session_metadata or {}),
             permissions=permissions,
             approver=approver_of(approver),
@@ -74,6 +77,7 @@ class AgentApplication:
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
+        self._opened_sessions: Sessions | None = None
 
     def begin(self) -> None:
         """Do what opening can do without an event loop, for whoever has something to import while processes start."""
@@ -86,7 +90,11 @@ class AgentApplication:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._lifecycle.aclose()
+        try:
+            if self._opened_sessions:
+                await self._opened_sessions.aclose()
+        finally:
+            await self._lifecycle.aclose()
 
     def get_config_errors(self) -> list[dict[str, str | int | None]]:
         """Every problem known now: type, detail, file, line, column, hint and severity."""
@@ -105,6 +113,11 @@ class AgentApplication:
         """The file of the configuration; of one in memory, the path that its relative paths are beside."""
         config = self._lifecycle.options.config
         return config if isinstance(config, Path) else self._lifecycle.known().configuration.document.path
+
+    @property
+    def has_configuration(self) -> bool:
+        """Whether the configuration could be read; without one nothing is loaded, and `problems` say why."""
+        return self._lifecycle.known().configuration.readable
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -127,7 +140,7 @@ class AgentApplication:
         specs = [tool.spec for tool in self.tools(agent)]
         if format is None:
             return specs
-        from toolyard.core.formats import export
+        from toolyard.core.wire.formats import export
 
         return list(export(specs, format).tools)
 
@@ -176,7 +189,7 @@ class AgentApplication:
         cancelled: asyncio.Event | None = None,
     ) -> CallResults:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
-        from toolyard.core.sdk_messages import CallResults
+        from toolyard.core.wire.sdk_messages import CallResults
 
         calls = list(calls)
         path, settings = await self._lifecycle.for_call(agent, session)
@@ -184,7 +197,7 @@ class AgentApplication:
 
     def tool_calls(self, message: Any, *, format: MessageFormat) -> list[ToolCall]:
         """The calls that a model's answer holds; it may be an SDK's object or the JSON of it."""
-        from toolyard.core.sdk_messages import tool_calls
+        from toolyard.core.wire.sdk_messages import tool_calls
 
         return tool_calls(message, format)
 
@@ -204,7 +217,7 @@ class AgentApplication:
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]: ...
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]:
         """The results of a turn as what goes back to the model, after its answer."""
-        from toolyard.core.sdk_messages import tool_messages
+        from toolyard.core.wire.sdk_messages import tool_messages
 
         return tool_messages(results, format)
 
@@ -218,6 +231,32 @@ class AgentApplication:
     def set_preset(self, preset: Preset | None, *, session: str | None = None) -> None:
         """Raise or lower a conversation: from its next call on it has this preset; None for the configured one."""
         self._lifecycle.set_preset(preset, session)
+
+    async def open_session(
+        self,
+        agent: str | None = None,
+        *,
+        id: str | None = None,
+        model: str | None = None,
+        approver: Approver | None = None,
+        metadata: JsonObject | None = None,
+    ) -> AgentSession:
+        """A conversation with an agent: a new one, or with an id one that goes on.
+
+        Raises `SessionTaken` while another process works on it.
+        """
+        return await self._sessions().open(agent, id=id, model=model, approver=approver, metadata=metadata)
+
+    def session_store(self) -> SessionStore:
+        """All sessions of this folder: to list, read, search and change them."""
+        return self._sessions().store
+
+    def _sessions(self) -> Sessions:
+        if self._opened_sessions is None:
+            from toolyard.agents.sessions.opening import Sessions
+
+            self._opened_sessions = Sessions(self._lifecycle)
+        return self._opened_sessions
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""
@@ -286,8 +325,8 @@ def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:
 
 def approver_of(approver: Approver | ApproverFunction | None) -> Approver | None:
     """Whoever is asked, a plain function too."""
-    if approver is None:
-        return None
-    from toolyard.permissions.approval import as_approver
+    if approver is None or hasattr(approver, "approve"):
+        return approver
+    from toolyard.permissions.approval import FunctionApprover
 
-    return as_approver(approver)
+    return FunctionApprover(approver)

@@ -1,5 +1,7 @@
 """For plugin authors' own tests: a plugin on the real call path, with no configuration file and no model.
 
+A provider is held to its promises by `check_provider`, which asks it as an agent does.
+
 A file `tests/test_NAME.py` with one line makes pytest run the cases in the JSON files beside it, each as a test:
 
 from toolyard.testing import pytest_generate_tests, test_case
@@ -28,13 +30,15 @@ from toolyard.kinds.python_function.objects import source_file
 from toolyard.kinds.python_function.plugin import adopt
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.runtime.audit.log import NO_AUDIT
-from toolyard.runtime.call import CallPath, CallSettings
+from toolyard.runtime.call import CallServices, CallSettings
+from toolyard.runtime.call_path import CallPath
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from toolyard.core.events import Event
+    from toolyard.core.model import ModelRequest
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolResult, ToolSpec
     from toolyard.plugins.plugin import Plugin
@@ -81,8 +85,12 @@ class PluginBench(msgspec.Struct, kw_only=True):
     def names(self) -> Sequence[str]:
         return list(self.specs)
 
+    def failure(self, name: str) -> Problem | None:
+        """The first problem that names the tool."""
+        return next((problem for problem in self.problems if f"'{name}'" in problem.message), None)
+
     def _calls(self) -> CallPath:
-        return CallPath(tools=self, audit=NO_AUDIT, redactor=Redactor({}))
+        return CallPath(CallServices(tools=self, audit=NO_AUDIT, redactor=Redactor({})))
 
     def _settings(self) -> CallSettings:
         return CallSettings(session="test", cwd=self.cwd, config=self.config, output_limit=OUTPUT_LIMIT)
@@ -128,3 +136,14 @@ def test_case(toolyard_case: Any) -> None:
         raise AssertionError(str(toolyard_case))
     if faults := asyncio.run(faults_of(toolyard_case.file.parent.parent, toolyard_case)):
         raise AssertionError("\n".join([f"{toolyard_case.file}:{toolyard_case.line}", *faults]))
+
+
+async def check_provider(provider: Any, request: ModelRequest) -> list[str]:
+    """Ask a provider as an agent does, and say which promises it breaks; none is as it should be.
+
+    It is asked the request, then on with its own answer from where an agent keeps it, with results for its calls and
+    without, and it is left in the middle of an answer. `ProviderError` passes: who is asked must be able to answer.
+    """
+    from toolyard.agents.providers.checking import ProviderCheck
+
+    return await ProviderCheck(provider).run(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from judged_workspace import make_workspace
 from toolyard.core.tool import JsonInput, Plan, ToolSpec
 from toolyard.permissions.decide import decide_line, decide_request, paths_of
 from toolyard.permissions.file_access import CallSite
@@ -32,6 +33,33 @@ async def test_a_users_own_rule_is_not_shadowed_by_a_narrower_one_of_a_preset(tm
     assert await decision("cat /etc/hostname", tmp_path, book) == "allow"
     assert await decision("head /etc/hostname", tmp_path, book) == "ask"
     assert await decision("cat src/a", tmp_path, book) == "allow"
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize(
+    ("line", "fine"),
+    [
+        ("cd ..; git log", True),
+        ("cd ..; cd ..; git log", False),
+        ("for d in a; do git log; done; cd ..; git log", True),
+        ("for d in a b; do cd ..; git log; done", False),
+        ("for d in a b; do cd ..; ls; done", False),
+        ("for d in a b; do cd ..; cat README.md; done", False),
+        ("while read -r d; do cd ..; git log; done < list", False),
+        ("until test -e x; do cd ..; ls; done", False),
+        ("for ((i = 0; i < 2; i++)); do cd ..; git log; done", False),
+        ("for d in a b; do for e in c; do cd ..; done; ls; done", False),
+        ("for d in a b; do ls; done", True),
+        ("for d in a b; do git log; done", True),
+    ],
+)
+async def test_what_a_loop_does_it_may_do_again_in_the_next_folder(tmp_path, preset, line, fine):
+    workspace = make_workspace(tmp_path)
+    where = workspace / "src"
+    (where / "list").write_text("a\nb\n")
+    book = make_book(Section(is_configured=True, preset=preset))
+    found = await decide_line(line, book, CallSite(tool="bash", cwd=str(where), workspace=str(workspace)))
+    assert (found.decision == "allow") is fine, found.reason
 
 
 CHAINS = {

@@ -25,6 +25,11 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell.command:shell", "Sit at the live session of the tool bash."),
+    "chat": ("toolyard.cli.chat.command:chat", "Say something to an agent."),
+    "sessions": (
+        "toolyard.cli.chat.sessions:sessions",
+        "Look after conversations: list, show, search, resume, fork, rewind …",
+    ),
     "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
     "config": (
         "toolyard.cli.config:config",

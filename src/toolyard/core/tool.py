@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from toolyard.core.content import Part, TextPart
 from toolyard.core.reach import Reach
 
 Json: TypeAlias = Any
@@ -127,6 +128,13 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     bytes_out: int = 0
     truncated: Truncation | None = None
     data: JsonObject | None = None
+    attachments: tuple[Part, ...] = ()
+    """Images, sound and links that belong to the result, beside its text."""
+
+    @property
+    def content(self) -> tuple[Part, ...]:
+        """The whole result in parts: its text, if there is any, and what is attached."""
+        return (TextPart(text=self.text), *self.attachments) if self.text else self.attachments
 
     @property
     def ok(self) -> bool:

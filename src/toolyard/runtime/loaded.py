@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,11 @@ from msgspec.structs import replace
 from toolyard.errors import UnknownAgent
 from toolyard.files.accepted import accepted_file
 from toolyard.files.door import stamp_of
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader
+from toolyard.plugins.loader import Loader, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind, Source
     from toolyard.plugins.loader import NamedSource
     from toolyard.plugins.plugin import Plugin
-    from toolyard.runtime.call import CallPath, CallSettings
+    from toolyard.runtime.call import CallSettings
+    from toolyard.runtime.call_path import CallPath
 
 
 class AgentTools:
@@ -62,10 +63,10 @@ class Loaded:
         self._session = session
         self._only_some = only_some
         """Whether this is only a part of the configuration, of which all plugins are on."""
-        self._cwd = os.getcwd()
+        self._cwd = working_folder()
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
-        self._agents: dict[str, AgentTools] = {}
+        self._agents: dict[tuple[str, tuple[str, ...] | None], AgentTools] = {}
         self._loader = Loader(host, kept or {})
         self._by_agent = {
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
@@ -80,10 +81,13 @@ class Loaded:
     def configuration(self) -> Configuration:
         return self.host.configuration
 
-    def agent(self, name: str | None = None) -> AgentTools:
-        """An agent's tools; without a name those of the agent called `default`, else of the first."""
+    def agent(self, name: str | None = None, chosen: tuple[str, ...] | None = None) -> AgentTools:
+        """An agent's tools; without a name those of the agent called `default`, else of the first.
+
+        A conversation may have chosen its plugins itself.
+        """
         name = name or self.default_agent()
-        if (known := self._agents.get(name)) is not None:
+        if (known := self._agents.get((name, chosen))) is not None:
             return known
         if name not in self._by_agent:
             raise UnknownAgent(f"there is no agent '{name}'; known: {', '.join(self._by_agent)}")
@@ -91,10 +95,10 @@ class Loaded:
         catalog = Catalog(
             [one.source for one in listed],
             pointers=[one.pointer for one in listed],
-            decide=self._decide_for(name),
+            decide=self._decide_for(name, chosen),
             changes=self._changes,
         )
-        made = self._agents[name] = AgentTools(catalog, self._make_path(catalog))
+        made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog))
         return made
 
     def default_agent(self) -> str:
@@ -132,7 +136,8 @@ class Loaded:
         catalogs = {agent: self.agent(agent).catalog for agent in self._by_agent}
         loading = [*self.entries.problems, *self._loader.problems, *self._source_problems()]
         problems = [*self.configuration.problems, *unknown, *loading]
-        problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
+        if not self._only_some:  # what is ours alone has no rivals
+            problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
         if not self._only_some and not loading:  # an id may well be that of a plugin that could not be loaded
             plugins = {
                 agent: {id: found.plugin for id, found in catalog.plugins.items()}
@@ -145,9 +150,8 @@ class Loaded:
     def _source_problems(self) -> Iterator[Problem]:
         first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
-            yield from first.get(id(one.source), one).problems()
-            if failure := self._changes.failure_of(one.source):
-                yield failure
+            reference = first.get(id(one.source), one).reference
+            yield from (shown(problem, reference) for problem in self._changes.problems_of(one.source))
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""
@@ -161,7 +165,7 @@ class Loaded:
                 return True
         if self.host.children("work").sandbox is None:
             return False
-        return os.getcwd() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
+        return working_folder() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""
@@ -191,8 +195,11 @@ class Loaded:
         context = {"agent": agent, "session": self._session, "metadata": self._metadata}
         return read_circumstances(self.configuration.layers(agent), self.configuration.for_agent(agent), context)
 
-    def _decide_for(self, agent: str) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
+    def _decide_for(
+        self, agent: str, chosen: tuple[str, ...] | None
+    ) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
         if self._only_some:
             return decide
-        rules = read_rules(self.configuration.layers(agent), self._metadata.get("plugins"))
+        named = self._metadata.get("plugins") if chosen is None else chosen
+        rules = read_rules(self.configuration.layers(agent), named)
         return partial(decide, rules=rules, circumstances=self.circumstances(agent))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.node_module.package_manager import BuildStep, Manager
     from toolyard.plugins.host import Host
 
+log = logging.getLogger("toolyard.builds")
 COPY = "package"
 """In a folder of the cache, the one with the package."""
 STEP_SECONDS = 600
@@ -95,7 +97,7 @@ class Build:
     async def make(self, folder: Path) -> dict[str, Any] | Problem:
         """Fill a folder; what is recorded of it, or what stood against it."""
         snapshot, settings, copied = self._snapshot, self._settings, folder / COPY
-        manager = await self._manager(copied) if needs_manager(snapshot.facts, settings) else None
+        manager = await self._manager(folder) if needs_manager(snapshot.facts, settings) else None
         if isinstance(manager, Problem):
             return manager
         await asyncio.to_thread(copy, snapshot.folder, snapshot.tree, copied)
@@ -119,6 +121,7 @@ class Build:
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: BuildStep, folder: Path) -> Problem | None:
+        log.info("%s: running %s", self._snapshot.folder, step.command)
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), safe_path(self._host.configuration.door)))
         try:
             request = self._request(step.argv, folder, PATH=programs)
@@ -134,6 +137,10 @@ class Build:
 
     def _request(self, argv: Sequence[str], cwd: str | Path, **variables: str) -> ChildRequest:
         folders = {name: str(self._downloads / folder) for name, folder in DOWNLOADS.items()}
+        if self._host.processes.build.sandbox:
+            # The owner's settings are hidden there, and the first yarn stops at what it may not read.
+            folders["HOME"] = str(self._downloads / "home")
+            os.makedirs(folders["HOME"], exist_ok=True)
         offline = {} if self._host.policy.allow_remote else OFFLINE
         return ChildRequest(
             argv=argv,

@@ -82,6 +82,11 @@ class Given(msgspec.Struct):
     follows: bool = False
     """Whether links inside of folders are followed, wherever they lead."""
 
+    def copied(self) -> Given:
+        """The same, for somebody who adds to it."""
+        lists = (self.options[:], self.operands[:], self.concerns[:], self.paths[:])
+        return Given(*lists, self.unknown, self.follows)
+
     def has(self, *names: str) -> bool:
         return any(name in names for name, _ in self.options)
 
@@ -187,9 +192,14 @@ class Options:
         """Whether a rule for the program means the files that it writes, as with `cp`."""
         self.stops = stops
         """Whether there are no options any more behind the first operand."""
+        self._last: tuple[list[Word], Given] | None = None
 
     def scan(self, words: Sequence[Word]) -> Given:
-        return Scanner(self, words).run()
+        """What these words give it; the last ones are remembered, since several ask about the words of one command."""
+        asked = list(words)
+        if self._last is None or self._last[0] != asked:
+            self._last = (asked, Scanner(self, asked).run())
+        return self._last[1].copied()
 
     def __call__(self, words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
         given = self.scan(words[1:])

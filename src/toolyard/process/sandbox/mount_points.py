@@ -13,6 +13,8 @@ import os
 import stat
 import time
 
+from toolyard.files.steps import open_folder, step_into
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +27,6 @@ SOCKET = b"\0socket"
 MOST_KEPT = 100
 LOCK_TRIES, LOCK_PAUSE = 20, 0.002
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class MountPoints:
@@ -162,24 +163,20 @@ def writable(folder: int) -> Iterator[None]:
 @contextlib.contextmanager
 def folder_itself(path: str) -> Iterator[int]:
     """A folder opened step by step without following links: one on the way must not make us move what is elsewhere."""
-    fd = os.open("/", STEP)
+    fd = open_folder("/", filter(None, path.split(os.sep)), step_even_if_closed)
     try:
-        for name in path.split(os.sep):
-            if name:
-                above, fd = fd, step_into(name, fd)
-                os.close(above)
         yield fd
     finally:
         os.close(fd)
 
 
-def step_into(name: str, folder: int) -> int:
+def step_even_if_closed(name: str, folder: int) -> int:
     """Open a folder in an open folder, even if somebody inside took our right to enter it."""
     try:
-        return os.open(name, STEP, dir_fd=folder)
+        return step_into(name, folder)
     except PermissionError:
         with writable(folder):
-            return os.open(name, STEP, dir_fd=folder)
+            return step_into(name, folder)
 
 
 def free_name(wanted: str, folder: int) -> str:

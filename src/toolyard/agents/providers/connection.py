@@ -1,0 +1,122 @@
+"""The way to a service: one request, and the events of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.agents.providers.event_stream import EventStream
+from toolyard.agents.providers.faults import failure, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+
+    import httpx2
+
+CONNECT_SECONDS = 15.0
+LAST_SECONDS = 0.25
+"""How long the end of a stream is waited for after the answer is complete, so that the connection can be used again."""
+LONGEST_BODY = 1 << 26
+LONGEST_ERROR = 1 << 16
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """One request as it goes out."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str]
+    service: str
+    """What messages call the other side."""
+    first_byte_seconds: float = 300
+    idle_seconds: float = 120
+
+
+class Connection:
+    """Keeps connections between requests; the proxies and certificates are those of the environment."""
+
+    def __init__(self) -> None:
+        self._client: httpx2.AsyncClient | None = None
+
+    async def events(self, sent: Sent, is_over: Callable[[], bool]) -> AsyncGenerator[list[bytes], None]:
+        """The data of the answer's events as they come.
+
+        `is_over` says whether all is there that is needed. Raises `TryAgain` or `ProviderError`.
+        """
+        import httpx2
+
+        client = self._open()
+        limits = httpx2.Timeout(CONNECT_SECONDS, read=sent.first_byte_seconds, pool=None)
+        try:
+            async with client.stream(
+                "POST", sent.url, content=sent.body, headers=dict(sent.headers), timeout=limits
+            ) as response:
+                if response.status_code != 200:
+                    body = await start_of(response, LONGEST_ERROR)
+                    raise refusal(response.status_code, body, response.headers, service=sent.service)
+                if "json" in response.headers.get("content-type", ""):
+                    yield [await start_of(response, LONGEST_BODY)]
+                    return
+                async for batch in batches(response.aiter_bytes(), sent, is_over):
+                    yield batch
+        except (httpx2.TimeoutException, TimeoutError):
+            raise failure("network", f"{sent.service} is silent for too long") from None
+        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.LocalProtocolError):
+            raise failure("setup", f"no request to {sent.service} can be made") from None
+        except httpx2.ConnectError as error:
+            raise failure("network", f"{sent.service} cannot be reached: {error}") from None
+        except httpx2.TransportError as error:
+            raise failure("network", f"the connection to {sent.service} broke: {error}") from None
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client:
+            await client.aclose()
+
+    def _open(self) -> httpx2.AsyncClient:
+        import httpx2
+
+        if self._client is None:
+            # A redirect would take the key elsewhere; the number of sessions at once is not ours to bound.
+            self._client = httpx2.AsyncClient(limits=httpx2.Limits(max_connections=None, keepalive_expiry=60))
+        return self._client
+
+
+async def batches(
+    chunks: AsyncIterator[bytes], sent: Sent, is_over: Callable[[], bool]
+) -> AsyncGenerator[list[bytes], None]:
+    """The events of each chunk; each read has its limit, and whoever takes the events has all the time they want."""
+    stream, limit = EventStream(), sent.first_byte_seconds
+    while True:
+        try:
+            async with asyncio.timeout(LAST_SECONDS if is_over() else limit):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            if is_over():
+                return
+            raise
+        if chunk is None:
+            break
+        limit = sent.idle_seconds
+        try:
+            if found := stream.feed(chunk):
+                yield found
+        except ValueError as error:
+            raise failure("answer", f"{sent.service} sent what makes no sense: {error}") from None
+    if found := stream.end():
+        yield found
+
+
+async def start_of(response: httpx2.Response, most: int) -> bytes:
+    """A body, or as much of it as one wants to have."""
+    read = bytearray()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CONNECT_SECONDS):
+            async for chunk in response.aiter_bytes():
+                read += chunk
+                if len(read) >= most:
+                    break
+    return bytes(read[:most])
