@@ -85,17 +85,19 @@ SOCKETS = (
          needs="redis-server"),
     Step(f"python3 -c '{MANAGER}'", "[7]"),
 )  # fmt: skip
-GIT = (
-    Step("mkdir -p repo && cd repo && git init -q -b main && git config user.email me@example.org"),
+IN_A_REPOSITORY = (
+    Step("git config user.email me@example.org"),
     Step("git config user.name Me && printf 'a\\n' > a.txt && git add a.txt && git commit -q -m 'Begin'"),
     Step(
         "git checkout -q -b topic && printf 'b\\n' >> a.txt && git commit -q -am 'Go on' && git log --oneline", "Go on"
     ),
-    Step("git init -q --bare ../remote.git && git remote add origin ../remote.git && git push -q -u origin topic main"),
-    Step("git clone -q ../remote.git ../copy && git -C ../copy log --oneline origin/topic", "Go on"),
-    Step("git checkout -q main && git merge -q topic && git branch -d topic && git stash list && git status", "clean"),
+    Step("git init -q --bare remote.git && git remote add origin ./remote.git && git push -q -u origin topic main"),
+    Step("git clone -q ./remote.git copy && git -C copy log --oneline origin/topic", "Go on"),
+    Step("git checkout -q main && git merge -q topic && git branch -d topic && git stash list && git log", "Go on"),
 )
-"""What needs a repository of its own inside."""
+GIT_BELOW = (Step("mkdir -p repo && cd repo && git init -q -b main"), *IN_A_REPOSITORY)
+GIT_HERE = (Step("git init -q -b main"), *IN_A_REPOSITORY)
+"""In the folder of the workspace itself, whose configuration git outside obeys at once."""
 REFUSED = (
     Step("touch ~/made", "[sandbox: only the workspace and temporary files can be written", fails=True),
     Step("npm install -g left-pad", "[sandbox: only the workspace", fails=True),
@@ -128,7 +130,8 @@ WALKS = {
     "c": C,
     "rust": RUST,
     "sockets": SOCKETS,
-    "git": GIT,
+    "git below": GIT_BELOW,
+    "git here": GIT_HERE,
     "managers": OTHER_MANAGERS,
     "refused": REFUSED,
     "offline": OFFLINE,

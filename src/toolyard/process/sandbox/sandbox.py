@@ -272,7 +272,7 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
-        if self.paths.caches and not isinstance(env, ExactEnvironment):
+        if os.path.isdir(self.paths.caches) and not isinstance(env, ExactEnvironment):
             changed |= self._package_variables(changed)
         if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed
