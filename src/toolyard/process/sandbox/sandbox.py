@@ -123,7 +123,7 @@ class Sandbox:
         choice = self.choose()
         if choice.backend is None:
             return "not"
-        return "wholly" if self._is_complete(choice.held) else "partly"
+        return "wholly" if self._is_complete(choice.held) and not self.layout.unguarded else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
