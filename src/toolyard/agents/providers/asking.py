@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
 
 
+NAMING = ("type", "id", "call_id", "name")
+
+
 class AnswerReader(Protocol):
     """Puts an answer together while it comes."""
 
@@ -92,6 +95,13 @@ def decode(decoder: msgspec.json.Decoder[Json], data: bytes, service: str) -> Js
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise failure("answer", f"{service} sent what makes no sense: {error}") from None
+
+
+def named_item(item: Mapping[str, Json], service: str) -> Mapping[str, Json]:
+    """A part of an answer, if the fields that tell what it is are texts."""
+    if all(isinstance(item.get(key, ""), str | None) for key in NAMING):
+        return item
+    raise failure("answer", f"{service} sent a part of an answer that does not say what it is")
 
 
 def priced(message: AssistantMessage, asked: str, settings: ProviderSettings) -> AssistantMessage:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from toolyard.core.model import ProviderFault
+
 CONNECT_SECONDS = 15.0
 LAST_SECONDS = 0.25
 """How long the end of a stream is waited for after the answer is complete, so that the connection can be used again."""
@@ -48,7 +50,7 @@ class Connection:
         """
         import httpx2
 
-        client = self._open()
+        client = self._open(sent.service)
         limits = httpx2.Timeout(CONNECT_SECONDS, read=sent.first_byte_seconds, pool=None)
         try:
             async with client.stream(
@@ -57,7 +59,10 @@ class Connection:
                 if response.status_code != 200:
                     body = await start_of(response, LONGEST_ERROR)
                     raise refusal(response.status_code, body, response.headers, service=sent.service)
-                if "json" in response.headers.get("content-type", ""):
+                kind = response.headers.get("content-type", "")
+                if "html" in kind:
+                    raise failure("setup", f"{sent.service} answered with a page for people, not as a model's API does")
+                if "json" in kind:
                     yield [await start_of(response, LONGEST_BODY)]
                     return
                 async for batch in batches(response.aiter_bytes(), sent, is_over):
@@ -67,7 +72,8 @@ class Connection:
         except (httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.LocalProtocolError):
             raise failure("setup", f"no request to {sent.service} can be made") from None
         except httpx2.ConnectError as error:
-            raise failure("network", f"{sent.service} cannot be reached: {error}") from None
+            fault: ProviderFault = "setup" if "CERTIFICATE" in str(error).upper() else "network"
+            raise failure(fault, f"{sent.service} cannot be reached: {error}") from None
         except httpx2.TransportError as error:
             raise failure("network", f"the connection to {sent.service} broke: {error}") from None
 
@@ -76,12 +82,18 @@ class Connection:
         if client:
             await client.aclose()
 
-    def _open(self) -> httpx2.AsyncClient:
+    def _open(self, service: str) -> httpx2.AsyncClient:
         import httpx2
 
         if self._client is None:
             # A redirect would take the key elsewhere; the number of sessions at once is not ours to bound.
-            self._client = httpx2.AsyncClient(limits=httpx2.Limits(max_connections=None, keepalive_expiry=60))
+            limits = httpx2.Limits(max_connections=None, keepalive_expiry=60)
+            try:
+                self._client = httpx2.AsyncClient(limits=limits)
+            except (ImportError, ValueError, OSError, httpx2.InvalidURL):
+                # The error may have the proxy's password in it.
+                message = f"{service} cannot be asked by the proxy or the certificates that the environment names"
+                raise failure("setup", message) from None
         return self._client
 
 
