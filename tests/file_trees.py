@@ -29,9 +29,11 @@ def facts_of(top: Path) -> Facts:
             elif entry.is_dir():
                 found[name] = ("folder", stat.S_IMODE(facts.st_mode), b"")
                 waiting.append(entry.path)
-            else:
+            elif entry.is_file():
                 with open(entry.path, "rb") as file:
                     found[name] = ("file", stat.S_IMODE(facts.st_mode), file.read())
+            else:
+                found[name] = ("other", stat.S_IMODE(facts.st_mode), b"")
     return found
 
 

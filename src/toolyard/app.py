@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -68,7 +67,7 @@ class AgentApplication:
             kinds=tuple(kinds),
             env_overrides=dict(env_overrides or {}),
             config_env=dict(config_env or {}),
-            session=session or uuid.uuid4().hex,
+            session=session or os.urandom(16).hex(),
             session_metadata=dict(session_metadata or {}),
             permissions=permissions,
             approver=approver_of(approver),
@@ -113,6 +112,11 @@ class AgentApplication:
         """The file of the configuration; of one in memory, the path that its relative paths are beside."""
         config = self._lifecycle.options.config
         return config if isinstance(config, Path) else self._lifecycle.known().configuration.document.path
+
+    @property
+    def has_configuration(self) -> bool:
+        """Whether the configuration could be read; without one nothing is loaded, and `problems` say why."""
+        return self._lifecycle.known().configuration.readable
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""

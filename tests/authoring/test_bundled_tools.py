@@ -75,14 +75,14 @@ def test_an_example_of_a_manifest_runs_alone_and_gets_the_variable_that_it_names
         '{"text": "the cat and the dog", "most": 1}',
         env={"IGNORED_WORDS": "the and"},
     )
-    assert (ran.code, ran.out, ran.err) == (0, '[{"word": "cat", "times": 1}]', "")
+    assert (ran.code, ran.out, ran.err) == (0, '[{"word": "cat", "times": 1}]\n', "")
 
 
 def test_the_template_can_be_copied_and_called(toolyard: CommandLine):
     text = (BUILTIN / "template-bash-tool" / "template_bash_echo.bash").read_text()
     toolyard.file("mine.bash", text.replace("template_bash_echo", "mine"))
     toolyard.config("bash:mine.bash")
-    assert toolyard("call", "mine", '{"value": "hello"}').out == "hello"
+    assert toolyard("call", "mine", '{"value": "hello"}').out == "hello\n"
 
 
 def test_reading_says_how_to_get_by_when_it_takes_too_long(toolyard: CommandLine):

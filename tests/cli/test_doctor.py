@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support import CommandLine, need_backend
 from toolyard.core.reach import REACHES
-from toolyard.process.sandbox.policy import PROPERTIES
+from toolyard.core.sandbox_properties import PROPERTIES
 
 PROGRAMS = ["python", "bash", "git", "node", "npm", "uv", "bubblewrap"]
 

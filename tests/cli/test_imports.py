@@ -41,7 +41,7 @@ def imported(toolyard: CommandLine, *words: str) -> set[str]:
         (["call", "--help"], OPENING | {"toolyard.cli.call"}),
         (
             ["exec", "--help"],
-            OPENING | {"toolyard.cli.call", "toolyard.cli.exec", "toolyard.core", "toolyard.core.reach"},
+            OPENING | {f"toolyard.{name}" for name in ("cli.call", "cli.exec", "core", "core.reach")},
         ),
         (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "shell", "shell.command")}),
         (["init", "--help"], START | {"toolyard.cli.init", "toolyard.cli.render"}),
@@ -72,8 +72,8 @@ def test_the_first_keeper_starts_before_an_event_loop_is_imported(toolyard: Comm
     """What both take then passes at the same time."""
     asking = """
 import sys
-from toolyard.cli.running import import_when_used
-import_when_used("asyncio")
+from toolyard.cli.running import postpone
+postpone("asyncio")
 from toolyard.app import AgentApplication
 application = AgentApplication({}, sys.argv[1], only="shell:command")
 application.begin()

@@ -386,7 +386,16 @@ def test_a_tool_that_is_left_out_does_not_take_the_others_with_it() -> None:
     ]
 
 
-@pytest.mark.parametrize("root", ["string", "array", ["object"], ["object", "null"], None])
+@pytest.mark.parametrize("root", [["object"], ["object", "null"], ["null", "string", "object"]])
+def test_a_root_that_may_be_an_object_is_one(official, root) -> None:
+    for format in FORMATS:
+        exported = export([with_schema({"type": root, "properties": {}})], format)
+        assert exported.problems == ()
+        assert schema_of(exported.tools[0]) == {"type": "object", "properties": {}}
+        official[format](exported.tools[0])
+
+
+@pytest.mark.parametrize("root", ["string", "array", ["string", "null"], None])
 def test_a_root_that_is_not_an_object_fits_no_format(official, root) -> None:
     spec = with_schema({"type": root})
     for format in FORMATS:
@@ -414,8 +423,47 @@ def test_some_keywords_are_refused_at_the_root_of_a_schema(keyword, value, refus
     at_root, inside = with_schema({keyword: value}), with_schema({"properties": {"a": {keyword: value}}})
     found = {format: format_problems(at_root, format) for format in FORMATS}
     assert [format for format in FORMATS if codes(found[format]) == ["schema_root_keyword"]] == refused_by
-    assert all(problem.fatal for problems in found.values() for problem in problems)
+    assert not any(problem.fatal for problems in found.values() for problem in problems)
     assert all(format_problems(inside, format) == () for format in FORMATS)
+    for format in FORMATS:
+        (form,) = export([at_root], format).tools
+        assert (keyword in schema_of(form)) is (format not in refused_by)
+
+
+def test_a_root_that_is_a_reference_is_written_out(official) -> None:
+    place = {"type": "object", "properties": {"city": {"type": "string"}}}
+    for format in FORMATS:
+        exported = export([with_schema({"$ref": "#/$defs/place", "$defs": {"place": place}})], format)
+        assert schema_of(exported.tools[0]) == {**place, "$defs": {"place": place}}
+        official[format](exported.tools[0])
+
+
+def test_alternatives_at_the_root_become_properties_and_a_rule_in_words(official) -> None:
+    schema = {
+        "type": "object",
+        "description": "Where.",
+        "properties": {"unit": {"type": "string"}},
+        "required": ["unit"],
+        "oneOf": [
+            {"properties": {"city": {"type": "string"}}, "required": ["city"]},
+            {"properties": {"zip": {"type": "integer"}}, "required": ["zip"]},
+        ],
+    }
+    for format in (*OPENAI, "anthropic"):
+        (form,) = export([with_schema(schema)], format).tools
+        told = schema_of(form)
+        assert told["properties"] == {
+            "city": {"type": "string"},
+            "zip": {"type": "integer"},
+            "unit": {"type": "string"},
+        }
+        assert told["required"] == ["unit"]
+        assert told["description"].startswith('Where.\nArguments must also fit: {"oneOf": [{"properties"')
+        assert not {"oneOf", "anyOf", "allOf"} & told.keys()
+        official[format](form)
+    both = {"allOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]}
+    told = schema_of(export([with_schema(both)], "openai").tools[0])
+    assert (list(told["properties"]), told["required"]) == (["a", "b"], ["a"])
 
 
 @pytest.mark.parametrize(
@@ -445,8 +493,12 @@ def test_openai_requires_every_array_to_say_what_it_holds(part, where) -> None:
     spec = with_schema({"properties": {"a": part}})
     for format in OPENAI:
         (problem,) = format_problems(spec, format)
-        assert (problem.code, problem.fatal) == ("array_items_missing", True)
+        assert (problem.code, problem.fatal) == ("array_items_missing", False)
         assert f"'{where}'" in problem.message
+        told = schema_of(export([spec], format).tools[0])
+        for key in where.split("."):
+            told = told[int(key) if key.isdigit() else key]
+        assert told["items"] == {}
     assert format_problems(spec, "anthropic") == format_problems(spec, "mcp") == ()
 
 

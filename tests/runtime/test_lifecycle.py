@@ -112,6 +112,20 @@ async def test_nothing_is_remembered_of_a_conversation_that_is_over(yard):
         assert app._lifecycle.known().agent().settings == {}
 
 
+async def test_rules_know_nothing_of_a_conversation_that_is_over(yard):
+    config = yard.config("shell:session", permissions={"preset": "workspace"})
+    async with yard.open(config) as app:
+        for number in range(3):
+            app.set_preset("trusted", session=f"s{number}")
+            await app.call_tool("bash", {"command": "alias x=y"}, session=f"s{number}")
+        rules = app._lifecycle._paths._rules
+        kept = (rules._books, rules._shells._shells, rules._session_presets)
+        assert [len(each) for each in kept] == [3, 3, 3], "or it would prove nothing"
+        for number in range(3):
+            await app.end_session(f"s{number}")
+        assert [len(each) for each in (rules._books, rules._shells._shells, rules._session_presets)] == [0, 0, 0]
+
+
 async def test_an_entry_that_is_loaded_alone_keeps_its_options_and_its_faults(yard):
     wrong = yard.config("manifest:tools.json", {"shell_session": {"tiemout_seconds": 5}})
     async with yard.open(wrong, only="shell:session") as app:

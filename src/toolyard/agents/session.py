@@ -24,7 +24,7 @@ from toolyard.agents.sessions.events import (
     TurnEnded,
     TurnStarted,
 )
-from toolyard.agents.sessions.history import read_history, turn_starts
+from toolyard.agents.sessions.history import HistoryFold, turn_starts
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.core.content import TextPart, text_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
-    from toolyard.agents.sessions.store import SessionStore
+    from toolyard.agents.sessions.store import SessionState, SessionStore
     from toolyard.agents.workspace_states import WorkspaceStates
     from toolyard.core.content import Part
     from toolyard.core.reach import Reach
@@ -79,10 +79,14 @@ class AgentSession:
         self.model = parts.model
         self._parts = parts
         self._events = parts.store.events(parts.id)
+        self._fold = HistoryFold()
+        self._fold.add(*self._events)
         self._listeners: list[asyncio.Queue[SessionUpdate | None]] = []
         self._said: list[UserMessage] = []
         self._turn: Turn | None = None
         self._waited = 0.0
+        self._state: SessionState = "idle"
+        """What the list shows, from the next event on."""
         self._writes: set[asyncio.Task[None]] = set()
 
     @property
@@ -96,7 +100,7 @@ class AgentSession:
 
     def history(self) -> History:
         """What the conversation is now."""
-        return read_history(self._events)
+        return self._fold.history()
 
     def events(self, *, after: int = 0) -> list[Stored]:
         """What was kept, from an event on."""
@@ -162,6 +166,14 @@ class AgentSession:
             await self.record(Rewound(to=target, files=kept, safety=safety))
         return Rewind(to=target, files=kept, restored=restored)
 
+    async def restore_state(self, id: str) -> RestoreOutcome:
+        """Bring the files to a state that was kept, such as the one before a way back; the conversation stays."""
+        if self._turn or self._parts.states is None:
+            raise ProviderError(
+                "no state can be had back while the session works, or where none is kept", fault="setup"
+            )
+        return await self._parts.states.restore(id, self.id)
+
     async def turn_diff(self, turn: int | None = None) -> str:
         """What a turn changed in the workspace, as a patch; of the last turn that kept a state, unless one is named."""
         states = self._parts.states
@@ -215,8 +227,11 @@ class AgentSession:
 
     async def record(self, *events: SessionEvent, durable: bool = True) -> None:
         """Keep events and tell them."""
-        stored = await self._parts.store.append(self.id, events, durable=durable)
+        if isinstance(events[-1], TurnEnded):
+            self._state = "idle"
+        stored = await self._parts.store.append(self.id, events, durable=durable, state=self._state)
         self._events += stored
+        self._fold.add(*stored)
         for one in stored:
             self._broadcast(one)
 
@@ -268,7 +283,7 @@ class AgentSession:
         task.add_done_callback(self._writes.discard)
 
     async def _keep_result(self, event: CallFinished) -> None:
-        await self.record(CallAnswered(answer=self._answer(event), seconds=event.duration))
+        await self.record(CallAnswered(answer=self._answer(event), seconds=event.duration), durable=False)
         self._broadcast(event)
 
     def _answer(self, event: CallFinished) -> CallAnswer:
@@ -288,11 +303,11 @@ class AgentSession:
             raise ProviderError("the session works already; `say` something while it does", fault="setup")
         self._waited = 0.0
         self._turn = Turn(self, self._setup, session=self.id)
-        await self._parts.store.set_state(self.id, "working")
+        self._state = "working"
         try:
             await self._close_cut_off_turn(prompt)
             if prompt is not None:
-                await self.record(PromptGiven(message=message_of(prompt)))
+                await self.record(PromptGiven(message=message_of(prompt)), durable=False)
                 await self._give_title(prompt)
             await self._turn.run()
             while self._said:  # said so late that no step took it up
@@ -301,7 +316,6 @@ class AgentSession:
                 await self._turn.run()
         finally:
             self._turn = None
-            await self._parts.store.set_state(self.id, "idle")
 
     def _take_said(self) -> list[UserMessage]:
         said, self._said = self._said, []
@@ -362,15 +376,15 @@ class AgentSession:
         from toolyard.permissions.verdict import answer_always
 
         question = await question_for(request, verdict)
+        self._state = "waiting"
         await self.record(QuestionAsked(call_id=request.call_id, question=question.as_mapping()))
-        await self._parts.store.set_state(self.id, "waiting")
         started = time.monotonic()
         try:
             who = approver or answer_always(allowed=False, reason="nobody is there to ask")
             answer = await who.approve(request, verdict)
         finally:
             self._waited += time.monotonic() - started
-            await self._parts.store.set_state(self.id, "working")
+            self._state = "working"
         event = QuestionAnswered(call_id=request.call_id, allowed=answer.allowed, reason=answer.reason)
         await self.record(event)
         return answer

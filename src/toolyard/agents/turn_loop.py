@@ -55,7 +55,10 @@ class Conversation(Protocol):
     """The session that a turn belongs to, as far as the turn needs it."""
 
     async def record(self, *events: SessionEvent, durable: bool = True) -> None:
-        """Keep events, and tell whoever listens; durable ones are on the disk when this returns."""
+        """Keep events, and tell whoever listens; no end of the process loses them.
+
+        Durable ones survive the end of the machine, too, and with them all that was kept before.
+        """
 
     def tell(self, event: ModelEvent) -> None:
         """Tell whoever listens what is not kept."""
@@ -133,7 +136,7 @@ class Turn:
         history = conversation.history()
         number = history.turn if history.is_open else history.turn + 1
         if not history.is_open:
-            await conversation.record(TurnStarted(turn=number))
+            await conversation.record(TurnStarted(turn=number), durable=False)
         try:
             if history.unanswered:
                 await self._call([one.call for one in history.unanswered])
@@ -224,7 +227,8 @@ class Turn:
         if answer is None:
             return None
         self._spent.add(answer.usage)
-        await self._conversation.record(AnswerReceived(message=answer))
+        # What follows makes it durable: a call that begins, or the end of the turn.
+        await self._conversation.record(AnswerReceived(message=answer), durable=False)
         return answer
 
     def _request(self, setup: TurnSetup, *, may_call: bool, extra: Sequence[Message]) -> ModelRequest:

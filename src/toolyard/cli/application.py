@@ -30,17 +30,32 @@ def open_application(
     only: Literal["shell:command", "shell:session"] | None = None,
 ) -> AgentApplication:
     """An application, not yet entered; the current folder is its workspace from now on."""
-    import logging
-
     from toolyard.app import AgentApplication
     from toolyard.cli.render import reserve_stdout
 
-    # Commands show problems themselves, so that Python need not print them for want of a log.
-    logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
     if only is None:
         reserve_stdout()
+        show_log()
     options = enter_workspace(options)
     return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+
+
+def show_log() -> None:
+    """Tell who waits what is fetched, installed and built, which may take minutes; problems are shown otherwise."""
+    import logging
+
+    class BuildHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from toolyard.cli.render import show_note
+
+            show_note(record.getMessage(), "faint")
+
+    logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
+    log = logging.getLogger("toolyard.builds")
+    if not log.handlers:
+        log.setLevel(logging.INFO)
+        log.propagate = False
+        log.addHandler(BuildHandler())
 
 
 def enter_workspace(options: GlobalOptions) -> GlobalOptions:

@@ -186,6 +186,11 @@ def conclude(app: AgentApplication, agent: str, tool: str, result: ToolResult) -
     return exit_code_of(result)
 
 
+def status_without(app: AgentApplication) -> int:
+    """The exit status where there is no shell to run anything in."""
+    return 1 if app.has_configuration else 2
+
+
 def exit_code_of(result: ToolResult) -> int:
     return 0 if result.ok else EXIT_CODES.get(result.failure or "", 1)
 

@@ -85,14 +85,15 @@ def test(options: GlobalOptions, file: Path, rules: Path | None, agent: str | No
 @json_option
 @click.pass_obj
 def list_rules(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
-    """List the rules in force here, with where each is written, and the grants with their ids."""
+    """List the rules in force here, your own before a preset's, with where each is written, grants with their ids."""
     from toolyard.runtime.sandbox_policy import how_kept
 
     policy, agent, configuration = policy_in_force(options, agent)
     book = policy.book(agent, os.getcwd(), kept=how_kept(configuration))
     show_problems([*policy.sections.of(agent).problems, *policy.problems()])
     grants = {f"{policy.grants.file}, grant {grant.id}": grant for grant in policy.grants.load().grants}
-    rows = [rule_row(rule, grants.get(str(rule.origin))) for rule in book.rules]
+    ones_own = sorted(book.rules, key=lambda rule: rule.origin.is_preset)
+    rows = [rule_row(rule, grants.get(str(rule.origin))) for rule in ones_own]
     if as_json:
         show_json(rows)
     elif rows:
@@ -157,7 +158,11 @@ def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str,
     store = policy_in_force(options)[0].grants
     kept = store.add(decision, value, workspace=workspace, source=text, by=f"toolyard permissions {decision}")
     show_text(f"{kept.id} {decision} {rule.text}{f' in {workspace}' if workspace else ''}\n")
-    if decision == "allow" and (why := without_effect(rule)):
+    if decision == "allow" and rule.command is not None and not rule.command.words:
+        where = f" in {workspace}" if workspace else ", everywhere"
+        undo = f"toolyard permissions revoke {kept.id}"
+        show_note(f"this allows every command that no rule denies{where}", "warning", hint=undo)
+    elif decision == "allow" and (why := without_effect(rule)):
         show_note(f"this rule alone allows nothing: {why}", "warning")
     return 0
 

@@ -48,9 +48,9 @@ def is_open(descriptor: int) -> bool:
 
 
 def show_text(text: str, style: str = "") -> None:
-    """Show an answer; on a terminal it ends with a newline."""
+    """Show an answer, which ends its last line, so that nothing runs into it."""
     text = paint(text, style, sys.stdout)
-    write(sys.stdout, text + "\n" if text and not text.endswith("\n") and is_terminal(sys.stdout) else text)
+    write(sys.stdout, text + "\n" if text and not text.endswith("\n") else text)
 
 
 def show_json(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Runs a command's work to its end, or to a signal."""
+"""Runs a command's work to its end, or to a signal; what that needs is imported as late as can be."""
 
 from __future__ import annotations
 
@@ -21,21 +21,30 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3.0
 """How long whatever holds up the event loop, such as a file on a dead disk, may hold up the end of the program."""
 INTERRUPTED = 130
+IMPORTING = threading.RLock()
 
 
 class PostponedModule(ModuleType):
-    """A module that is imported when somebody first uses something of it."""
+    """Becomes the module itself when something is first asked of it.
+
+    `importlib.util.LazyLoader` does so already when a second module imports it.
+    """
 
     def __getattr__(self, name: str) -> Any:
-        # Unlike that of `importlib.util.LazyLoader`, it does not wake up when another module only names it.
-        self.__class__ = ModuleType  # type: ignore[assignment]  # from now on it is a module like all others
-        if self.__spec__ and self.__spec__.loader:
-            self.__spec__.loader.exec_module(self)
-        return getattr(self, name)
+        with IMPORTING:  # who asks meanwhile in another thread waits, and gets the whole module
+            spec = self.__spec__
+            if type(self) is PostponedModule and spec and spec.loader and not vars(self).get("__being_imported__"):
+                vars(self)["__being_imported__"] = True
+                try:
+                    spec.loader.exec_module(self)
+                finally:
+                    del vars(self)["__being_imported__"]
+                self.__class__ = ModuleType  # type: ignore[assignment]  # a module like all others from now on
+            return ModuleType.__getattribute__(self, name)
 
 
-def import_when_used(name: str) -> None:
-    """Put off the import of a large module of the standard library, whoever names it meanwhile."""
+def postpone(name: str) -> None:
+    """Have a module that many others name, and that is part of none, imported when something of it is first used."""
     if name not in sys.modules and (spec := find_spec(name)):
         sys.modules[name] = module = module_from_spec(spec)
         module.__class__ = PostponedModule

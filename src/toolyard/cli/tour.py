@@ -30,6 +30,20 @@ if TYPE_CHECKING:
 NAME = "toolyard"
 SAMPLE = "notes.txt"
 SAMPLE_TEXT = "bread\nmilk\neggs\nrye flour\n"
+AGENT_CONFIG = {
+    "plugins": ["shell:session", "path:${env:BUILTIN_PLUGINS}/replay"],
+    "provider": "replay",
+    "replay": "${env:CONFIG_DIR}/answers.jsonl",
+}
+"""An agent whose model is a recording: it needs no account and no network, and its calls are real."""
+RECORDED = (
+    {
+        "text": "I will look.",
+        "calls": [{"id": "call_1", "name": "bash", "arguments": {"command": "grep -n flour notes.txt"}}],
+        "stop": "tool_calls",
+    },
+    {"text": "Yes: rye flour, in line 4 of notes.txt."},
+)
 
 
 class TourStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +53,8 @@ class TourStep(msgspec.Struct, frozen=True, kw_only=True):
     words: Sequence[str]
     exit_code: int = 0
     shows: str
+    with_agent: bool = False
+    """Whether it talks to an agent, which has a configuration of its own."""
 
 
 STEPS = (
@@ -75,6 +91,19 @@ STEPS = (
         words=["call", "read_line_range", '{"path": "recipe.txt", "start_line": 1, "end_line": 9}'],
         exit_code=1,
         shows="recipe.txt",
+    ),
+)
+LAST_STEPS = (
+    TourStep(
+        about="An agent works with these tools. This one's model is a recording; its calls are real.",
+        words=["chat", "-p", "Is there any flour on my list?"],
+        shows="rye flour, in line 4",
+        with_agent=True,
+    ),
+    TourStep(
+        about="Every conversation is kept, and goes on after whatever happened.",
+        words=["sessions", "list"],
+        shows="Is there any flour",
     ),
 )
 
@@ -116,10 +145,15 @@ def steps_in(folder: Path) -> Iterator[bool]:
     for name in ("cache", "state"):
         os.environ[f"XDG_{name.upper()}_HOME"] = str(folder / name)
     os.chdir(workspace)
-    options = ["--config", str(DEFAULT_CONFIG), "--sessions", str(sessions), "--workspace", str(workspace)]
+    agent_config = folder / "agent.json"
+    agent_config.write_text(json.dumps(AGENT_CONFIG), encoding="utf-8")
+    (folder / "answers.jsonl").write_text("".join(f"{json.dumps(answer)}\n" for answer in RECORDED), encoding="utf-8")
+    places = ["--sessions", str(sessions), "--workspace", str(workspace)]
     for step in STEPS:
-        yield take(step, options)
+        yield take(step, ["--config", str(DEFAULT_CONFIG), *places])
     yield show_audit(sessions / "audit")
+    for step in LAST_STEPS:
+        yield take(step, ["--config", str(agent_config if step.with_agent else DEFAULT_CONFIG), *places])
 
 
 def take(step: TourStep, options: Sequence[str]) -> bool:

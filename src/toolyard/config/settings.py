@@ -4,13 +4,14 @@ Annotations are evaluated here and not kept as text: reading text back would cos
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from toolyard.config.agent_settings import BudgetSettings, CheckpointSettings, ContextSettings
 from toolyard.core.reach import Reach
+from toolyard.core.sandbox_properties import PROPERTIES, SandboxProperty
 
 MISFITS = (msgspec.ValidationError, UnicodeEncodeError)
 """What converting raises for a value of a wrong shape; the second for half a character, which JSON can spell."""
@@ -73,21 +74,6 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
     on_failure: Literal["continue", "stop"] = "continue"
 
 
-SandboxProperty = Literal[
-    "writes",
-    "attributes",
-    "secrets",
-    "protected",
-    "obeyed",
-    "network",
-    "sockets",
-    "processes",
-    "temporary",
-    "privileges",
-    "reach",
-]
-
-
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`sandbox`: what keeps the processes of tools in."""
 
@@ -97,7 +83,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = "auto"
     properties: Annotated[
         list[SandboxProperty], Meta(description="What 'require' requires; everything unless said.")
-    ] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
+    ] = msgspec.field(default_factory=lambda: list(PROPERTIES))
     network: Annotated[bool, Meta(description="Whether tools can reach any host.")] = False
     hosts: Annotated[
         list[str], Meta(description="Names, and groups such as @python, that can be reached though the network is off.")

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.schema_parts import parts
 from toolyard.core.tool import JsonInput, TextInput
+from toolyard.core.wire_schemas import allows_array, with_items, with_object_root, without_root_keywords, written_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Hints, Json, JsonObject, ToolSpec, WireFormat
 
 
@@ -145,12 +148,19 @@ def _schema(spec: ToolSpec, format: WireFormat) -> JsonObject:
         case TextInput():
             return _text_schema(spec.input)
         case JsonInput(schema=given, verbatim=True) if _RULES[format].openai_schema:
-            return given
+            return _taken_schema(given, format)
         case JsonInput(schema=given):
             schema = dict(given) if "type" in given else {"type": "object", **given}
             if _RULES[format].openai_schema:
                 schema.setdefault("properties", {})
-            return schema
+            return _taken_schema(schema, format)
+
+
+def _taken_schema(schema: JsonObject, format: WireFormat) -> JsonObject:
+    """A schema without what the receiver would refuse; one that it takes as it is."""
+    rules = _RULES[format]
+    taken = without_root_keywords(with_object_root(written_out(schema)), rules.root_keywords)
+    return with_items(taken) if rules.openai_schema and any(_bare_arrays(taken)) else taken
 
 
 def _text_schema(text: TextInput) -> JsonObject:
@@ -221,16 +231,16 @@ def _input_problems(spec: ToolSpec, format: WireFormat) -> Iterator[FormatProble
 
 def _schema_problems(spec: ToolSpec, format: WireFormat, schema: JsonObject) -> Iterator[FormatProblem]:
     rules = _RULES[format]
-    root = schema.get("type", "object")
+    root = with_object_root(schema).get("type", "object")
     if root != "object":
         message = f"the input schema is of type {root!r} at its root, {rules.receiver} requires 'object'"
         hint = "make the value a property of an object"
         yield _problem(spec, format, "schema_not_object", message, hint=hint)
         return
     if keywords := [keyword for keyword in rules.root_keywords if keyword in schema]:
-        message = f"{rules.receiver} does not allow {_listed(keywords)} at the root of an input schema"
+        message = f"{rules.receiver} does not allow {_listed(keywords)} at the root of a schema; it is told in words"
         hint = "move it into a property, or list all properties at the root and let the tool check the rest"
-        yield _problem(spec, format, "schema_root_keyword", message, hint=hint)
+        yield _problem(spec, format, "schema_root_keyword", message, hint=hint, fatal=False)
     if rules.property_name:
         yield from _property_problems(spec, format, schema, pattern=rules.property_name)
     if rules.openai_schema:
@@ -251,12 +261,12 @@ def _property_problems(
 
 
 def _openai_problems(spec: ToolSpec, format: WireFormat, schema: JsonObject) -> Iterator[FormatProblem]:
-    receiver, parts = _RULES[format].receiver, list(_parts(schema))
-    if bare := [path for path, part in parts if _allows_array(part) and "items" not in part]:
-        message = f"{receiver} requires 'items' of every array; missing at {_listed(bare)}"
+    receiver = _RULES[format].receiver
+    if bare := list(_bare_arrays(schema)):
+        message = f"{receiver} requires 'items' of every array; at {_listed(bare)} it is told that they may be anything"
         hint = 'say what the array holds, for example "items": {"type": "string"}'
-        yield _problem(spec, format, "array_items_missing", message, hint=hint)
-    if looking := [path for path, part in parts if _LOOKAROUND.search(str(part.get("pattern", "")))]:
+        yield _problem(spec, format, "array_items_missing", message, hint=hint, fatal=False)
+    if looking := [_place(path) for path, part in parts(schema) if _LOOKAROUND.search(str(part.get("pattern", "")))]:
         # Not every model refuses them, and the rest of the schema is sound.
         message = f"many {receiver} models refuse lookaround in a pattern, as in {_listed(looking)}"
         hint = "write the pattern without (?=, (?!, (?<= and (?<!, or let the tool check the value"
@@ -272,24 +282,12 @@ def _verbatim_problems(spec: ToolSpec, format: WireFormat, schema: JsonObject) -
         yield _problem(spec, format, "schema_incomplete", message, hint=hint, fatal=False)
 
 
-def _parts(schema: Json, path: str = "") -> Iterator[tuple[str, JsonObject]]:
-    """A schema and those inside it, each with where it is."""
-    if not isinstance(schema, Mapping):
-        return
-    yield path.removeprefix("."), schema
-    properties = schema.get("properties")
-    for name, part in properties.items() if isinstance(properties, Mapping) else ():
-        yield from _parts(part, f"{path}.properties.{name}")
-    yield from _parts(schema.get("items"), f"{path}.items")
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        alternatives = schema.get(keyword)
-        for index, part in enumerate(alternatives if isinstance(alternatives, list) else ()):
-            yield from _parts(part, f"{path}.{keyword}.{index}")
+def _bare_arrays(schema: JsonObject) -> Iterator[str]:
+    return (_place(path) for path, part in parts(schema) if allows_array(part) and "items" not in part)
 
 
-def _allows_array(schema: JsonObject) -> bool:
-    types = schema.get("type")
-    return "array" in (types if isinstance(types, list) else [types])
+def _place(path: Pointer) -> str:
+    return ".".join(map(str, path))
 
 
 def _listed(values: Iterable[str]) -> str:

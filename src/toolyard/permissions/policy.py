@@ -90,6 +90,9 @@ class RulePolicy:
         """A conversation is over, and what was answered and set for it alone."""
         self._session_presets.pop(session, None)
         self._session_rules.pop(session, None)
+        self._books = {key: book for key, book in self._books.items() if key[2] != session}
+        if "_shells" in vars(self):
+            self._shells.forget_all_of(f"{session}/")
 
     async def decide(self, request: PermissionRequest) -> Verdict:
         section, wanted = self.section(request.agent, request.session), request.plan.reach

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, valid_rules
+from toolyard.permissions.rules import PRESET, Rule, RuleBook, RuleOrigin, valid_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ def preset_in_force(named: Preset | None, kept: Kept) -> Preset:
 
 def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) -> RuleBook:
     """The rules of a preset; those of `read-only` and `workspace` hold only for paths inside the workspace."""
-    origin = RuleOrigin(label=f"preset {preset}")
+    origin = RuleOrigin(label=f"{PRESET}{preset}")
     match preset:
         case "ask-everything":
             return RuleBook([])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 Access = Literal["read", "write"]
+PRESET = "preset "
 KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason", "host"})
 
 
@@ -40,6 +41,11 @@ class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     label: str
     document: Document | None = None
     pointer: Pointer = ()
+
+    @property
+    def is_preset(self) -> bool:
+        """Whether nobody wrote it but us."""
+        return self.label.startswith(PRESET)
 
     def __str__(self) -> str:
         return self._shown

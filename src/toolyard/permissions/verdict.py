@@ -15,6 +15,8 @@ from toolyard.core.reach import Kept, Reach
 from toolyard.core.tool import Json, Plan, ToolSpec
 
 Scope = Literal["once", "session", "always"]
+NETWORK = "network"
+"""The kind of a question about a host, and the name that stands in the place of a tool's."""
 
 
 class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):

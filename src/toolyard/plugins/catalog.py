@@ -9,6 +9,7 @@ import msgspec
 from toolyard.core.problems import Position, Problem
 from toolyard.plugins.enablement import asks_each_time, decide
 from toolyard.plugins.loader import load_all
+from toolyard.plugins.tool_problems import tool_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,8 +82,10 @@ class Catalog:
         self._taken: list[Shadowed] = []
 
     def rivalries(self) -> list[Problem]:
-        """What is wrong among the plugins, though each may be sound by itself."""
-        return [*map(shadowed_problem, self.shadowed), *self._faulty()]
+        """What is wrong among the plugins and their tools, though each may be sound by itself."""
+        self._settle()
+        tools = {name: (source.file, tool) for name, (source, tool) in self._by_name.items()}
+        return [*map(shadowed_problem, self.shadowed), *self._faulty(), *tool_problems(tools)]
 
     @property
     def shadowed(self) -> Sequence[Shadowed]:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from toolyard.core.tool import JsonInput, Plan, ToolSpec
-from toolyard.permissions.verdict import Judged, Offer, PermissionRequest, Verdict
+from toolyard.permissions.verdict import NETWORK, Judged, Offer, PermissionRequest, Verdict
 from toolyard.process.sandbox.hosts import PORTS, AllowedHosts
 from toolyard.process.sandbox.proxy import HostAnswer
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Answer, Approver
 
 
-NETWORK = "network"
-"""The kind of such a question, and the name that stands in the place of a tool's."""
 ONCE_HOLDS, NO_HOLDS = 300.0, 30.0
 """How long an answer holds, in seconds, since programs connect again and again for one thing."""
 SPEC = ToolSpec(name=NETWORK, description="Reach a host from the sandbox.", input=JsonInput(schema={"type": "object"}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from contextlib import AsyncExitStack
 from functools import cached_property
@@ -38,10 +37,6 @@ if TYPE_CHECKING:
     from toolyard.runtime.call_paths import CallPaths
     from toolyard.runtime.loaded import Loaded
     from toolyard.runtime.options import ApplicationOptions
-
-
-log = logging.getLogger("toolyard.problems")
-LEVELS = {"error": logging.ERROR, "warning": logging.WARNING}
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,7 +201,7 @@ class Lifecycle:
         for agent in entries.by_agent.values():
             agent.extend(options.given)
         processes = self._pools.open(inputs, before.host.processes if before else None)
-        if options.only and not before:
+        if options.only and configuration.readable and not before:
             # Its one tool is about to be used: let the keeper start while the rest is imported and read.
             processes.children[likely_reach(configuration)].start()
         return Begun(configuration=configuration, entries=entries, inputs=inputs, processes=processes)
@@ -234,16 +229,20 @@ class Lifecycle:
         self._caches.save()
         kept = [problem for problem in self._problems if not problem.code.startswith("sandbox_")]
         self._problems = [*kept, *self._pools.problems(begun.inputs, begun.processes)]
-        self._log(loaded)
+        if not options.only:  # the command line alone wants only one, and shows what is wrong by itself
+            self._log(loaded)
         return loaded
 
     def _log(self, loaded: Loaded) -> None:
         """Tell whoever reads the log what this loading found and the one before did not."""
         known, self._logged = self._logged, {*loaded.faults(), *self._problems}
         if new := sort_problems(self._logged - known):
-            redact = self._paths.redactor(loaded.configuration).redact
+            import logging
+
+            log, redact = logging.getLogger("toolyard.problems"), self._paths.redactor(loaded.configuration).redact
             for problem in new:
-                log.log(LEVELS[problem.severity], "%s: %s", problem.code, redact(str(problem)))
+                level = logging.ERROR if problem.severity == "error" else logging.WARNING
+                log.log(level, "%s: %s", problem.code, redact(str(problem)))
 
     def _read(self, before: Loaded | None) -> Configuration:
         """The configuration; one that tools may have written is not obeyed until a person accepts it."""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from support import command_lines, need, need_backend, running, until
 from toolyard.errors import CannotStart, NoSandbox
+from toolyard.process.environment import exact_environment
 from toolyard.process.limits import Limits
 from toolyard.process.sandbox.layout import lay_out
 
@@ -121,6 +122,19 @@ async def test_temporary_files_stay_from_call_to_call_and_outside_nobody_sees_th
     await box.bash(children, f'echo kept > "${{TMPDIR:-/tmp}}/{name}"')
     assert (await box.bash(children, f'cat "${{TMPDIR:-/tmp}}/{name}"')).stdout.text == "kept\n"
     assert not Path("/tmp", name).exists()
+
+
+async def test_variables_that_are_given_exactly_are_all_there_are_but_for_where_temporary_files_go(
+    box, backend, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(box.home))
+    monkeypatch.setenv("LANG", "C")
+    ran = await box.bash(
+        box.children(backend), "", argv=[need("env")], env=exact_environment(("PATH", "HOME", "UNSET"))
+    )
+    names = {line.partition("=")[0] for line in ran.stdout.text.splitlines()}
+    without_own_folder = {"TMPDIR"} if backend == "landlock" else set()
+    assert names == {"PATH", "HOME"} | without_own_folder
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "bubblewrap-pids"])

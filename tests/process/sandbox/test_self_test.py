@@ -14,7 +14,8 @@ import pytest
 
 from support import PATIENCE, need_backend
 from toolyard.config.settings import SandboxProperty
-from toolyard.process.sandbox.policy import BACKENDS, PROPERTIES, PROPERTY_DESCRIPTIONS
+from toolyard.core.sandbox_properties import PROPERTIES, PROPERTY_DESCRIPTIONS
+from toolyard.process.sandbox.policy import BACKENDS
 from toolyard.process.sandbox.self_test.tries import LOOKING, TRIES
 from users import as_other
 

@@ -91,7 +91,7 @@ class CheckpointStore:
         self._seen: SeenFolders | None = None
 
     def keep(self, *, session: str = "", label: str = "", without: Collection[str] = ()) -> Checkpoint:
-        """Keep the state of now, without some paths; when nothing changed this writes only its record."""
+        """Keep the state of now, without some paths; the last one when nothing changed since."""
         with self._locked():
             return self._keep(session, label, without)
 
@@ -186,9 +186,12 @@ class CheckpointStore:
         if scan.seen != before:
             self._seen = scan.seen
             replace_file(self._folder / "seen", encode_seen(scan.seen))
+        last = self._last()
+        if last and (last.root, last.left_out) == (root.hex(), tuple(scan.left_out)):
+            return last
         made = Checkpoint(
             id=secrets.token_hex(6),
-            number=max((one.number for one in self.checkpoints()), default=0) + 1,
+            number=last.number + 1 if last else 1,
             made=time.time(),
             root=root.hex(),
             session=session,
@@ -197,6 +200,13 @@ class CheckpointStore:
         )
         replace_file(self._record_of(made), msgspec.json.encode(made), durable=True)
         return made
+
+    def _last(self) -> Checkpoint | None:
+        names = sorted(file.name for file in self._records.glob("*.json"))
+        try:
+            return msgspec.json.decode((self._records / names[-1]).read_bytes(), type=Checkpoint) if names else None
+        except (OSError, msgspec.MsgspecError):
+            return next(reversed(self.checkpoints()), None)
 
     def _seen_before(self) -> SeenFolders:
         """What was seen last, as long as all of it is still kept."""

@@ -20,9 +20,9 @@ from toolyard.agents.sessions.events import (
 from toolyard.core.conversation import AssistantMessage, CallAnswer, SummaryMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from toolyard.agents.sessions.events import Stored
+    from toolyard.agents.sessions.events import SessionEvent, Stored
     from toolyard.core.conversation import Message
     from toolyard.core.tool import ToolCall
 
@@ -49,6 +49,7 @@ class History(msgspec.Struct, kw_only=True):
 
     events: list[Stored]
     messages: list[Message]
+    """What the model reads; every call has a result, but those of the last answer may still be missing one."""
     unanswered: list[Unanswered]
     """The calls of the last answer that have no result yet, in order."""
     turn: int = 0
@@ -60,23 +61,115 @@ class History(msgspec.Struct, kw_only=True):
 
 def read_history(stored: Iterable[Stored]) -> History:
     """Fold events into what the session is now."""
-    events = effective(stored)
-    messages, unanswered = messages_of(events)
-    turns = [one.event for one in events if isinstance(one.event, TurnStarted | TurnEnded)]
-    partial = ""
-    for one in events:
-        if isinstance(one.event, PartialAnswer):
-            partial = one.event.text
-        elif isinstance(one.event, AnswerReceived | PromptGiven | TurnEnded):
-            partial = ""
-    return History(
-        events=events,
-        messages=messages,
-        unanswered=unanswered,
-        turn=turns[-1].turn if turns else 0,
-        is_open=bool(turns) and isinstance(turns[-1], TurnStarted),
-        partial=partial,
-    )
+    fold = HistoryFold()
+    fold.add(*stored)
+    return fold.history()
+
+
+class HistoryFold:
+    """Keeps up with a session: each event is looked at once, except where what was before means something else now."""
+
+    def __init__(self) -> None:
+        self._all: list[Stored] = []
+        self._begin(())
+
+    def add(self, *stored: Stored) -> None:
+        self._all += stored
+        if any(isinstance(one.event, Rewound | ContextShortened) for one in stored):
+            self._begin(effective(self._all))
+            return
+        for one in stored:
+            self._take(one)
+
+    def history(self) -> History:
+        """What the session is now."""
+        messages, unanswered = list(self._messages), list(self._unanswered())
+        if not unanswered:
+            messages += self._closing()
+        if self._summary and not messages:
+            messages.append(SummaryMessage(text=self._summary.summary))
+        return History(
+            events=self._events,
+            messages=messages,
+            unanswered=unanswered,
+            turn=self._turn,
+            is_open=self._is_open,
+            partial=self._partial,
+        )
+
+    def _begin(self, events: Sequence[Stored]) -> None:
+        self._events: list[Stored] = []
+        self._messages: list[Message] = []
+        self._calls: dict[str, ToolCall] = {}
+        """Of the last answer, as long as its results are no message yet."""
+        self._began: set[str] = set()
+        self._answers: dict[str, CallAnswer] = {}
+        self._steering: list[UserMessage] = []
+        """Said while calls run: it comes after their results."""
+        self._turn, self._is_open, self._partial = 0, False, ""
+        self._summary, self._outputs_upto = last_shortenings(events)
+        for one in events:
+            self._take(one)
+
+    def _take(self, one: Stored) -> None:
+        self._events.append(one)
+        self._follow_turn(one.event)
+        if self._summary:
+            if one.seq <= self._summary.upto:
+                return
+            if not self._messages and not self._calls:
+                self._messages.append(SummaryMessage(text=self._summary.summary))
+        match one.event:
+            case PromptGiven(message=message):
+                if any(True for _ in self._unanswered()):
+                    self._steering.append(message)
+                else:
+                    self._close()
+                    self._messages.append(message)
+            case AnswerReceived(message=message):
+                self._close()
+                self._messages.append(message)
+                self._calls = {call.id: call for call in message.calls}
+            case CallBegan(call=call):
+                self._began.add(call.id)
+            case CallAnswered(answer=answer):
+                self._answers[answer.call_id] = shortened(answer) if one.seq <= self._outputs_upto else answer
+            case TurnEnded():
+                self._close()
+            case _:
+                pass
+
+    def _follow_turn(self, event: SessionEvent) -> None:
+        match event:
+            case TurnStarted(turn=turn):
+                self._turn, self._is_open = turn, True
+            case TurnEnded():
+                self._is_open, self._partial = False, ""
+            case PartialAnswer(text=text):
+                self._partial = text
+            case AnswerReceived() | PromptGiven():
+                self._partial = ""
+            case _:
+                pass
+
+    def _unanswered(self) -> Iterator[Unanswered]:
+        for id, call in self._calls.items():
+            if id not in self._answers:
+                yield Unanswered(call=call, began=id in self._began)
+
+    def _closing(self) -> list[Message]:
+        """The results of the last answer as one message, those that never came told as that; then what was said."""
+        closing: list[Message] = list(self._steering)
+        if self._calls:
+            told = (self._answers.get(id) or missing(call, began=id in self._began) for id, call in self._calls.items())
+            closing.insert(0, ToolMessage(answers=tuple(told)))
+        return closing
+
+    def _close(self) -> None:
+        self._messages += self._closing()
+        self._calls, self._steering = {}, []
+        self._answers.clear()
+        self._began.clear()
 
 
 def effective(stored: Iterable[Stored]) -> list[Stored]:
@@ -89,58 +182,6 @@ def effective(stored: Iterable[Stored]) -> list[Stored]:
         else:
             kept.append(one)
     return kept
-
-
-def messages_of(events: Sequence[Stored]) -> tuple[list[Message], list[Unanswered]]:
-    """What the model reads; every call of it has a result, but those of the last answer may still be missing one."""
-    messages: list[Message] = []
-    open_calls: dict[str, ToolCall] = {}
-    began: set[str] = set()
-    answers: dict[str, CallAnswer] = {}
-    summary, outputs_upto = last_shortenings(events)
-    steering: list[UserMessage] = []
-
-    def close_answer() -> None:
-        """The results of the last answer become one message; those that never came are told as that."""
-        if open_calls:
-            told = tuple(answers.get(id) or missing(call, began=id in began) for id, call in open_calls.items())
-            messages.append(ToolMessage(answers=told))
-            open_calls.clear()
-        messages.extend(steering)
-        steering.clear()
-
-    for one in events:
-        if summary and one.seq <= summary.upto:
-            continue
-        if summary and not messages and not open_calls:
-            messages.append(SummaryMessage(text=summary.summary))
-        match one.event:
-            case PromptGiven(message=message):
-                if open_calls and not answers.keys() >= open_calls.keys():
-                    steering.append(message)  # said while calls run: it comes after their results
-                else:
-                    close_answer()
-                    messages.append(message)
-            case AnswerReceived(message=message):
-                close_answer()
-                messages.append(message)
-                open_calls = {call.id: call for call in message.calls}
-                answers.clear()
-                began.clear()
-            case CallBegan(call=call):
-                began.add(call.id)
-            case CallAnswered(answer=answer):
-                answers[answer.call_id] = shortened(answer) if one.seq <= outputs_upto else answer
-            case TurnEnded():
-                close_answer()
-            case _:
-                pass
-    unanswered = [Unanswered(call=call, began=id in began) for id, call in open_calls.items() if id not in answers]
-    if not unanswered:
-        close_answer()
-    if summary and not messages:
-        messages.append(SummaryMessage(text=summary.summary))
-    return messages, unanswered
 
 
 def last_shortenings(events: Sequence[Stored]) -> tuple[ContextShortened | None, int]:

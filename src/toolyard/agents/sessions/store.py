@@ -102,12 +102,16 @@ class SessionStore:
         await self._write(insert, durable=True)
         return self.session(id)
 
-    async def append(self, session: str, events: Sequence[SessionEvent], *, durable: bool = False) -> list[Stored]:
-        """Add events to a session; when this returns they are there for every reader, and durable ones for good."""
+    async def append(
+        self, session: str, events: Sequence[SessionEvent], *, durable: bool = False, state: SessionState = "idle"
+    ) -> list[Stored]:
+        """Add events to a session; when this returns no end of the process loses them, and none of the machine durable
+        ones.
+        """
         now = time.time()
 
         def insert(connection: apsw.Connection) -> list[Stored]:
-            return insert_events(connection, session, events, now)
+            return insert_events(connection, session, events, now, state)
 
         return await self._write(insert, durable=durable)
 
@@ -122,11 +126,6 @@ class SessionStore:
                 connection.execute("UPDATE sessions SET metadata = ? WHERE id = ?", (text, session))
 
         await self._write(change, durable=True)
-
-    async def set_state(self, session: str, state: SessionState) -> None:
-        """What the session does now, for the list."""
-        sql = "UPDATE sessions SET state = ? WHERE id = ?"
-        await self._write(lambda connection: connection.execute(sql, (state, session)))
 
     async def delete(self, session: str) -> None:
         """Remove a session with all that it has."""
@@ -304,7 +303,7 @@ def connect(path: Path) -> apsw.Connection:
 
 
 def insert_events(
-    connection: apsw.Connection, session: str, events: Sequence[SessionEvent], now: float
+    connection: apsw.Connection, session: str, events: Sequence[SessionEvent], now: float, state: SessionState
 ) -> list[Stored]:
     row = connection.execute("SELECT last_seq FROM sessions WHERE id = ?", (session,)).fetchone()
     if row is None:
@@ -312,9 +311,8 @@ def insert_events(
     stored = [Stored(seq=row[0] + number, time=now, event=event) for number, event in enumerate(events, 1)]
     rows = [(session, one.seq, now, kind_of(one.event), ENCODER.encode(one.event)) for one in stored]
     connection.executemany("INSERT INTO events (session, seq, time, kind, data) VALUES (?,?,?,?,?)", rows)
-    connection.execute(
-        "UPDATE sessions SET last_seq = ?, updated = ? WHERE id = ?", (row[0] + len(stored), now, session)
-    )
+    sql = "UPDATE sessions SET last_seq = ?, updated = ?, state = ? WHERE id = ?"
+    connection.execute(sql, (row[0] + len(stored), now, state, session))
     return stored
 
 

@@ -17,11 +17,11 @@ from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
 from toolyard.config.placeholders import ENV
 from toolyard.core.reach import REACH_DESCRIPTIONS, REACHES
+from toolyard.core.sandbox_properties import PROPERTY_DESCRIPTIONS
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
 from toolyard.process.interpreter import find_program, safe_path, why_missing
-from toolyard.process.sandbox.policy import PROPERTY_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
     from toolyard.core.reach import Kept
-    from toolyard.process.sandbox.policy import Property, SandboxReport
+    from toolyard.core.sandbox_properties import SandboxProperty
+    from toolyard.process.sandbox.policy import SandboxReport
 
 
 VERSION_TIMEOUT = 20.0
@@ -165,7 +166,7 @@ def reach_rows(report: SandboxReport) -> Iterator[Row]:
     yield Row(check="preset read-only", status="warning", detail=detail, hint=sandbox_hint())
 
 
-def preset_rows(keeps: Kept, lacking: Sequence[Property]) -> Iterator[Row]:
+def preset_rows(keeps: Kept, lacking: Sequence[SandboxProperty]) -> Iterator[Row]:
     """In three lines, what runs here unasked where no preset is named, and what is asked about."""
     if keeps == "wholly":
         preset = "sandboxed, where none is named: what stays inside runs unasked"
@@ -184,7 +185,7 @@ def preset_rows(keeps: Kept, lacking: Sequence[Property]) -> Iterator[Row]:
         yield Row(check=check, status=status, detail=detail, hint="" if keeps == "wholly" else sandbox_hint())
 
 
-def property_row(name: Property, report: SandboxReport) -> Row:
+def property_row(name: SandboxProperty, report: SandboxReport) -> Row:
     check, meaning = f"sandbox {name}", PROPERTY_DESCRIPTIONS[name]
     if report.properties[name]:
         return Row(check=check, status="ok", detail=meaning)

@@ -94,6 +94,7 @@ class CompiledSchema:
             if not errors:
                 return value  # type: ignore[no-any-return]  # an object stays one
             changes = repair.changes(self._validator, value, errors) | self._refused_nulls(errors, filled)
+            changes = changes or refused_defaults(errors, filled)
             if not changes:
                 break
             value = self.defaults.fill(changed(value, changes), (), filled)
@@ -104,6 +105,13 @@ class CompiledSchema:
         nulls = [tuple(error.path) for error in errors if error.instance is None and error.path]
         optional = (path for path in nulls if path in filled or (len(path) == 1 and path[0] not in self._required))
         return dict.fromkeys(optional, ABSENT)
+
+
+def refused_defaults(errors: Sequence[ValidatorError], filled: set[Pointer]) -> Repairs:
+    """Defaults that do not fit: the author's fault, which no model can mend, so there is none."""
+    paths = [tuple(error.path) for error in errors]
+    prefixes = (path[:length] for path in paths for length in range(1, len(path) + 1))
+    return {prefix: ABSENT for prefix in prefixes if prefix in filled}
 
 
 def refusal(message: str) -> BadArguments:

@@ -15,9 +15,11 @@ from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, ch
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext, Json, JsonObject
-    from toolyard.kinds.bash_script.comments.tags import CommentTool
+    from toolyard.kinds.bash_script.comments.script import CommentTool
     from toolyard.kinds.bash_script.schema import BashSchema
     from toolyard.kinds.bash_script.settings import BashSettings
     from toolyard.process.runner import Runner
@@ -170,7 +172,7 @@ class BashScriptTool:
 
     def _pass(self, arguments: JsonObject) -> PassedArguments | CannotPass:
         if self._comments:
-            return pass_to_comments(self._bash, self.path, self._comments, arguments)
+            return pass_to_comments(self._bash, self.path, self._comments, arguments, self._runner.withheld())
         return pass_arguments(self.schema, arguments)
 
     @cached_property
@@ -178,10 +180,10 @@ class BashScriptTool:
         """The declarations in the file's comments, for a file that has no subcommands."""
         if self.schema.args_mode != "comments":
             return None
-        from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
+        from toolyard.kinds.bash_script.comments.script import CommentScript, parse_comments
 
         parsed = parse_comments(self.source.decode("utf-8", "replace"))
-        return parsed if isinstance(parsed, CommentTool) else None
+        return parsed.tool(self.schema.function) if isinstance(parsed, CommentScript) else None
 
     def _variables(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
         extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
@@ -229,11 +231,13 @@ class BashScriptTool:
         return f"Error: '{self.spec.name}' could not be started: {error} ({place})"
 
 
-def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
+def pass_to_comments(
+    bash: str, path: str, tool: CommentTool, arguments: JsonObject, withheld: Collection[str]
+) -> PassedArguments | CannotPass:
     """A whole command line, since the script's own functions are called."""
     from toolyard.kinds.bash_script.comments.program import program_argv
 
-    return checked(program_argv(bash, Path(path), tool, arguments))
+    return checked(program_argv(bash, Path(path), tool, arguments, withheld))
 
 
 def upper_snake(key: str) -> str:

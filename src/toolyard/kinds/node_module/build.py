@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.node_module.package_manager import BuildStep, Manager
     from toolyard.plugins.host import Host
 
+log = logging.getLogger("toolyard.builds")
 COPY = "package"
 """In a folder of the cache, the one with the package."""
 STEP_SECONDS = 600
@@ -119,6 +121,7 @@ class Build:
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: BuildStep, folder: Path) -> Problem | None:
+        log.info("%s: running %s", self._snapshot.folder, step.command)
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), safe_path(self._host.configuration.door)))
         try:
             request = self._request(step.argv, folder, PATH=programs)

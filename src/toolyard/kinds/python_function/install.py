@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolyard.files.walk import Tree
     from toolyard.plugins.host import Host
 
+log = logging.getLogger("toolyard.builds")
 MOST_ATTEMPTS = 3
 LONGEST_REASON = 600
 REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
@@ -125,6 +127,7 @@ class Installation:
         for copied in packaged:  # building may write to them
             await asyncio.to_thread(shutil.copytree, copied, work / copied.name, symlinks=True)
         projects = [work / copied.name for copied in packaged]
+        log.info("%s: installing it with %s", self._projects[0], installer.name)
         failed = await install_projects(projects, folder / "site", work, installer, self._host)
         await asyncio.to_thread(remove_tree, str(work))
         if failed is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -24,9 +25,9 @@ from toolyard.process.process_tree import (
     pid_of_handle,
     signal_all,
 )
+from toolyard.process.waiting import Promise
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.process.cgroups import ControlGroup
@@ -125,13 +126,15 @@ class KeeperProcess:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGCONT)
 
-    def wait_or_kill(self) -> None:
+    async def wait_or_kill(self) -> None:
         """After `close`: let the keeper finish its work; one that hangs is killed."""
         self.wake()
-        try:
-            self._process.wait(CLOSE_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        if LINUX:
+            ended = await self._ends_within(CLOSE_PATIENCE)
+        else:
+            ended = await asyncio.to_thread(self._has_ended_within, CLOSE_PATIENCE)
+        if not ended:
+            await asyncio.to_thread(self.kill)
 
     def kill(self) -> None:
         """Kill the keeper and all that it owned: by its group, by its guard, and what is left by its marks."""
@@ -145,6 +148,18 @@ class KeeperProcess:
             self._has_ended_within(KILL_PATIENCE)  # not one that the kernel itself holds
         if not (self._group and self._group.can_end):
             kill_marked(first_mark(self._process.pid))
+
+    async def _ends_within(self, seconds: float) -> bool:
+        """Hear of the end from the kernel, in the very moment and without a thread that would look again and again."""
+        ended: Promise[bool] = Promise()
+        handle, loop = os.pidfd_open(self._process.pid), asyncio.get_running_loop()
+        loop.add_reader(handle, ended.set, True)
+        try:
+            await ended.get_within(seconds)
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        return self._process.poll() is not None
 
     def _has_ended_within(self, seconds: float) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):

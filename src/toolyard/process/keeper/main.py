@@ -226,6 +226,6 @@ def main() -> None:
     for fd in owners:
         os.set_inheritable(fd, False)
     keeper = Keeper(Channel(channel_fd), owners, starter or os.getpid())
-    if "confined" in sys.argv and not keeper.confine():
-        return
-    keeper.run()
+    if "confined" not in sys.argv or keeper.confine():
+        keeper.run()
+    os._exit(0)  # whoever closes an application waits for this, and there is nothing to take apart

@@ -12,10 +12,11 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
-from toolyard.process.common_folder import CommonFolder
+from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory
@@ -24,7 +25,7 @@ from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.packages.caches import make_cache_folder
-from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
+from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, identity_of
 
@@ -33,16 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from toolyard.core.reach import Kept, Reach
+    from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
-    from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
+    from toolyard.process.sandbox.policy import Backend, SandboxPolicy
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
 
 
 MOST_REMEMBERED = 32
 """How many of the refused connections are told again."""
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - inside they are nobody else's
 
 
 class Sandbox:
@@ -283,7 +284,7 @@ class Sandbox:
     def folder(self) -> SharedFolder:
         if self._folder is None:
             clean_up_abandoned()
-            self._folder = SharedFolder()
+            self._folder = SharedFolder(self.common.base())
         return self._folder
 
     def begin(self) -> None:
@@ -376,7 +377,7 @@ class Sandbox:
 
     def _choose(self) -> BackendChoice:
         best: Backend | None = None
-        held: tuple[Property, ...] = ()
+        held: tuple[SandboxProperty, ...] = ()
         passed_over: dict[Backend, str] = {}
         for backend in self.policy.backends:
             found = self._held(backend)
@@ -397,12 +398,12 @@ class Sandbox:
             return f"this cannot be protected by the sandbox: {', '.join(self.layout.unguarded)}"
         return None
 
-    def _held(self, backend: Backend) -> tuple[Property, ...]:
+    def _held(self, backend: Backend) -> tuple[SandboxProperty, ...]:
         if backend in self._failed or self._self_test().support.lacking(backend):
             return ()
         return tuple(name for name in self._self_test().result(backend).held if name not in self.policy.given_up)
 
-    def _is_complete(self, held: tuple[Property, ...]) -> bool:
+    def _is_complete(self, held: tuple[SandboxProperty, ...]) -> bool:
         return len(held) == len(PROPERTIES) - len(self.policy.given_up)
 
     def _why_not(self, backend: Backend) -> str:

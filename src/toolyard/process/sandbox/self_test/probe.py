@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.core.reach import Reach
+    from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.process.sandbox.backends.confinement import Confinement, SandboxSupport
     from toolyard.process.sandbox.layout import Layout
-    from toolyard.process.sandbox.policy import Backend, Property
+    from toolyard.process.sandbox.policy import Backend
 
 
 PACKAGE_FOLDER = Path(__file__).parents[4]
@@ -89,7 +90,7 @@ class Scene:
 
     def _try_all(
         self, reach: Reach, backend: Backend | None, support: SandboxSupport
-    ) -> dict[Property, list[str]] | SelfTestResult:
+    ) -> dict[SandboxProperty, list[str]] | SelfTestResult:
         """The ways out that are open with a reach; a result when it could not be tried."""
         confinement = self._confine(reach, backend, support) if backend else None
         described = json.dumps(self._described(reach, confinement))
@@ -103,7 +104,7 @@ class Scene:
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
         try:
-            found: dict[Property, list[str]] = json.loads(ran.stdout)
+            found: dict[SandboxProperty, list[str]] = json.loads(ran.stdout)
         except ValueError:
             said = ran.stderr.decode(errors="replace").strip().splitlines()
             return SelfTestResult(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
@@ -127,7 +128,7 @@ class Scene:
             move_unwanted(self._layout.unwanted)
             NestedRepositories([str(self.folder / "workspace")], self._since).sweep()
 
-    def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
+    def _and_outside(self, found: dict[SandboxProperty, list[str]]) -> dict[SandboxProperty, list[str]]:
         """Add what only somebody outside can see."""
         with contextlib.suppress(BlockingIOError):
             self.udp.recv(16)
