@@ -17,6 +17,7 @@ import pytest
 from fake_model_server import Reply, Said, fake_model_server, responses_events
 from provider_bench import LIST_FILES, SECRET, WIRES, Wire, bundled, provider_bench, told, user
 from support import PATIENCE
+from toolyard.agents.providers.connection import REST_SECONDS
 from toolyard.agents.providers.faults import wait_of
 from toolyard.agents.providers.retries import LONGEST_ASKED, wait
 from toolyard.core.model import Answered, ModelEvent, ModelRequest, ProviderFault, TextDelta, Waiting
@@ -113,6 +114,18 @@ async def test_a_stream_that_is_left_open_after_the_answer_holds_nobody_up(wire:
         async with asyncio.timeout(PATIENCE):
             assert (await bench.ask(tools=[LIST_FILES])).text == GOOD.text
             await bench.server.gone.wait()
+
+
+@pytest.mark.parametrize("end", ["open", "cut", "reset"])
+@pytest.mark.parametrize("name", ["chat", "anthropic"])
+async def test_an_answer_that_said_why_it_stops_is_not_asked_for_again(name, end, monkeypatch):
+    monkeypatch.setitem(REST_SECONDS, "whole", 0.1)
+    good = WIRES[name].reply(GOOD)
+    rest = {"chat": 2, "anthropic": 1}[name]  # the usage and the last word of one, the last word of the other
+    async with provider_bench(WIRES[name], replace(good, events=good.events[:-rest], end=end)) as bench:
+        events, answer = await bench.events(tools=[LIST_FILES])
+        assert (answer.text, len(answer.calls)) == (GOOD.text, 1)
+        assert not [event for event in events if isinstance(event, Waiting)]
 
 
 @each_wire

@@ -19,7 +19,7 @@ from toolyard.errors import ProviderError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from toolyard.agents.providers.connection import Connection
+    from toolyard.agents.providers.connection import AnswerStage, Connection
     from toolyard.agents.providers.settings import ProviderSettings
     from toolyard.core.conversation import AssistantMessage
     from toolyard.core.model import ModelEvent
@@ -33,8 +33,8 @@ class AnswerReader(Protocol):
     """Puts an answer together while it comes."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether the service said that this was all."""
+    def stage(self) -> AnswerStage:
+        """How far the answer is."""
 
     def take(self, data: bytes) -> Sequence[ModelEvent]:
         """What one event tells. Raises `TryAgain` or `ProviderError`."""
@@ -65,7 +65,7 @@ async def ask(
     async def attempt() -> AsyncGenerator[ModelEvent, None]:
         answer = reader()
         try:
-            async with aclosing(connection.events(sent, lambda: answer.is_over)) as batches:
+            async with aclosing(connection.events(sent, lambda: answer.stage)) as batches:
                 async for batch in batches:
                     for data in batch:
                         for event in answer.take(data):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from toolyard.core.model import ProviderFault
 
 CONNECT_SECONDS = 15.0
-LAST_SECONDS = 0.25
-"""How long the end of a stream is waited for after the answer is complete, so that the connection can be used again."""
+AnswerStage = Literal["coming", "whole", "over"]
+"""How far an answer is: `whole` when only what it took may follow, `over` when the service said that this was all."""
+REST_SECONDS: dict[AnswerStage, float] = {"whole": 5.0, "over": 0.25}
+"""How long the end of a stream is waited for then; at its end, the connection can be used again."""
 LONGEST_BODY = 1 << 26
 LONGEST_ERROR = 1 << 16
 
@@ -43,10 +45,11 @@ class Connection:
     def __init__(self) -> None:
         self._client: httpx2.AsyncClient | None = None
 
-    async def events(self, sent: Sent, is_over: Callable[[], bool]) -> AsyncGenerator[list[bytes], None]:
+    async def events(self, sent: Sent, stage: Callable[[], AnswerStage]) -> AsyncGenerator[list[bytes], None]:
         """The data of the answer's events as they come.
 
-        `is_over` says whether all is there that is needed. Raises `TryAgain` or `ProviderError`.
+        `stage` says how far the answer is; what happens to the connection when it is whole does not matter. Raises
+        `TryAgain` or `ProviderError`.
         """
         import httpx2
 
@@ -65,17 +68,13 @@ class Connection:
                 if "json" in kind:
                     yield [await start_of(response, LONGEST_BODY)]
                     return
-                async for batch in batches(response.aiter_bytes(), sent, is_over):
+                async for batch in batches(response.aiter_bytes(), sent, stage):
                     yield batch
-        except (httpx2.TimeoutException, TimeoutError):
-            raise failure("network", f"{sent.service} is silent for too long") from None
-        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.LocalProtocolError):
+        except (httpx2.TransportError, TimeoutError) as error:
+            if stage() == "coming":
+                raise broken(error, sent.service) from None
+        except httpx2.InvalidURL:
             raise failure("setup", f"no request to {sent.service} can be made") from None
-        except httpx2.ConnectError as error:
-            fault: ProviderFault = "setup" if "CERTIFICATE" in str(error).upper() else "network"
-            raise failure(fault, f"{sent.service} cannot be reached: {error}") from None
-        except httpx2.TransportError as error:
-            raise failure("network", f"the connection to {sent.service} broke: {error}") from None
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
@@ -97,19 +96,29 @@ class Connection:
         return self._client
 
 
+def broken(error: Exception, service: str) -> Exception:
+    """What to raise for a connection that does not come about, or does not last."""
+    import httpx2
+
+    match error:
+        case httpx2.TimeoutException() | TimeoutError():
+            return failure("network", f"{service} is silent for too long")
+        case httpx2.UnsupportedProtocol() | httpx2.LocalProtocolError():
+            return failure("setup", f"no request to {service} can be made")
+        case httpx2.ConnectError():
+            fault: ProviderFault = "setup" if "CERTIFICATE" in str(error).upper() else "network"
+            return failure(fault, f"{service} cannot be reached: {error}")
+    return failure("network", f"the connection to {service} broke: {error}")
+
+
 async def batches(
-    chunks: AsyncIterator[bytes], sent: Sent, is_over: Callable[[], bool]
+    chunks: AsyncIterator[bytes], sent: Sent, stage: Callable[[], AnswerStage]
 ) -> AsyncGenerator[list[bytes], None]:
     """The events of each chunk; each read has its limit, and whoever takes the events has all the time they want."""
     stream, limit = EventStream(), sent.first_byte_seconds
     while True:
-        try:
-            async with asyncio.timeout(LAST_SECONDS if is_over() else limit):
-                chunk = await anext(chunks, None)
-        except TimeoutError:
-            if is_over():
-                return
-            raise
+        async with asyncio.timeout(min(limit, REST_SECONDS.get(stage(), limit))):
+            chunk = await anext(chunks, None)
         if chunk is None:
             break
         limit = sent.idle_seconds

@@ -19,6 +19,7 @@ from toolyard.core.sdk_messages import tool_calls
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolyard.agents.providers.connection import AnswerStage
     from toolyard.agents.providers.wire_tools import WireTools
     from toolyard.core.tool import Json, JsonObject, ToolCall
 
@@ -72,7 +73,7 @@ class AnthropicAnswer:
         self._blocks: dict[int, AnthropicBlock] = {}
         self._usage: dict[str, Json] = {}
         self._stop: str | None = None
-        self.is_over = False
+        self.stage: AnswerStage = "coming"
 
     def take(self, data: bytes) -> Sequence[ModelEvent]:
         """What an event tells."""
@@ -88,9 +89,10 @@ class AnthropicAnswer:
             case "message_delta":
                 self._usage |= {key: value for key, value in (event.usage or {}).items() if value is not None}
                 reason = (event.delta or {}).get("stop_reason")
-                self._stop = reason if isinstance(reason, str) else self._stop
+                if isinstance(reason, str):
+                    self._stop, self.stage = reason, "whole"
             case "message_stop":
-                self.is_over = True
+                self.stage = "over"
             case "message":
                 self._whole(event)
             case "error":
@@ -118,7 +120,7 @@ class AnthropicAnswer:
     def _whole(self, event: AnthropicEvent) -> None:
         for index, block in enumerate(event.content or ()):
             self._blocks[index] = AnthropicBlock(named_item(block, self._service))
-        self._usage, self._stop, self.is_over = event.usage or {}, event.stop_reason, True
+        self._usage, self._stop, self.stage = event.usage or {}, event.stop_reason, "over"
 
     def _begin(self, event: AnthropicEvent) -> Sequence[ModelEvent]:
         start = named_item(event.content_block or {}, self._service)

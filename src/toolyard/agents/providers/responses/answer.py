@@ -20,6 +20,7 @@ from toolyard.core.tool import JsonObject, ToolCall
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from toolyard.agents.providers.connection import AnswerStage
     from toolyard.agents.providers.wire_tools import WireTools
     from toolyard.core.tool import Json
 
@@ -61,8 +62,9 @@ class ResponsesAnswer:
         self._thought = False
 
     @property
-    def is_over(self) -> bool:
-        return bool(self._end)
+    def stage(self) -> AnswerStage:
+        """How far the answer is; the last event has all that the others told."""
+        return "over" if self._end else "coming"
 
     def take(self, data: bytes) -> Sequence[ModelEvent]:
         """What an event tells."""
