@@ -171,3 +171,8 @@ class Provider:
     def stream(self, request):
         yield None
 """
+
+
+@pytest.mark.parametrize("agents", [[], ["one"], "one", {}, None, 3])
+def test_agents_that_are_none_leave_the_default_one(tmp_path: Path, agents):
+    assert AgentApplication({"agents": agents}, tmp_path / "s").agents() == ["default"]
