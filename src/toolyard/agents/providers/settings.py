@@ -44,7 +44,9 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
 CONFIG_KEYS = ProviderSettings.__struct_fields__
 
 
-def read_settings(config: JsonObject, *, key_variable: str, base_url: str, base_url_variable: str) -> ProviderSettings:
+def read_settings(
+    config: JsonObject, *, key_variable: str, base_url: str, base_url_variable: str = ""
+) -> ProviderSettings:
     """The settings, with the environment's key and address where the configuration has none.
 
     Raises `ProviderError` when there is no key, which only a server on this machine can do without.
@@ -79,7 +81,10 @@ def converted(given: JsonObject) -> ProviderSettings:
         return msgspec.convert(given, ProviderSettings)
     except msgspec.ValidationError as error:
         # Its text names the key and the types, never the value.
-        raise setup_error(f"the provider's configuration is wrong: {error}", hint="see the reference page") from None
+        raise setup_error(
+            f"the provider's configuration is wrong: {error}",
+            hint="the reference has a page on providers, with all keys",
+        ) from None
 
 
 def setup_error(message: str, *, hint: str) -> ProviderError:
