@@ -24,7 +24,7 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """More headers for each request."""
     prices: Mapping[str, Price] = msgspec.field(default_factory=dict)
     """By model, in dollars for a million tokens; they come before the known ones."""
-    max_retries: Annotated[int, Meta(ge=0, le=100)] = 4
+    max_retries: Annotated[int, Meta(ge=0, le=100)] = 5
     response_timeout_seconds: Annotated[float, Meta(gt=0)] = 300
     """Until the first byte of an answer; servers that think first are silent for long."""
     idle_timeout_seconds: Annotated[float, Meta(gt=0)] = 120
