@@ -29,7 +29,7 @@ check: .venv/.dev-ready
 	.venv/bin/mypy examples/loops.py
 	.venv/bin/lint-imports
 	.venv/bin/deptry src
-	.venv/bin/shellcheck scripts/* .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')
+	.venv/bin/shellcheck $$(ls scripts/* | grep -v "\.py$$") .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')
 
 .venv-bench/.peers-ready: benchmarks/requirements-peers.txt
 	@scripts/set-up peers || echo "bench: the peers cannot be installed here and are left out" >&2

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.files.user_folders import user_folder
+from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
-    from toolyard.core.sdk_messages import CallResults, MessageFormat
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
+    from toolyard.core.wire.sdk_messages import CallResults, MessageFormat
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
@@ -60,10 +61,10 @@ class AgentApplication:
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
         options = ApplicationOptions(
-            config=Path(os.path.abspath(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
-            folder=Path.cwd(),
-            sessions=Path(os.path.abspath(sessions_dir)),
-            cache=Path(os.path.abspath(cache_dir or user_folder("cache"))),
+            config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
+            folder=Path(working_folder()),
+            sessions=Path(absolute_path(sessions_dir)),
+            cache=Path(absolute_path(cache_dir or user_folder("cache"))),
             kinds=tuple(kinds),
             env_overrides=dict(env_overrides or {}),
             config_env=dict(config_env or {}),
@@ -139,7 +140,7 @@ class AgentApplication:
         specs = [tool.spec for tool in self.tools(agent)]
         if format is None:
             return specs
-        from toolyard.core.formats import export
+        from toolyard.core.wire.formats import export
 
         return list(export(specs, format).tools)
 
@@ -188,7 +189,7 @@ class AgentApplication:
         cancelled: asyncio.Event | None = None,
     ) -> CallResults:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
-        from toolyard.core.sdk_messages import CallResults
+        from toolyard.core.wire.sdk_messages import CallResults
 
         calls = list(calls)
         path, settings = await self._lifecycle.for_call(agent, session)
@@ -196,7 +197,7 @@ class AgentApplication:
 
     def tool_calls(self, message: Any, *, format: MessageFormat) -> list[ToolCall]:
         """The calls that a model's answer holds; it may be an SDK's object or the JSON of it."""
-        from toolyard.core.sdk_messages import tool_calls
+        from toolyard.core.wire.sdk_messages import tool_calls
 
         return tool_calls(message, format)
 
@@ -216,7 +217,7 @@ class AgentApplication:
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]: ...
     def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]:
         """The results of a turn as what goes back to the model, after its answer."""
-        from toolyard.core.sdk_messages import tool_messages
+        from toolyard.core.wire.sdk_messages import tool_messages
 
         return tool_messages(results, format)
 
@@ -324,8 +325,8 @@ def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:
 
 def approver_of(approver: Approver | ApproverFunction | None) -> Approver | None:
     """Whoever is asked, a plain function too."""
-    if approver is None:
-        return None
-    from toolyard.permissions.approval import as_approver
+    if approver is None or hasattr(approver, "approve"):
+        return approver
+    from toolyard.permissions.approval import FunctionApprover
 
-    return as_approver(approver)
+    return FunctionApprover(approver)

@@ -30,7 +30,8 @@ from toolyard.kinds.python_function.objects import source_file
 from toolyard.kinds.python_function.plugin import adopt
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.runtime.audit.log import NO_AUDIT
-from toolyard.runtime.call import CallPath, CallSettings
+from toolyard.runtime.call import CallServices, CallSettings
+from toolyard.runtime.call_path import CallPath
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -84,8 +85,12 @@ class PluginBench(msgspec.Struct, kw_only=True):
     def names(self) -> Sequence[str]:
         return list(self.specs)
 
+    def failure(self, name: str) -> Problem | None:
+        """The first problem that names the tool."""
+        return next((problem for problem in self.problems if f"'{name}'" in problem.message), None)
+
     def _calls(self) -> CallPath:
-        return CallPath(tools=self, audit=NO_AUDIT, redactor=Redactor({}))
+        return CallPath(CallServices(tools=self, audit=NO_AUDIT, redactor=Redactor({})))
 
     def _settings(self) -> CallSettings:
         return CallSettings(session="test", cwd=self.cwd, config=self.config, output_limit=OUTPUT_LIMIT)

@@ -251,9 +251,10 @@ async def test_a_broken_edit_of_the_configuration_leaves_every_rule_in_force(yar
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "3"])
-async def test_without_a_configuration_that_can_be_read_nothing_is_allowed(yard, text):
+async def test_without_a_configuration_that_can_be_read_there_is_nothing_to_call(yard, text):
     async with yard.open(yard.file("toolyard.json", text), only="shell:command") as app:
-        assert (await run(app, "touch made")).failure == "denied"
+        assert (await run(app, "touch made")).failure == "unknown_tool"
+        assert not app.has_configuration
         assert len(app.get_config_errors()) == 1
 
 

@@ -16,7 +16,8 @@ from toolyard.kinds.shell.source import ShellSource
 from toolyard.plugins.catalog import Catalog
 from toolyard.process.child import Children
 from toolyard.runtime.audit.log import NdjsonAudit
-from toolyard.runtime.call import CallPath, CallSettings
+from toolyard.runtime.call import CallServices, CallSettings
+from toolyard.runtime.call_path import CallPath
 from toolyard.runtime.redaction import Redactor
 
 pytestmark = pytest.mark.anyio
@@ -39,11 +40,12 @@ class Shell:
         self.folder = folder
         self.events = []
         here = Place(Document(folder / "toolyard.json", "{}", {}), ())
-        self._calls = CallPath(
+        self._services = CallServices(
             tools=Catalog([ShellSource(ShellCommand(at=here), make_host(children))]),
             audit=NdjsonAudit(folder / "audit", on_failure=pytest.fail),
             redactor=Redactor({}),
         )
+        self._calls = CallPath(self._services)
         self._settings = CallSettings(session="test", cwd=folder, config={}, output_limit=1 << 20)
 
     async def __call__(self, command: str, **rest: object) -> ToolResult:
@@ -54,7 +56,7 @@ class Shell:
         return [int(line) for line in (self.folder / "pids").read_text().split()]
 
     def close(self) -> None:
-        self._calls.audit.close()
+        self._services.audit.close()
 
 
 @pytest.fixture

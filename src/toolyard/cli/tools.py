@@ -130,7 +130,7 @@ def why(row: dict[str, str]) -> str:
 
 
 def show_wire_format(app: AgentApplication, agent: str, form: WireFormat) -> None:
-    from toolyard.core.formats import export
+    from toolyard.core.wire.formats import export
 
     exported = export((tool.spec for tool in app.tools(agent)), form)
     show_json(exported.tools)

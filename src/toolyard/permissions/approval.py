@@ -114,11 +114,6 @@ def takes_two(function: ApproverFunction) -> bool:
     return len(positional) > 1 or any(one.kind is one.VAR_POSITIONAL for one in parameters)
 
 
-def as_approver(approver: Approver | ApproverFunction) -> Approver:
-    """Whoever answers, in the one form that asks him."""
-    return approver if hasattr(approver, "approve") else FunctionApprover(approver)
-
-
 class ApprovalDesk:
     """An approver for programs: questions lie here until they are answered, or their call ends. For one event loop."""
 

@@ -121,9 +121,10 @@ class Judge(msgspec.Struct):
             case Condition():
                 why = check_condition([as_checked(word) for word in part.words] if self.book.confines else part.words)
                 yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
-            case Loop():
-                is_free = part.name is None or self._is_own(part.name)
-                why = self._why_listed(part.words) if is_free else f"it sets '{part.name}'"
+            case Loop(name=None):
+                yield judged_as("allow", part.text, "case", "patterns of a case are compared, and name no files")
+            case Loop(name=str(name)):
+                why = self._why_listed(part.words) if self._is_own(name) else f"it sets '{name}'"
                 yield self._unless(why, part.text, "loop", "a loop runs nothing itself")
             case Arithmetic():
                 yield self._unless(self._why_evaluates(part), part.text, "arithmetic", "it only computes numbers")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.core.problems import Problem
     from toolyard.core.reach import Kept
     from toolyard.core.tool import JsonObject
-    from toolyard.permissions.expansion.shell_state import ShellStates
+    from toolyard.permissions.expansion.shell_state import ShellFacts, ShellStates
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.grants import GrantStore
     from toolyard.permissions.rules import Rule, RuleBook
@@ -65,6 +65,7 @@ class RulePolicy:
         self._session_presets: dict[str, Preset] = {}
         self._raised: dict[tuple[str, Preset], tuple[Section, Section]] = {}
         """For each agent and preset the section that it came from, and the one with that preset."""
+        self._last_site: tuple[object, CallSite] | None = None
 
     @cached_property
     def _shells(self) -> ShellStates:
@@ -192,16 +193,25 @@ class RulePolicy:
         self._session_rules.setdefault(session, []).extend(kept)
 
     def _site(self, request: PermissionRequest) -> CallSite:
+        """Where a call would run; most are made where the one before was."""
         from toolyard.permissions.expansion.shell_state import FRESH
+
+        shell = self._shells.of(shell_of(request)) if request.kind == LIVE_SHELL else FRESH
+        workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
+        told = (request.tool.name, request.plan.cwd, workspace, request.temporary, request.not_temporary, shell)
+        if self._last_site is None or self._last_site[0] != told:
+            self._last_site = (told, self._new_site(request, workspace, shell))
+        return self._last_site[1]
+
+    def _new_site(self, request: PermissionRequest, workspace: str, shell: ShellFacts) -> CallSite:
         from toolyard.permissions.file_access import CallSite
         from toolyard.permissions.paths import OwnFolders
 
-        workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
         return CallSite(
             tool=request.tool.name,
             cwd=os.fspath(request.plan.cwd or workspace),
             workspace=workspace,
             protected=self._protected,
             own=OwnFolders(request.temporary, request.not_temporary),
-            shell=self._shells.of(shell_of(request)) if request.kind == LIVE_SHELL else FRESH,
+            shell=shell,
         )

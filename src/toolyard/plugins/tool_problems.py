@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from toolyard.core.formats import FormatProblem
     from toolyard.core.tool import Tool
+    from toolyard.core.wire.formats import FormatProblem
 
 NOTES = {
     "default": ("default_does_not_fit", "mend the default or the schema; until then it is not used"),
@@ -39,7 +39,7 @@ def note_problems(name: str, file: Path, tool: Tool) -> Iterator[Problem]:
 
 def export_problems(tools: Mapping[str, tuple[Path, Tool]]) -> Iterator[Problem]:
     """A problem for each reason why a tool is missing in some formats."""
-    from toolyard.core.formats import export
+    from toolyard.core.wire.formats import export
 
     found: dict[tuple[str, str], list[FormatProblem]] = {}
     for format in get_args(WireFormat):

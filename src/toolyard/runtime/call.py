@@ -1,4 +1,4 @@
-"""The one path of every call.
+"""The one path of every call, step by step.
 
 find → decode → plan → preview → permit → checkpoint → run → limit → redact → audit → result
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 import traceback
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,11 +28,12 @@ from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_r
 from toolyard.runtime.call_events import CallEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
     from toolyard.core.events import Observer
+    from toolyard.core.problems import Problem
     from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject, Plan, Tool, ToolCall, ToolSpec
     from toolyard.permissions.verdict import Approver, PermissionPolicy
@@ -57,6 +59,9 @@ class ToolFinder(Protocol):
 
     def names(self) -> Sequence[str]:
         """The names there are, for a helpful answer to one there is not."""
+
+    def failure(self, name: str) -> Problem | None:
+        """Why there is no tool of that name, if it is one that could not be loaded."""
 
 
 class Checkpointer(Protocol):
@@ -95,8 +100,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
             self.cwd = self.cwd / configured
 
 
-class CallPath:
-    """Takes the calls of one agent along the path."""
+class CallServices:
+    """What the calls of one agent have in common."""
 
     def __init__(
         self,
@@ -116,36 +121,6 @@ class CallPath:
         self.sandboxes = sandboxes or {}
         """What keeps the children of tools in, by how far they may reach."""
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
-
-    async def call(self, call: ToolCall, settings: CallSettings, observer: Observer | None = None) -> ToolResult:
-        """Take one call along the whole path; whatever happens to it, it has one result."""
-        pending = PendingCall(self, call, settings, observer)
-        await pending.prepare()
-        return pending.result or await pending.execute()
-
-    async def preview(self, call: ToolCall, settings: CallSettings) -> str | ToolResult:
-        """What a call would do, in a line; the refusal when it could not even begin."""
-        return await PendingCall(self, call, settings, None).preview()
-
-    async def call_all(
-        self,
-        calls: Iterable[ToolCall],
-        settings: CallSettings,
-        observer: Observer | None = None,
-        *,
-        cancelled: asyncio.Event | None = None,
-        hooks: CallHooks = NO_HOOKS,
-    ) -> dict[str, ToolResult]:
-        """Take the calls of one model turn: asked for in order, run side by side, answered in order by their ids."""
-        pending: dict[str, PendingCall] = {}
-        for call in calls:
-            pending.setdefault(call.id, PendingCall(self, call, settings, observer, hooks))
-        async with asyncio.TaskGroup() as group:
-            work = group.create_task(take_all(list(pending.values())))
-            if cancelled is not None:
-                watch = group.create_task(cancel_when(cancelled, work))
-                work.add_done_callback(lambda _: watch.cancel())
-        return {id: one.result or one.cancel() for id, one in pending.items()}
 
     def decoder_for(self, tool: Tool) -> ArgumentDecoder:
         """The tool's decoder, made once for each version of the tool."""
@@ -182,7 +157,7 @@ class PendingCall:
 
     def __init__(
         self,
-        path: CallPath,
+        services: CallServices,
         call: ToolCall,
         settings: CallSettings,
         observer: Observer | None,
@@ -191,9 +166,9 @@ class PendingCall:
         self.call = call
         self._hooks = hooks
         self.result: ToolResult | None = None
-        self._path = path
+        self._services = services
         self._settings = settings
-        self._events = CallEvents(call.id, observer, path.redactor) if observer else None
+        self._events = CallEvents(call.id, observer, services.redactor) if observer else None
         self._started = time.monotonic()
         self._ready: Ready | None = None
         self._verdict: Verdict | None = None
@@ -253,13 +228,15 @@ class PendingCall:
         return self.result or self._finish(ToolResult(text="The call was cancelled.", failure="cancelled"))
 
     async def _find(self) -> Tool:
-        tool = await self._path.tools.find(self.call.name)
+        tool = await self._services.tools.find(self.call.name)
         if tool is None:
-            raise CallEnded(unknown_tool(self.call.name, self._path.tools.names()))
+            if failed := self._services.tools.failure(self.call.name):
+                raise CallEnded(not_loaded(self.call.name, failed))
+            raise CallEnded(unknown_tool(self.call.name, self._services.tools.names()))
         return tool
 
     def _decode(self, tool: Tool) -> JsonObject:
-        arguments = self._path.decoder_for(tool).decode(self.call.arguments)
+        arguments = self._services.decoder_for(tool).decode(self.call.arguments)
         if not isinstance(arguments, dict):
             raise CallEnded(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
         return arguments
@@ -296,13 +273,13 @@ class PendingCall:
     async def _get_preview(self) -> str:
         if self._preview is None and self._ready:
             text = await self._ready.tool.preview(self._ready.plan, self._ready.context)
-            self._preview = self._path.redactor.redact(text)
+            self._preview = self._services.redactor.redact(text)
         return self._preview or ""
 
     async def _permit(self, ready: Ready) -> None:
         """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
-        verdict = await self._path.permissions.decide(request)
+        verdict = await self._services.permissions.decide(request)
         if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is
             verdict = replace(verdict, reach="outside", usual_reach="outside")
         self._let_reach(ready, verdict)
@@ -326,7 +303,7 @@ class PendingCall:
             self._preview = None
 
     def _request(self, ready: Ready) -> PermissionRequest:
-        settings, sandbox = self._settings, self._path.sandboxes.get("work")
+        settings, sandbox = self._settings, self._services.sandboxes.get("work")
         own, shown = sandbox.temporary() if sandbox and ready.tool.confined else ((), ())
         return PermissionRequest(
             call_id=self.call.id,
@@ -341,18 +318,18 @@ class PendingCall:
             kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
             temporary=own,
             not_temporary=shown,
-            redact=self._path.redactor.redact,
+            redact=self._services.redactor.redact,
         )
 
     async def _ask(self, request: PermissionRequest, verdict: Verdict) -> Verdict:
         """What a person, or whoever stands in for one, makes of what the rules leave open."""
         from toolyard.permissions.approval import ask
 
-        policy = self._path.permissions
+        policy = self._services.permissions
         if verdict.reach != verdict.usual_reach:
             await self._get_preview()  # a tool may have to take something along, which is what was there when it asked
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
-        answer = await ask(self._hooks.approver or self._path.approver, request, verdict, timeout)
+        answer = await ask(self._hooks.approver or self._services.approver, request, verdict, timeout)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
         reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         if answer.allowed and isinstance(policy, RemembersAnswers):
@@ -384,14 +361,17 @@ class PendingCall:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
+        if sandbox:
+            sandbox.begin_call()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
         if sandbox and has_failed(result):
             result = self._explained(result, sandbox, refused_before)
-        work = self._path.sandboxes.get("work")
+        work = self._services.sandboxes.get("work")
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        notes += work.take_notes() if work else []
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
     def _explained(self, result: ToolResult, sandbox: Sandbox, refused_before: int) -> ToolResult:
@@ -401,7 +381,15 @@ class PendingCall:
         from toolyard.runtime.sandbox_notes import CallSurroundings, notes_on
 
         refused = sandbox.refusals_since(refused_before)
-        around = CallSurroundings(reach=self._verdict.reach, policy=sandbox.policy, refused=refused)
+        around = CallSurroundings(
+            reach=self._verdict.reach,
+            policy=sandbox.policy,
+            refused=refused,
+            refused_sockets=sandbox.take_refused_sockets(),
+            writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
+            own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
+            has_mounts=sandbox.name.partition(" ")[0] != "landlock",
+        )
         notes = notes_on(result, around)
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
@@ -412,8 +400,8 @@ class PendingCall:
 
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
-        if self._path.redactor.knows_any:
-            result = self._path.redactor.redact_result(result)
+        if self._services.redactor.knows_any:
+            result = self._services.redactor.redact_result(result)
         self.result = result
         duration = time.monotonic() - self._started
         if not self._unrecorded:
@@ -426,7 +414,7 @@ class PendingCall:
         """Nothing runs that is not on record first, unless policy lets it."""
         try:
             self._recorded = self._record(ready)
-            self._path.audit.write({"event": "start", **self._recorded})
+            self._services.audit.write({"event": "start", **self._recorded})
         except AuditUnavailable as error:
             self._unrecorded = True
             raise CallEnded(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
@@ -436,64 +424,50 @@ class PendingCall:
         if self._ready:
             recorded["sandbox"] = self._sandbox_name(self._ready)  # only now it is sure which one could be built
         try:
-            self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
+            self._services.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
         except AuditUnavailable:
             log.error("call %s ended but its end could not be recorded", self.call.id)
 
     def _record(self, ready: Ready | None) -> dict[str, Any]:
         """What the audit says of the call, before and after."""
-        redactor = self._path.redactor
+        redactor = self._services.redactor
         record: dict[str, Any] = {"session": self._settings.session, "call_id": self.call.id, "tool": self.call.name}
         if ready:
             record |= plan_record(ready.tool, ready.plan, self._settings.cwd, self._sandbox_name(ready), redactor)
         if self._verdict:
-            sandbox = self._path.sandboxes.get(self._verdict.reach)
+            sandbox = self._services.sandboxes.get(self._verdict.reach)
             kept_in = sandbox is not None and not sandbox.is_missing
             record |= verdict_record(self._verdict, redactor, kept_in=kept_in)
         return record
 
     def _sandbox_of(self, ready: Ready) -> Sandbox | None:
         """What keeps the call in."""
-        return self._path.sandboxes.get(ready.context.reach)
+        return self._services.sandboxes.get(ready.context.reach)
 
     def _sandbox_name(self, ready: Ready) -> str:
         """What keeps a call in; one whose tool runs in the application itself, or that was let out, says so."""
-        if self._path.sandboxes.get("work") is None:
+        if self._services.sandboxes.get("work") is None:
             return "off"
         sandbox = self._sandbox_of(ready)
         return sandbox.name if sandbox and ready.tool.confined else "none"
 
     def _crashed(self, error: Exception) -> ToolResult:
         """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""
-        trace = self._path.redactor.redact("".join(traceback.format_exception(error)))
+        trace = self._services.redactor.redact("".join(traceback.format_exception(error)))
         log.error("call of '%s' crashed\n%s", self.call.name, trace)
         text = f"The tool '{self.call.name}' could not be run: {type(error).__name__}: {error}"
         return ToolResult(text=text, failure="crash")
 
 
-async def take_all(calls: Sequence[PendingCall]) -> None:
-    """Ask in order; then run side by side, but those tools one after the other that want to be alone."""
-    alone = asyncio.Lock()
-    async with asyncio.TaskGroup() as group:
-        for call in calls:
-            await call.prepare()
-            if call.result is None:
-                group.create_task(call.execute() if call.parallel else execute_within(alone, call))
-
-
-async def execute_within(lock: asyncio.Lock, call: PendingCall) -> ToolResult:
-    async with lock:
-        return await call.execute()
-
-
-async def cancel_when(cancelled: asyncio.Event, work: asyncio.Task[None]) -> None:
-    await cancelled.wait()
-    work.cancel()
-
-
 def has_failed(result: ToolResult) -> bool:
     """Whether something in it went wrong that the sandbox may have caused."""
     return result.failure in ("exit_code", "timeout") or bool(result.exit_code)
+
+
+def not_loaded(name: str, problem: Problem) -> ToolResult:
+    """The tool would be there, but for a fault that its author or the user has to mend."""
+    place = f"{problem.where}: " if problem.where else ""
+    return ToolResult(text=f"The tool '{name}' could not be loaded: {place}{problem.sentence}", failure="unknown_tool")
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:

@@ -31,9 +31,9 @@ from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.arguments.plain_schema import TYPE_NAMES
 from toolyard.core.arguments.schema import schema_fault
-from toolyard.core.formats import export
 from toolyard.core.problems import Problem
 from toolyard.core.tool import JsonInput, ToolSpec
+from toolyard.core.wire.formats import export
 from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 
 NUMBERS = itertools.count()

@@ -378,6 +378,27 @@ def test_a_docstring_of_any_manner_describes_the_tool_and_its_arguments(text):
     assert found.arguments == {"text": "The text, which may go on.", "limit": "How many: at most.", "rest": "More."}
 
 
+GOES_ON = "Do it.\n\nArgs:\n    a: One\n        two\n        three.\n    b: Four\n\n        five.\n"
+LONG = {
+    "google": f"{GOES_ON}\nRaises:\n    c: Six.\n",
+    "rest": "Do it.\n\n:param a: One\n    two\n    three.\n:param b: Four\n    five.\n:returns: Six\n    seven.\n",
+    "numpy": "Do it.\n\nParameters\n----------\na : int\n    One\n    two\n    three.\nb\n    Four\n    five.\n",
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_what_is_said_of_an_argument_goes_on_over_several_lines_and_ends_where_the_next_begins(text):
+    found = read_docstring(text)
+    assert found.description == "Do it."
+    assert found.arguments == {"a": "One two three.", "b": "Four five."}
+
+
+def test_text_after_the_fields_is_about_the_tool_again():
+    found = read_docstring("Do it.\n\n:param a: One\n    two.\n:returns: Three.\n\nMore of it.")
+    assert found.description == "Do it.\n\n\nMore of it."
+    assert found.arguments == {"a": "One two."}
+
+
 @pytest.mark.parametrize("text", [None, "", "  \n "])
 def test_no_docstring_describes_nothing(text):
     assert read_docstring(text).description == ""

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from hosts import make_host
 from support import PATIENCE, Signpost
-from toolyard.core.formats import export
 from toolyard.core.tool import CallContext, Plan, ToolResult
+from toolyard.core.wire.formats import export
 from toolyard.kinds.shell.command import ShellCommandTool
 from toolyard.process.child import Children
 from toolyard.process.environment import NON_INTERACTIVE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.core.formats import export, export_one, wire_name
+from toolyard.core.wire.formats import export, export_one, wire_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

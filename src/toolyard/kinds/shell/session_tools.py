@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,7 +90,7 @@ class LiveSessions:
     def cwd(self, context: CallContext) -> Path:
         """Where the session of a call is; where it will begin, if it has not begun."""
         bash = self._bashes.get((context.session, context.agent))
-        return Path(bash.cwd) if bash else context.cwd
+        return path_of(bash.cwd) if bash else context.cwd
 
     async def show_state(self, context: CallContext, command: str) -> str:
         """What a command elsewhere would take along from its session, in words. It takes along what was shown."""
@@ -300,6 +301,12 @@ class BashJobTool:
         elif action == "stop":
             await job.stop()
         return report(job)
+
+
+@lru_cache(maxsize=16)
+def path_of(folder: str) -> Path:
+    """Asked for again and again of the same few folders."""
+    return Path(folder)
 
 
 def as_result(reply: Reply, limit: float) -> ToolResult:

@@ -6,17 +6,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from toolyard.core.arguments.notes import schema_notes
-from toolyard.core.formats import format_problems
 from toolyard.core.tool import JsonInput, WireFormat
+from toolyard.core.wire.formats import format_problems
 from toolyard.plugins.checks.findings import warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from toolyard.core.formats import FormatProblem
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, ToolSpec
+    from toolyard.core.wire.formats import FormatProblem
 
 
 DEFAULT_HINT = "mend the default or the schema; until then it is not used"

@@ -248,6 +248,8 @@ class KeeperLink:
                     self.sandbox.was_entered = True
                 if self.sandbox and keeper.proxy_listener:
                     self.sandbox.serve_proxy(keeper.proxy_listener)
+                if self.sandbox and keeper.supervision:
+                    self.sandbox.supervise(*keeper.supervision)
                 return keeper
 
     def _begin(self) -> KeeperProcess:

@@ -14,7 +14,7 @@ from toolyard.agents.providers.prices import tokens_at
 from toolyard.agents.providers.wire_tools import own_call
 from toolyard.core.conversation import AssistantMessage, StopReason, Usage
 from toolyard.core.model import CallDelta, ModelEvent, TextDelta, ThinkingDelta
-from toolyard.core.sdk_messages import tool_calls
+from toolyard.core.wire.sdk_messages import tool_calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

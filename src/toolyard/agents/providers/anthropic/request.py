@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelRequest
-    from toolyard.core.sdk_messages import MessageFormat
     from toolyard.core.tool import Json, JsonObject, ToolCall
+    from toolyard.core.wire.sdk_messages import MessageFormat
 
 WIRE: MessageFormat = "anthropic"
 MARK = {"cache_control": {"type": "ephemeral"}}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from toolyard.core.content import Part
     from toolyard.core.conversation import Message
     from toolyard.core.model import ModelRequest
-    from toolyard.core.sdk_messages import MessageFormat
     from toolyard.core.tool import Json, JsonObject, ToolCall
+    from toolyard.core.wire.sdk_messages import MessageFormat
 
 WIRE: MessageFormat = "openai"
 SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}

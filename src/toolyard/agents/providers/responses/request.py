@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelRequest
-    from toolyard.core.sdk_messages import MessageFormat
     from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.wire.sdk_messages import MessageFormat
 
 WIRE: MessageFormat = "responses"
 WITHOUT_REASONING = re.compile(r"(.*/)?(gpt-4|gpt-3|chatgpt)")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from toolyard.process.common_folder import CommonFolder
 from toolyard.process.interpreter import find_program
 from toolyard.process.private_folders import SharedFolder
+from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
 from toolyard.process.sandbox.mount_points import make, move_unwanted
-from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.self_test.cache import SelfTestResult
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.policy import Backend
 
 
+PIPE = subprocess.PIPE
 PACKAGE_FOLDER = Path(__file__).parents[4]
 START = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.sandbox.self_test.tries import main; main()"
 PATIENCE = 30.0
@@ -97,10 +98,7 @@ class Scene:
         program = [sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER), described]
         try:
             with confinement.ready_prefix() if confinement else contextlib.nullcontext(()) as prefix:
-                argv = [*prefix, *program]
-                ran = subprocess.run(
-                    argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE
-                )
+                ran = supervised_run([*prefix, *program])
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
         try:
@@ -166,7 +164,7 @@ class Scene:
             "udp": self.udp.getsockname()[1],
             "victim": self.victim,
             "memory": self.memory,
-            "confine": options and options | {"filter": options["filter"].hex()},
+            "confine": options and options | {name: options[name].hex() for name in ("filter", "supervised")},
         }
 
     def _listen(self, family: int, kind: int, address: Any) -> socket.socket:
@@ -176,6 +174,24 @@ class Scene:
         if kind == socket.SOCK_STREAM:
             listener.listen()
         return listener
+
+
+def supervised_run(argv: list[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run the tries, and connect sockets for them as for tools, once they are confined and hand out what that takes."""
+    from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
+
+    ours, theirs = socket.socketpair()
+    with ours, contextlib.ExitStack() as closing:
+        with theirs:
+            process = subprocess.Popen(argv, stdin=theirs.fileno(), stdout=PIPE, stderr=PIPE, env={}, cwd="/")
+        closing.callback(process.kill)
+        ours.settimeout(PATIENCE)
+        with contextlib.suppress(OSError):
+            _, fds, _, _ = socket.recv_fds(ours, 1, 2)
+            if len(fds) == 2:
+                closing.callback(ConnectSupervisor(fds[0], fds[1], lambda _: None).close)
+        out, err = process.communicate(timeout=PATIENCE)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
 def make_files(folder: Path) -> None:

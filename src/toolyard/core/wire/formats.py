@@ -11,7 +11,13 @@ from msgspec.structs import replace
 
 from toolyard.core.schema_parts import parts
 from toolyard.core.tool import JsonInput, TextInput
-from toolyard.core.wire_schemas import allows_array, with_items, with_object_root, without_root_keywords, written_out
+from toolyard.core.wire.wire_schemas import (
+    allows_array,
+    with_items,
+    with_object_root,
+    without_root_keywords,
+    written_out,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from toolyard.core.formats import Exported, FormatProblem, export, export_one, format_problems
 from toolyard.core.tool import Hints, JsonInput, TextInput, ToolSpec, WireFormat
+from toolyard.core.wire.formats import Exported, FormatProblem, export, export_one, format_problems
 
 FORMATS: tuple[WireFormat, ...] = get_args(WireFormat)
 OPENAI: tuple[WireFormat, ...] = ("openai", "responses")

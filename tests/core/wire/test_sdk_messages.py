@@ -20,8 +20,8 @@ from openai.types.responses import Response
 
 from support import PATIENCE, ROOT
 from toolyard import AgentApplication, tool
-from toolyard.core.sdk_messages import CallResults, tool_calls, tool_messages
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.core.wire.sdk_messages import CallResults, tool_calls, tool_messages
 
 pytestmark = pytest.mark.anyio
 
