@@ -21,6 +21,7 @@ NAMES = (
         "permissions",
         "sandbox",
         "reach",
+        "git_inside",
         "loading",
         "output",
         "many",

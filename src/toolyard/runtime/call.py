@@ -361,6 +361,8 @@ class PendingCall:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
+        if sandbox:
+            sandbox.begin_call()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
@@ -369,6 +371,7 @@ class PendingCall:
         work = self._services.sandboxes.get("work")
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        notes += work.take_notes() if work else []
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
     def _explained(self, result: ToolResult, sandbox: Sandbox, refused_before: int) -> ToolResult:

@@ -188,7 +188,8 @@ def kind_of(plugin: Any, wanted: Sequence[str] = ()) -> PluginKind | None:
 
 def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
     among = f" of the kinds that the descriptor names ({', '.join(kinds)})" if kinds else ""
-    hint = "a tool plugin has get_tool_schemas and execute_tool, a feature " + ", ".join(FEATURE_METHODS)
+    features = ", ".join(FEATURE_METHODS)
+    hint = f"a tool plugin has get_tool_schemas and execute_tool, a provider stream, a feature {features}"
     return problem("plugin_entry", f"'{entry}' is no plugin{among}", hint, where)
 
 

@@ -17,7 +17,7 @@ from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
-from toolyard.process.sandbox.git import guard_repository
+from toolyard.process.sandbox.git.guards import guard_repository
 from toolyard.process.sandbox.mount_points import SOCKET
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
 from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
@@ -34,6 +34,7 @@ from toolyard.process.sandbox.secrets import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from toolyard.process.sandbox.git.private_common import InsideRepository
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -83,6 +84,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
     open_roots: Sequence[str] = ()
     """Folders of the interpreter or of programs that can be written all the same: nothing may run."""
+    repositories: Sequence[InsideRepository] = ()
+    """Repositories that git inside can set up."""
     empty: Sequence[str] = ()
     """Files that are empty inside: what is not there, or is hidden from who would stop at it."""
     unseen: Sequence[str] = ()
@@ -108,7 +111,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         """The same with nothing to write, and so nothing to guard."""
         rules: dict[str, Access] = dict(self.rules)
         rules.update(dict.fromkeys((path for path, access in rules.items() if access == "write"), "read"))
-        return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=())
+        return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=(), repositories=())
 
     def without(self, paths: Collection[str]) -> Layout:
         rules = {path: access for path, access in self.rules.items() if path not in paths}
@@ -171,6 +174,7 @@ def lay_out(paths: SandboxPaths) -> Layout:
         open_roots=open_roots(rules, roots, code),
         empty=[path for path in (*made_empty, *empty) if not os.path.isdir(path)],
         unseen=sorted(unseen),
+        repositories=draft.repositories,
     )
 
 

@@ -32,19 +32,23 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class MountPoints:
     """Made at once, and removed when no sandbox needs them any more."""
 
-    def __init__(self, wanted: Sequence[MountPoint]) -> None:
+    def __init__(self, wanted: Sequence[MountPoint], also_left: Sequence[MountPoint] = ()) -> None:
+        """`also_left` is what may be there at the end beside what is made now."""
         # Locked first: another sandbox that ends just now would otherwise remove what we have seen to be there.
         folders = sorted({os.path.dirname(path) for path, _ in wanted})
-        self._locks = [fd for folder in folders if (fd := lock_shared(folder)) is not None]
+        there = [folder for folder in folders if os.path.isdir(folder)]
+        self._locks = locks_on(there)
         self.made = [(path, content) for path, content in wanted if make(path, content)]
         """Those that are there now; where we cannot make anything, nobody inside can."""
+        self._locks += locks_on(folder for folder in folders if folder not in there)
+        self.to_remove = [*self.made, *also_left]
 
     def remove(self) -> None:
         """Remove what is still as it was and what no other sandbox needs."""
         for fd in self._locks:
             os.close(fd)
         self._locks.clear()
-        remove_unused(self.made)
+        remove_unused(self.to_remove)
 
 
 def remove_unused(mount_points: Iterable[MountPoint]) -> None:
@@ -76,6 +80,10 @@ def make(path: str, content: bytes | None) -> bool:
     except OSError:
         return False
     return True
+
+
+def locks_on(folders: Iterable[str]) -> list[int]:
+    return [fd for folder in folders if (fd := lock_shared(folder)) is not None]
 
 
 def lock_shared(folder: str) -> int | None:

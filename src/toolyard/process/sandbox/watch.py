@@ -57,6 +57,10 @@ class FileWatch:
         self._looked = time.monotonic()
         return folders_of(self._roughly) != self._folders and self._look_again()
 
+    def replaced(self, path: str) -> None:
+        """A file was replaced and is guarded again: from now on it is the one that is there."""
+        self._exactly[path] = self._hold(path)
+
     def close(self) -> None:
         for fd in self._held:
             os.close(fd)

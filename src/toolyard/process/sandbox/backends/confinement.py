@@ -10,7 +10,7 @@ import msgspec
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
-from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners
+from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners, private_commons
 from toolyard.process.sandbox.backends.kernel import landlock_version
 from toolyard.process.sandbox.backends.owner_map import in_mapped_mounts, mapped_mounts
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
@@ -49,6 +49,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the keeper opens a port inside at which hosts can be reached."""
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
+    guards: str = ""
+    """The file that names the files whose mounts the guard puts back."""
 
     @contextlib.contextmanager
     def ready_prefix(self) -> Iterator[tuple[str, ...]]:
@@ -93,6 +95,8 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
         view = folder.view if maps_owners(layout) else None
+        for private in private_commons(layout, folder):
+            private.make()
         options = self.bubblewrap.options(
             layout, folder=folder, common=common, network=policy.network, own_pids=own_pids
         )

@@ -13,7 +13,8 @@ CALLS = """
     kexec_load 246 104; keyctl 250 219; kill 62 129; lookup_dcookie 212 18; mknod 133 -; mknodat 259 33; mount 165 40;
     mq_open 240 180; mq_unlink 241 181; msgctl 71 187; msgget 68 186; msgrcv 70 188; msgsnd 69 189; open 2 -;
     open_by_handle_at 304 265; openat 257 56; perf_event_open 298 241; pivot_root 155 41; prlimit64 302 261;
-    quotactl 179 60; reboot 169 142; request_key 249 218; rt_sigqueueinfo 129 138; rt_tgsigqueueinfo 297 240;
+    quotactl 179 60; reboot 169 142; renameat2 316 276; request_key 249 218;
+    rt_sigqueueinfo 129 138; rt_tgsigqueueinfo 297 240;
     sched_setaffinity 203 122; sched_setattr 314 274; sched_setparam 142 118; sched_setscheduler 144 119;
     semctl 66 191; semget 64 190; semop 65 193; semtimedop 220 192; setdomainname 171 162; sethostname 170 161;
     setns 308 268; setpriority 141 140; setrlimit 160 164; settimeofday 164 170; shmat 30 196; shmctl 31 195;

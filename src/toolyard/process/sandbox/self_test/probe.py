@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from toolyard.process.common_folder import CommonFolder
 from toolyard.process.interpreter import find_program
 from toolyard.process.private_folders import SharedFolder
+from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
 from toolyard.process.sandbox.mount_points import make, move_unwanted
-from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.self_test.cache import SelfTestResult
 

@@ -15,7 +15,7 @@ from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, text_of
-from toolyard.process.sandbox.git_config import plain_part
+from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
 
@@ -46,21 +46,29 @@ class NestedRepositories:
         since: float,
         guarded: Mapping[str, Sequence[int]] | None = None,
         *,
+        repositories: Sequence[str] = (),
         sealed: Collection[str] = (),
     ) -> None:
         """`since` is when tools began to be able to write there: what is older is its owner's.
+
+        `repositories` are those that may lie elsewhere and that worktrees may belong to.
 
         So is what is guarded, as long as it is the same file: the guard of one that was replaced is gone. Where nothing
         is guarded, the workspace's own repository is left alone. What is sealed is guarded with all that is below it,
         and so need not be looked through.
         """
         self._roots = [os.path.realpath(root) for root in roots]
+        self._repositories_of_worktrees = [os.path.realpath(git) for git in repositories]
         self._since = int((since - TICK) * 1e9)
         self._guarded = {path: tuple(which) for path, which in (guarded or {}).items()}
         self._sealed = frozenset(sealed)
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
         self._seen: dict[str, tuple[int, list[str], list[str]]] = {}
         self._next = 0.0
+
+    def note_guarded(self, guarded: Mapping[str, Sequence[int]]) -> None:
+        """What is guarded now."""
+        self._guarded = {path: tuple(which) for path, which in guarded.items()}
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Put aside what git would run; tells where each went. Unless it is the end, not more often than is cheap."""
@@ -107,19 +115,39 @@ class NestedRepositories:
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
-        git = os.path.realpath(git)
-        if depth > DEEPEST_POINTER or git in self._spared or not any(is_inside(git, root) for root in self._roots):
+        named, git = git, os.path.realpath(git)
+        if not self._is_ours(git):
+            return self._put_aside(named) if os.path.islink(named) else {}
+        if depth > DEEPEST_POINTER or git in self._spared:
             return {}
         moved: dict[str, str] = {}
         if os.path.isfile(git):
             pointer = text_of(git).removeprefix("gitdir:").strip()
-            return self._disarm(os.path.join(os.path.dirname(git), pointer), depth + 1) if pointer else {}
-        if (common := text_of(os.path.join(git, "commondir")).strip()) not in ("", "."):
-            moved |= self._disarm(os.path.join(git, common), depth + 1)
+            return self._follow(git, os.path.join(os.path.dirname(git), pointer), depth) if pointer else {}
+        common = os.path.join(git, "commondir")
+        if (target := text_of(common).strip()) not in ("", "."):
+            moved |= self._follow(common, os.path.join(git, target), depth)
         with contextlib.suppress(OSError):
             moved |= self._disarm_configs(git)
             moved |= self._disarm_hooks(git)
         return moved
+
+    def _follow(self, pointer: str, target: str, depth: int) -> dict[str, str]:
+        """Disarm what a pointer leads to; one that leads to where nobody looks is put aside itself."""
+        if self._is_ours(os.path.realpath(target)):
+            return self._disarm(target, depth + 1)
+        return self._put_aside(pointer)
+
+    def _put_aside(self, path: str) -> dict[str, str]:
+        folder, name = os.path.split(path)
+        if not self._is_new(path):
+            return {}
+        with contextlib.suppress(OSError), folder_itself(os.path.realpath(folder)) as opened, writable(opened):
+            return {path: os.path.join(folder, move_aside(name, opened))}
+        return {}
+
+    def _is_ours(self, git: str) -> bool:
+        return any(is_inside(git, root) for root in (*self._roots, *self._repositories_of_worktrees))
 
     def _disarm_configs(self, git: str) -> dict[str, str]:
         """Leave of each configuration what names no program, and keep the whole beside it."""

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from support import need
-from toolyard.process.sandbox.git_config import plain_part
-from toolyard.process.sandbox.nested_git import NestedRepositories
+from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.watch import identity_of
 
 EVIL = "core.fsmonitor"

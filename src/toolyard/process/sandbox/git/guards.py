@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.files.plain_text import text_of
-from toolyard.process.sandbox.draft import HELD, ITSELF, NOTHING, is_missing
+from toolyard.files.user_folders import SYSTEM_FOLDERS
+from toolyard.process.sandbox.draft import HELD, ITSELF, NOTHING, nearest
+from toolyard.process.sandbox.git.private_common import InsideRepository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,19 +25,76 @@ if TYPE_CHECKING:
 MOST_REPOSITORIES, DEEPEST = 64, 6
 """The most submodules or worktrees that are guarded one by one: each takes some mounts, whose number is limited."""
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
+ROOM = {
+    *("objects", "refs", "logs", "info", "worktrees", "hooks", "locked", "gitdir", "commondir"),
+    *("config", "config.lock", "config.lock.free", "config.worktree", "config.worktree.lock"),
+}
+"""What stands in a folder that is to become a repository."""
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
 
 
 def guard_repository(draft: LayoutDraft, root: str) -> None:
-    """The repository of a workspace, its submodules and its worktrees; where there is none, none can be made."""
+    """The repository of a workspace, its submodules and its worktrees; where there is none, there is room for one."""
     git = os.path.join(root, ".git")
     if os.path.isfile(git):
         guard_worktree(draft, root, git)
-    elif is_missing(git):
-        draft.guard(git)
+    elif not is_new(git):
+        guard_main(draft, git)
     else:
         guard_git_folder(draft, git)
-        guard_below(draft, git)
+        give_private_part(draft, InsideRepository(git, is_new=True))
+        if above := repository_above(root):
+            open_above(draft, above)
+
+
+def is_new(git: str) -> bool:
+    """Whether there is no repository, at most the room that another sandbox made for one."""
+    return not os.path.islink(git) and set(entries_of(git)) <= ROOM if os.path.isdir(git) else not os.path.lexists(git)
+
+
+def guard_main(draft: LayoutDraft, git: str) -> None:
+    """A repository with all that belongs to it. One that git takes for another kind cannot have a private part."""
+    guard_git_folder(draft, git)
+    guard_below(draft, git)
+    is_plain = os.path.isdir(git) and os.path.realpath(git) == git and f"{git}/commondir" in draft.guards
+    if is_plain and text_of(f"{git}/commondir").strip() in ("", "."):
+        give_private_part(draft, InsideRepository(git, pointers=tuple(pointers_to(git))))
+
+
+def give_private_part(draft: LayoutDraft, repository: InsideRepository) -> None:
+    if repository not in draft.repositories:
+        draft.repositories.append(repository)
+    for path, content in repository.guards().items():
+        draft.guard(path, content)
+
+
+def pointers_to(git: str) -> Iterator[str]:
+    """The files of its worktrees that name it."""
+    for name in entries_of(f"{git}/worktrees")[:MOST_REPOSITORIES]:
+        pointer = f"{git}/worktrees/{name}/commondir"
+        named = os.path.realpath(os.path.join(os.path.dirname(pointer), text_of(pointer).strip()))
+        if os.path.isfile(pointer) and named == git:
+            yield pointer
+
+
+def repository_above(root: str) -> str | None:
+    """The repository of ours that a folder is part of, without being its top."""
+    for folder in Path(root).parents:
+        git = str(folder / ".git")
+        if str(folder) in SYSTEM_FOLDERS or os.path.isfile(git) or os.path.islink(git):
+            return None
+        if not is_new(git):
+            return git if os.path.isfile(f"{git}/HEAD") and os.stat(git).st_uid == os.geteuid() else None
+    return None
+
+
+def open_above(draft: LayoutDraft, git: str) -> None:
+    """Let a repository above be committed to, and its other files be read."""
+    top = os.path.dirname(git)
+    if nearest(draft.rules, top)[1] in ("hidden", "private") and top not in draft.rules:
+        draft.add("read", [top])
+    draft.add("write", [git])
+    guard_main(draft, git)
 
 
 def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
@@ -48,8 +108,7 @@ def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
     git = os.path.realpath(os.path.join(own, common))
     if os.path.basename(git) == ".git" and own.startswith(git + "/worktrees/"):
         draft.add("write", [git, own])
-        guard_git_folder(draft, git)
-        guard_below(draft, git)
+        guard_main(draft, git)
 
 
 def guard_git_folder(draft: LayoutDraft, git: str) -> None:
