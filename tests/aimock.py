@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,8 @@ def aimock(folder: Path, fixtures: Sequence[Mapping[str, Any]]) -> Iterator[str]
     """A server that answers by these fixtures; its address."""
     node = need("node")
     if not PROGRAM.is_file():
-        pytest.fail("aimock is not installed; `make test` does it, or scripts/npm-packages")
+        give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        give_up("aimock is not installed; `make test` does it, or scripts/npm-packages")
     file = folder / "fixtures.json"
     file.write_text(json.dumps({"fixtures": fixtures}))
     argv = [node, str(PROGRAM), "--port", "0", "--fixtures", str(file), "--strict"]

@@ -85,17 +85,19 @@ SOCKETS = (
          needs="redis-server"),
     Step(f"python3 -c '{MANAGER}'", "[7]"),
 )  # fmt: skip
-GIT = (
-    Step("mkdir -p repo && cd repo && git init -q -b main && git config user.email me@example.org"),
+IN_A_REPOSITORY = (
+    Step("git config user.email me@example.org"),
     Step("git config user.name Me && printf 'a\\n' > a.txt && git add a.txt && git commit -q -m 'Begin'"),
     Step(
         "git checkout -q -b topic && printf 'b\\n' >> a.txt && git commit -q -am 'Go on' && git log --oneline", "Go on"
     ),
-    Step("git init -q --bare ../remote.git && git remote add origin ../remote.git && git push -q -u origin topic main"),
-    Step("git clone -q ../remote.git ../copy && git -C ../copy log --oneline origin/topic", "Go on"),
-    Step("git checkout -q main && git merge -q topic && git branch -d topic && git stash list && git status", "clean"),
+    Step("git init -q --bare remote.git && git remote add origin ./remote.git && git push -q -u origin topic main"),
+    Step("git clone -q ./remote.git copy && git -C copy log --oneline origin/topic", "Go on"),
+    Step("git checkout -q main && git merge -q topic && git branch -d topic && git stash list && git log", "Go on"),
 )
-"""What needs a repository of its own inside."""
+GIT_BELOW = (Step("mkdir -p repo && cd repo && git init -q -b main"), *IN_A_REPOSITORY)
+GIT_HERE = (Step("git init -q -b main"), *IN_A_REPOSITORY)
+"""In the folder of the workspace itself, whose configuration git outside obeys at once."""
 REFUSED = (
     Step("touch ~/made", "[sandbox: only the workspace and temporary files can be written", fails=True),
     Step("npm install -g left-pad", "[sandbox: only the workspace", fails=True),
@@ -105,28 +107,48 @@ REFUSED = (
     Step("curl -sS https://foreign.example/", "name it in sandbox.hosts to allow it", fails=True, hosts=True),
     Step("sudo make install", "'sudo' may not be used here", fails=True),
 )
+WAITED = "waited for what is off"
+
+
+def at_once(command: str, says: str, needs: str = "") -> Step:
+    """A step that fails without waiting for anybody."""
+    return Step(f"timeout 30 {command}; [ $? -eq 124 ] && echo {WAITED}; false", says, fails=True, needs=needs)
+
+
+OFFLINE = (
+    Step("npm init -y > /dev/null && python3 -m venv plain"),
+    at_once("npm install left-pad", "name @node in sandbox.hosts to allow it"),
+    at_once("plain/bin/pip install zipp", "name @python in sandbox.hosts to allow it"),
+    at_once("uv pip install --python plain/bin/python zipp", "name @python in sandbox.hosts to allow it", "uv"),
+    at_once("curl -sS https://pypi.org/simple/", "name @python in sandbox.hosts to allow it"),
+    at_once("git clone https://foreign.example/x.git", "name it in sandbox.hosts to allow it"),
+)
+"""Where no host is named and nobody is there to ask."""
 WALKS = {
     "python": PYTHON,
     "node": NODE,
     "c": C,
     "rust": RUST,
     "sockets": SOCKETS,
-    "git": GIT,
+    "git below": GIT_BELOW,
+    "git here": GIT_HERE,
     "managers": OTHER_MANAGERS,
     "refused": REFUSED,
+    "offline": OFFLINE,
 }
 
 
-async def walk(steps: tuple[Step, ...], backend: str) -> list[dict[str, Any]]:
+async def walk(name: str, backend: str) -> list[dict[str, Any]]:
     """Do the steps in one session with the default configuration, and tell how each went."""
     from toolyard.app import AgentApplication
 
     toolchain = [os.environ["RUSTUP_HOME"]] if "RUSTUP_HOME" in os.environ else []
     reaches = {"network": True, "unix_sockets": True} if backend == "landlock" else {"hosts": HOSTS}
+    reaches = {} if name == "offline" else reaches
     config = {"plugins": ["shell:session"], "sandbox": {**reaches, "readable": toolchain}}
     port, done = free_port(), []
     async with AgentApplication(config, Path("..", "sessions")) as app:
-        for step in steps:
+        for step in WALKS[name]:
             if step.hosts and backend == "landlock":
                 continue
             if step.needs:
@@ -136,7 +158,8 @@ async def walk(steps: tuple[Step, ...], backend: str) -> list[dict[str, Any]]:
             started = time.monotonic()
             command = step.command.replace("@PORT@", str(port))
             result = await app.call_tool("bash", {"command": command, "timeout": PATIENCE})
-            fine = (result.failure is not None) == step.fails and step.says in result.text
+            went = (result.failure is not None) == step.fails and WAITED not in result.text
+            fine = went and step.says in result.text
             seconds = round(time.monotonic() - started, 1)
             done.append({"command": step.command, "fine": fine, "seconds": seconds, "text": result.text[-1500:]})
         report = app.sandbox_report()
@@ -158,4 +181,4 @@ def free_port() -> int:
 
 
 if __name__ == "__main__":
-    json.dump(asyncio.run(walk(WALKS[sys.argv[1]], sys.argv[2])), sys.stdout)
+    json.dump(asyncio.run(walk(sys.argv[1], sys.argv[2])), sys.stdout)

@@ -17,6 +17,11 @@ OBJECTS_BETWEEN_COLLECTIONS = 100_000
 def run() -> None:
     """The console script."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    try:
+        os.getcwd()
+    except OSError:
+        os.write(2, b"toolyard: the current folder was removed; go to another one\n")
+        sys.exit(2)
     import_nothing_from(os.curdir, *workspaces(sys.argv))
     from toolyard.cli.main import run
 

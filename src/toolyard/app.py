@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.files.user_folders import user_folder
+from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
@@ -60,10 +61,10 @@ class AgentApplication:
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
         options = ApplicationOptions(
-            config=Path(os.path.abspath(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
-            folder=Path.cwd(),
-            sessions=Path(os.path.abspath(sessions_dir)),
-            cache=Path(os.path.abspath(cache_dir or user_folder("cache"))),
+            config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
+            folder=Path(working_folder()),
+            sessions=Path(absolute_path(sessions_dir)),
+            cache=Path(absolute_path(cache_dir or user_folder("cache"))),
             kinds=tuple(kinds),
             env_overrides=dict(env_overrides or {}),
             config_env=dict(config_env or {}),

@@ -85,6 +85,10 @@ class PluginBench(msgspec.Struct, kw_only=True):
     def names(self) -> Sequence[str]:
         return list(self.specs)
 
+    def failure(self, name: str) -> Problem | None:
+        """The first problem that names the tool."""
+        return next((problem for problem in self.problems if f"'{name}'" in problem.message), None)
+
     def _calls(self) -> CallPath:
         return CallPath(CallServices(tools=self, audit=NO_AUDIT, redactor=Redactor({})))
 

@@ -90,3 +90,12 @@ asyncio.run(main())
     ran = toolyard.run([sys.executable, "-c", asking, "sessions"])
     assert ran.out.startswith("True False\n"), ran.err
     assert "hello" in ran.out
+
+
+def test_a_command_imports_nothing_that_takes_long_and_is_not_needed(toolyard: CommandLine):
+    runs = (imported(toolyard, "exec", "true") for _ in range(5))
+    # The first on a machine, and after a change of the sandbox, finds out what keeps tools in.
+    modules = next(run for run in runs if "toolyard.process.sandbox.self_test.probe" not in run)
+    rare = (".approval", ".arguments.notes", ".expansion.line", ".formats", ".host_questions", ".judge")
+    assert {name for name in modules if name.startswith("toolyard.") and name.endswith(rare)} == set()
+    assert modules & {"bz2", "difflib", "jsonschema", "lzma", "random", "shutil", "tempfile", "tree_sitter"} == set()

@@ -547,6 +547,19 @@ class TestSchemaFault:
     def test_a_usable_schema_has_none(self, schema):
         assert schema_fault(schema) is None
 
+    @pytest.mark.parametrize("dialect", [DRAFT_4, DRAFT_7, DRAFT_2019, "https://json-schema.org/draft/2020-12/schema"])
+    def test_the_schemas_of_json_schema_can_be_referred_to(self, dialect):
+        schema = {"$schema": dialect, **an_object({"s": {"$ref": dialect}})}
+        assert schema_fault(schema) is None
+        assert decoded(schema, {"s": {"minLength": 1}})["s"]["minLength"] == 1
+        assert isinstance(decoded(schema, {"s": {"minLength": -1}}), BadArguments)
+
+    def test_defaults_that_stand_in_each_others_way_are_left_out(self):
+        schema = an_object({"a": {"default": 1}, "b": INTEGER}, dependentRequired={"a": ["b"]})
+        assert decoded(schema, {}) == {}
+        assert decoded(schema, {"b": "2"}) == {"a": 1, "b": 2}
+        assert isinstance(decoded(schema, {"a": 1}), BadArguments)
+
     @pytest.mark.parametrize(
         ("schema", "fault"),
         [

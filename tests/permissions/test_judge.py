@@ -148,3 +148,34 @@ async def test_secrets_are_in_no_verdict_on_a_tool_either(tmp_path):
     assert verdict.decision == "ask"
     assert "holds the rules themselves" in verdict.reason
     assert "tok-123" not in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("tool", "decision", "doubt"),
+    [(None, "ask", "may_be_refused"), ("bash", "ask", "may_be_refused"), ("other", "allow", None)],
+)
+async def test_a_rule_that_may_be_meant_counts_only_for_its_own_tool(tmp_path, tool, decision, doubt):
+    denied = {"command": "docker rm **"} | ({"tool": tool} if tool else {})
+    book = RuleBook([*rules("allow", "docker --debug rm x"), *rules("deny", denied)])
+    found = await decide_line(
+        "docker --debug rm x", book, CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    )
+    assert (found.decision, found.parts[0].doubt) == (decision, doubt), found.reason
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "decision"),
+    [
+        ("python3 -m pytest **", "python3 -m pytest -q tests", "allow"),
+        ("python3 run.py **", "python3 run.py --fast", "allow"),
+        ("python3 -X dev **", "python3 -X dev other.py", "ask"),
+        ("python3 -W ignore **", "python3 -W ignore -c 'import os'", "ask"),
+        ("python3 -m **", "python3 -m http.server", "ask"),
+        ("node --trace-warnings --no-deprecation **", "node --trace-warnings --no-deprecation -e 1", "ask"),
+        ("node server.js **", "node server.js --port 1", "allow"),
+        ("bash -e -u **", "bash -e -u other.sh", "ask"),
+    ],
+)
+async def test_a_rule_for_an_interpreter_covers_more_words_only_where_it_names_the_code(tmp_path, rule, line, decision):
+    site = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    assert (await decide_line(line, RuleBook(rules("allow", rule)), site)).decision == decision

@@ -99,6 +99,20 @@ async def test_a_sandbox_that_keeps_a_part_is_enough_only_for_who_says_so(yard, 
     assert outcomes == ["denied", None]
 
 
+async def test_nor_is_one_that_cannot_guard_what_is_a_link_here(yard, nobody):
+    need_backend("bubblewrap", "bubblewrap-pids")
+    elsewhere = yard.folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    (yard.folder / ".npmrc").symlink_to(elsewhere / "npmrc")
+    (elsewhere / "npmrc").write_text("")
+    async with yard.open(yard.config("shell:command", permissions={}), approver=nobody) as app:
+        result = await app.call_tool("shell", {"command": "python3 -c 1"})
+        report = app.sandbox_report()
+    assert report is not None
+    assert (report.keeps, report.lacking) == ("partly", ["protected"])
+    assert result.failure == "denied"
+
+
 async def test_where_nothing_keeps_it_in_the_preset_is_one_that_asks(yard, nobody, monkeypatch):
     for name in ("BACKENDS", "HIDING_BACKENDS"):
         monkeypatch.setattr(f"toolyard.runtime.sandbox_policy.{name}", ())

@@ -77,7 +77,9 @@ def walk(name: str, backend: str, place: Path, user: str) -> list[dict[str, obje
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("name", ["python", "node", "c", "rust", "managers", "sockets", "refused"])
+@pytest.mark.parametrize(
+    "name", ["python", "node", "c", "rust", "managers", "sockets", "git below", "refused", "offline"]
+)
 def test_E07_a_project_is_made_from_nothing_without_a_false_obstacle(registries, place, name, user):
     need_backend("bubblewrap", "bubblewrap-pids")
     for program in ("uv", "npm", "make", "cc", "curl", "git"):
@@ -86,7 +88,7 @@ def test_E07_a_project_is_made_from_nothing_without_a_false_obstacle(registries,
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("name", ["python", "node", "c", "rust", "refused"])
+@pytest.mark.parametrize("name", ["python", "node", "c", "rust", "git below", "git here", "refused"])
 def test_E07_under_landlock_alone_it_is_made_with_the_network_of_the_machine(registries, place, name, user):
     need_backend("landlock")
     assert walk(name, "landlock", place, user) == []

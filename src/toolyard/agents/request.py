@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.problems import Position, Problem
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.author_code.hooks import AuthorCode
 from toolyard.plugins.author_code.limits import CodeLimits
 from toolyard.plugins.author_code.running import Returned
@@ -115,7 +116,7 @@ def features_of(
     plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
     context = FeatureContext(
         agent=agent,
-        cwd=Path.cwd(),
+        cwd=Path(working_folder()),
         config_dir=Path(configuration.document.folder),
         tags=tuple(sorted(tags_in_use(plugins, catalog.decisions, known)) if tags is None else tags),
         models=tuple(known.models if models is None else models),

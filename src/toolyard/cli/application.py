@@ -73,11 +73,12 @@ def read_config(options: GlobalOptions) -> tuple[Configuration, Names]:
     """The configuration by itself, with where its names come from; nothing that it refers to is loaded."""
     from toolyard.config.configuration import builtin_names, read_configuration
     from toolyard.config.placeholders import Names
+    from toolyard.files.working_folder import working_folder
     from toolyard.kinds import KINDS
     from toolyard.plugins.entries import settings_of, stands_for
 
     path = Path(str(enter_workspace(options).config))
-    names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
+    names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path(working_folder())), process=os.environ)
     return read_configuration(path, names, settings_of(KINDS), stands_for(KINDS)), names
 
 

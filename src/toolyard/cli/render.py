@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sys
-import traceback
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import click
@@ -96,6 +95,8 @@ def show_piece(text: str, *, is_error: bool = False) -> None:
 
 
 def show_bug() -> None:
+    import traceback
+
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
 

@@ -29,6 +29,7 @@ from toolyard.config.settings import (
 from toolyard.config.workspace import writable_of
 from toolyard.core.problems import Problem
 from toolyard.files.door import Door
+from toolyard.files.working_folder import working_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,11 +156,7 @@ def resolve(document: Document, names: Names, settings: Settings, stands_for: St
 
 def door_for(value: Json, folder: str) -> Door:
     """The door of a configuration: where its tools can write, it follows no link."""
-    try:
-        cwd = os.getcwd()
-    except FileNotFoundError:  # it was removed
-        cwd = folder
-    return Door.to(writable_of(value, folder, cwd))
+    return Door.to(writable_of(value, folder, working_folder()))
 
 
 def read_settings(document: Document, value: JsonObject, settings: Settings) -> tuple[FileSettings, list[Problem]]:

@@ -13,6 +13,7 @@ import msgspec
 from toolyard.core.json_values import ABSENT, refuse_constant, value_at
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import LARGEST_CONFIGURATION, Door, FileRefused
+from toolyard.files.working_folder import absolute_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +53,7 @@ class Document(msgspec.Struct):
     _lines: list[str] = msgspec.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.folder = os.path.dirname(os.path.abspath(self.path))
+        self.folder = os.path.dirname(absolute_path(self.path))
 
     def at(self, pointer: Pointer) -> Json:
         """The value at a pointer; None where there is none."""
@@ -118,7 +119,7 @@ class Place(msgspec.Struct, frozen=True):
 
     def path(self, name: str) -> str:
         """A path that is written there, absolute; links are not followed, so that messages show what was written."""
-        return os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(name)))
+        return absolute_path(os.path.join(self.document.folder, os.path.expanduser(name)))
 
 
 def read_document(path: Path, door: Door | None = None, *, accepted: bool = False) -> Document | Problem:

@@ -37,10 +37,6 @@ class NamedSource(msgspec.Struct, frozen=True, kw_only=True):
         """The entry of the configuration that names it."""
         return self.reference.at.pointer
 
-    def problems(self) -> Iterable[Problem]:
-        """What is wrong with it, each where a user can do something about it."""
-        return (shown(problem, self.reference) for problem in self.source.problems)
-
 
 class Loader:
     """Makes sources, and shares them as their scope says."""

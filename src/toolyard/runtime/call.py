@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
     from toolyard.core.events import Observer
+    from toolyard.core.problems import Problem
     from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject, Plan, Tool, ToolCall, ToolSpec
     from toolyard.permissions.verdict import Approver, PermissionPolicy
@@ -58,6 +59,9 @@ class ToolFinder(Protocol):
 
     def names(self) -> Sequence[str]:
         """The names there are, for a helpful answer to one there is not."""
+
+    def failure(self, name: str) -> Problem | None:
+        """Why there is no tool of that name, if it is one that could not be loaded."""
 
 
 class Checkpointer(Protocol):
@@ -226,6 +230,8 @@ class PendingCall:
     async def _find(self) -> Tool:
         tool = await self._services.tools.find(self.call.name)
         if tool is None:
+            if failed := self._services.tools.failure(self.call.name):
+                raise CallEnded(not_loaded(self.call.name, failed))
             raise CallEnded(unknown_tool(self.call.name, self._services.tools.names()))
         return tool
 
@@ -456,6 +462,12 @@ class PendingCall:
 def has_failed(result: ToolResult) -> bool:
     """Whether something in it went wrong that the sandbox may have caused."""
     return result.failure in ("exit_code", "timeout") or bool(result.exit_code)
+
+
+def not_loaded(name: str, problem: Problem) -> ToolResult:
+    """The tool would be there, but for a fault that its author or the user has to mend."""
+    place = f"{problem.where}: " if problem.where else ""
+    return ToolResult(text=f"The tool '{name}' could not be loaded: {place}{problem.sentence}", failure="unknown_tool")
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:

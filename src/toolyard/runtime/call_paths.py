@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.files.working_folder import working_folder
 from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import PRESETS, Sections
@@ -100,12 +101,12 @@ class CallPaths:
                 options.approver,
                 agent=loaded.default_agent(),
                 session=options.session,
-                workspace=Path.cwd(),
+                workspace=Path(working_folder()),
             )
         return await self._host_questions.decide(host, port)
 
     def redactor(self, configuration: Configuration) -> Redactor:
-        given = {name: value for name, value in self._options.config_env.items() if len(value) >= SHORTEST_SECRET}
+        given = process_secrets(self._options.config_env)
         return Redactor(process_secrets() | given | dict(config_secrets(configuration.value)))
 
     def _policy(self, configuration: Configuration, *, stays: bool = False) -> RulePolicy:

@@ -17,6 +17,7 @@ from toolyard.config.document import NOT_ACCEPTED
 from toolyard.config.placeholders import Names
 from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.errors import ApplicationClosed, UnknownPlugin
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.entries import read_entries, read_only, settings_of, stands_for
 from toolyard.plugins.host import Caches, Host
 from toolyard.runtime.audit.log import NdjsonAudit
@@ -25,7 +26,7 @@ from toolyard.runtime.process_pools import ProcessPools
 from toolyard.runtime.sandbox_policy import SandboxInputs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from toolyard.config.settings import Preset
     from toolyard.core.reach import Reach
@@ -58,11 +59,11 @@ class Lifecycle:
         self._begun: Begun | None = None
         self._apart: Loaded | None = None
         self._problems: list[Problem] = []
-        """Of the audit log and the sandbox, beside those of what is loaded."""
+        """Of the sandbox, beside those of what is loaded."""
         self._logged: set[Problem] = set()
         """Those of the last loading, which are not logged again by the next."""
         self._caches = Caches(options.cache)
-        self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._say_audit)
+        self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._log_audit)
         self._pools = self._new_pools()
         self._environment = EnvironmentOverrides(options.env_overrides)
 
@@ -135,7 +136,8 @@ class Lifecycle:
         permitting = self._paths.problems(loaded.configuration)
         problems = loaded.problems()
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
-        problems += [*also, *self._problems, *(problem for problem in permitting if problem.where not in places)]
+        problems += [*also, *self._problems, *self._audit_problems()]
+        problems += [problem for problem in permitting if problem.where not in places]
         redact = self._paths.redactor(loaded.configuration).redact
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
@@ -148,7 +150,7 @@ class Lifecycle:
         """The path of an agent's calls, and their conditions, made anew only when the working directory has changed."""
         loaded = await self.current()
         tools = loaded.agent(agent, chosen)
-        key = (os.getcwd(), session or self.options.session)
+        key = (working_folder(), session or self.options.session)
         if (made := tools.settings.get(key)) is None:
             agent = agent or loaded.default_agent()
             made = tools.settings[key] = self._paths.settings(loaded.configuration, agent, key[1], key[0])
@@ -228,8 +230,7 @@ class Lifecycle:
             await loaded.aclose(except_for=before)
             raise
         self._caches.save()
-        kept = [problem for problem in self._problems if not problem.code.startswith("sandbox_")]
-        self._problems = [*kept, *self._pools.problems(begun.inputs, begun.processes)]
+        self._problems = list(self._pools.problems(begun.inputs, begun.processes))
         if not options.only:  # the command line alone wants only one, and shows what is wrong by itself
             self._log(loaded)
         return loaded
@@ -260,14 +261,15 @@ class Lifecycle:
     def _sandbox_inputs(self, configuration: Configuration, named: Entries) -> SandboxInputs:
         options = self.options
         plugin_cache = configuration.plugin_cache(options.cache)
-        own = [store for kind in options.kinds for store in kind.stores(configuration.policy, plugin_cache)]
+        policy, folder = configuration.policy, configuration.document.folder
+        own = [store for kind in options.kinds for store in kind.stores(policy, plugin_cache, folder)]
         return SandboxInputs(
             configuration=configuration,
             references=named.references(),
             guessed=named.guessed,
             sessions=options.sessions,
             stores=[str(options.cache), str(plugin_cache), *own],
-            cwd=os.getcwd(),
+            cwd=working_folder(),
         )
 
     def _load_apart(self) -> Loaded:
@@ -299,16 +301,23 @@ class Lifecycle:
         """Whether what is in use stays in use, with its rules, since what was read is nothing to go by."""
         return self.loaded is not None and self.loaded.configuration.readable and not configuration.readable
 
-    def _say_audit(self, message: str) -> None:
-        where = Position(file=self.options.sessions / "audit")
-        hint = "free space or mend the folder's permissions"
-        self._problems.append(Problem(code="audit_unwritable", message=message, hint=hint, where=where))
+    def _audit_problems(self) -> Iterator[Problem]:
+        """That calls cannot be recorded, as long as they cannot."""
+        if self._audit.trouble:
+            hint = "free space or mend the folder's permissions"
+            where = Position(file=self._audit.folder)
+            yield Problem(code="audit_unwritable", message=self._audit.trouble, hint=hint, where=where)
+
+    def _log_audit(self, message: str) -> None:
+        import logging
+
+        logging.getLogger("toolyard.problems").error("audit_unwritable: %s", message)
 
     def _names(self, path: Path) -> Names:
         return Names(
             config_env=self.options.config_env,
             overrides=self.options.env_overrides,
-            builtin=builtin_names(path, Path.cwd()),
+            builtin=builtin_names(path, Path(working_folder())),
             process=os.environ,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,11 @@ from msgspec.structs import replace
 from toolyard.errors import UnknownAgent
 from toolyard.files.accepted import accepted_file
 from toolyard.files.door import stamp_of
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader
+from toolyard.plugins.loader import Loader, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ class Loaded:
         self._session = session
         self._only_some = only_some
         """Whether this is only a part of the configuration, of which all plugins are on."""
-        self._cwd = os.getcwd()
+        self._cwd = working_folder()
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[tuple[str, tuple[str, ...] | None], AgentTools] = {}
@@ -150,9 +150,8 @@ class Loaded:
     def _source_problems(self) -> Iterator[Problem]:
         first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
-            yield from first.get(id(one.source), one).problems()
-            if failure := self._changes.failure_of(one.source):
-                yield failure
+            reference = first.get(id(one.source), one).reference
+            yield from (shown(problem, reference) for problem in self._changes.problems_of(one.source))
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""
@@ -166,7 +165,7 @@ class Loaded:
                 return True
         if self.host.children("work").sandbox is None:
             return False
-        return os.getcwd() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
+        return working_folder() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""

@@ -14,9 +14,10 @@ from typing import get_args
 
 import pytest
 
-from fake_model_server import Reply, Said, fake_model_server
+from fake_model_server import Reply, Said, fake_model_server, responses_events
 from provider_bench import LIST_FILES, SECRET, WIRES, Wire, bundled, provider_bench, told, user
 from support import PATIENCE
+from toolyard.agents.providers.connection import REST_SECONDS
 from toolyard.agents.providers.faults import wait_of
 from toolyard.agents.providers.retries import LONGEST_ASKED, wait
 from toolyard.core.model import Answered, ModelEvent, ModelRequest, ProviderFault, TextDelta, Waiting
@@ -113,6 +114,18 @@ async def test_a_stream_that_is_left_open_after_the_answer_holds_nobody_up(wire:
         async with asyncio.timeout(PATIENCE):
             assert (await bench.ask(tools=[LIST_FILES])).text == GOOD.text
             await bench.server.gone.wait()
+
+
+@pytest.mark.parametrize("end", ["open", "cut", "reset"])
+@pytest.mark.parametrize("name", ["chat", "anthropic"])
+async def test_an_answer_that_said_why_it_stops_is_not_asked_for_again(name, end, monkeypatch):
+    monkeypatch.setitem(REST_SECONDS, "whole", 0.1)
+    good = WIRES[name].reply(GOOD)
+    rest = {"chat": 2, "anthropic": 1}[name]  # the usage and the last word of one, the last word of the other
+    async with provider_bench(WIRES[name], replace(good, events=good.events[:-rest], end=end)) as bench:
+        events, answer = await bench.events(tools=[LIST_FILES])
+        assert (answer.text, len(answer.calls)) == (GOOD.text, 1)
+        assert not [event for event in events if isinstance(event, Waiting)]
 
 
 @each_wire
@@ -285,6 +298,9 @@ async def test_a_server_on_this_machine_needs_no_key():
         {"idle_timeout_seconds": "long"},
         {"prices": {"m": {"input": "much"}}},
         {"api": "telepathy"},
+        {"api_key": f"{SECRET}ü"},
+        {"api_key": f"{SECRET}\nx-evil: 1"},
+        {"headers": {"x": "a\r\nx-evil: 1"}},
     ],
     ids=str,
 )
@@ -337,16 +353,84 @@ async def test_a_server_that_does_not_stream_is_understood(wire: Wire):
             "stop_reason": "end_turn",
             "usage": {"input_tokens": 3, "output_tokens": 2},
         },
-        "responses": {"type": "error", "message": "streaming is off", "code": "server_error"},
+        "responses": {
+            "object": "response",
+            "status": "completed",
+            "error": None,
+            "output": [{"type": "message", "content": [{"type": "output_text", "text": "Whole."}]}],
+            "usage": {"input_tokens": 3, "output_tokens": 2},
+        },
     }[wire.name]
     reply = Reply(events=(json.dumps(whole).encode(),), content_type="application/json")
     async with provider_bench(wire, reply, max_retries=0) as bench:
-        if wire.name == "responses":
-            with pytest.raises(ProviderError, match="streaming is off"):
-                await bench.ask()
-        else:
-            answer = await bench.ask()
-            assert (answer.text, answer.usage.input, answer.usage.output) == ("Whole.", 3, 2)
+        answer = await bench.ask()
+        assert (answer.text, answer.usage.input, answer.usage.output) == ("Whole.", 3, 2)
+
+
+@each_wire
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        ({"code": "rate_limit_exceeded", "message": "slow down"}, "rate_limit"),
+        ({"code": 429, "message": "slow down"}, "rate_limit"),
+        ({"type": "overloaded_error", "message": "busy"}, "overloaded"),
+        ({"code": "server_error", "message": "oops"}, "server"),
+        ({"code": "insufficient_quota", "message": "pay"}, "setup"),
+        ({"code": 400, "type": "invalid_request_error", "message": "maximum context length is 5"}, "too_long"),
+        ("just words", "server"),
+    ],
+    ids=str,
+)
+async def test_an_error_instead_of_an_answer_says_whose_fault_it_is(wire: Wire, error, fault):
+    streamed = Reply(events=(b"data: " + json.dumps({"type": "error", "error": error}).encode() + b"\n\n",))
+    whole = Reply(events=(json.dumps({"type": "error", "error": error}).encode(),), content_type="application/json")
+    for reply in (streamed, whole):
+        async with provider_bench(wire, reply, max_retries=0) as bench:
+            _, failure = await failed(bench.provider, bench.request())
+            assert failure.fault == fault
+
+
+async def test_a_response_that_failed_says_why():
+    error = {"code": "rate_limit_exceeded", "message": "slow down"}
+    events = responses_events(Said(text="Not", stop="failed"), status="failed", error=error)
+    async with provider_bench(WIRES["responses"], Reply(events=events), max_retries=0) as bench:
+        _, failure = await failed(bench.provider, bench.request())
+        assert (failure.fault, "slow down" in str(failure)) == ("rate_limit", True)
+
+
+@each_wire
+async def test_a_page_for_people_is_a_wrong_address(wire: Wire):
+    async with provider_bench(wire, Reply(events=(b"<html>Welcome</html>",), content_type="text/html")) as bench:
+        _, failure = await failed(bench.provider, bench.request())
+        assert failure.fault == "setup"
+        assert "base_url" in failure.hint
+
+
+@pytest.mark.parametrize("proxy", ["http://[::1", "socks5://u:proxy-password@127.0.0.1:1"])
+async def test_a_proxy_that_cannot_be_used_is_said_without_its_password(proxy, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    async with provider_bench(WIRES["chat"]) as bench:
+        _, failure = await failed(bench.provider, bench.request())
+        assert failure.fault == "setup"
+        assert "proxy-password" not in "".join(traceback.format_exception(failure))
+
+
+async def test_a_proxy_of_the_environment_is_used(monkeypatch):
+    async with fake_model_server(WIRES["chat"].reply(GOOD)) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.origin)
+        config = {"api_key": SECRET, "base_url": "http://models.example/v1"}
+        provider = bundled("openai_compatible")
+        _, answer = await told(provider, ModelRequest(model="m", messages=[user("Hi")], config=config))
+        assert answer.text == GOOD.text
+        assert proxy.received[0].path == "http://models.example/v1/chat/completions"
+        await provider.aclose()
+
+
+async def test_blanks_around_a_key_are_no_part_of_it():
+    async with provider_bench(WIRES["chat"]) as bench:
+        bench.config["api_key"] = f" {SECRET}\n"
+        await bench.ask()
+        assert bench.server.received[0].headers["authorization"] == f"Bearer {SECRET}"
 
 
 async def test_connections_are_used_again():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.error
+import urllib.request
 from contextlib import aclosing
 
 import pytest
@@ -102,3 +104,16 @@ async def test_a_file_that_is_no_model_is_said(model, tmp_path):
         with pytest.raises(ProviderError, match=says) as raised:
             await told(model, request("Hi", config={"model_file": str(tmp_path / name)}))
         assert raised.value.fault == "setup"
+
+
+async def test_the_port_of_the_engine_answers_nobody_else(model):
+    await told(model, request("Hello!", options={"max_tokens": 2}))
+    address = model._engine.listening_address
+    assert address.startswith("http://127.0.0.1:")
+    body = json.dumps({"messages": [{"role": "user", "content": "Hi"}]}).encode()
+    for path in ("/v1/chat/completions", "/completion", "/v1/messages"):
+        asked = urllib.request.Request(f"{address}{path}", data=body, headers={"content-type": "application/json"})
+        with pytest.raises(urllib.error.HTTPError) as raised:
+            await asyncio.to_thread(urllib.request.urlopen, asked, timeout=30)
+        assert raised.value.code == 401
+        raised.value.close()

@@ -8,13 +8,22 @@ import subprocess
 import sys
 from typing import Any
 
+import hypothesis
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fake_model_server import Reply, Said, anthropic_events, responses_events
 from provider_bench import LIST_FILES, PLACES, PLUGINS, WIRES, Wire, provider_bench, user
 from sdk_types import assert_official
+from toolyard.agents.providers.anthropic.request import anthropic_body
+from toolyard.agents.providers.chat.request import chat_body
+from toolyard.agents.providers.responses.request import responses_body
+from toolyard.agents.providers.wire_tools import wire_tools
 from toolyard.core.content import AudioPart, ImagePart, LinkPart, TextPart
 from toolyard.core.conversation import AssistantMessage, CallAnswer, SummaryMessage, ToolMessage, UserMessage
+from toolyard.core.model import ModelRequest
 from toolyard.core.tool import TextInput, ToolCall, ToolSpec
 
 pytestmark = pytest.mark.anyio
@@ -371,6 +380,57 @@ async def test_the_whole_of_it_is_sent_where_the_configuration_says_with_its_key
             (received,) = bench.server.received
             assert (received.path, received.headers["x-api-key"]) == ("/v1/messages", bench.config["api_key"])
             assert received.headers["anthropic-version"]
+
+
+@pytest.mark.parametrize("name", ["anthropic", "responses"])
+async def test_many_tools_can_be_left_to_be_searched_for(name):
+    wire = WIRES[name]
+    native = ToolSpec(
+        name="bash",
+        description="Run.",
+        input=LIST_FILES.input,
+        native={"anthropic": {"type": "bash_20250124", "name": "bash"}, "responses": {"type": "shell"}},
+    )
+    async with provider_bench(wire, tool_search=True) as bench:
+        await bench.ask(user("Hello"), tools=[LIST_FILES, PATCH, native])
+        (body,) = bench.bodies
+        assert_official(wire.name, body)
+        assert [tool.get("defer_loading") for tool in body["tools"]] == [True, True, None, None]
+        assert "tool_search" in body["tools"][-1]["type"]
+        await bench.ask(user("Hello"))
+        assert "tools" not in bench.bodies[1]
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+# As an API sends them, which names its items by texts.
+ITEM = st.dictionaries(
+    st.sampled_from(["type", "id", "call_id", "content", "signature", "encrypted_content", "x"]), JSON
+)
+
+
+@given(st.sampled_from(["openai", "responses", "anthropic"]), st.lists(ITEM, min_size=1, max_size=4))
+@hypothesis.settings(deadline=None)
+def test_whatever_an_api_sent_goes_back_byte_for_byte(wire, items):
+    answer = AssistantMessage(text="x", wire=wire, items=tuple(items))
+    stored = msgspec.json.decode(msgspec.json.encode(answer), type=AssistantMessage)
+    request = ModelRequest(model="m", messages=[user("One"), stored, user("Two")])
+    tools = wire_tools([], wire, native=True)
+    bodies = {"openai": chat_body, "responses": responses_body, "anthropic": anthropic_body}
+    body = bodies[wire](request, tools)
+    sent = body["input"] if wire == "responses" else body["messages"]
+    back = sent[1]["content"] if wire == "anthropic" else sent[1:-1]
+    assert msgspec.json.encode(back) == msgspec.json.encode(items)
 
 
 def test_loading_a_provider_does_not_load_a_client():

@@ -251,9 +251,10 @@ async def test_a_listing_that_failed_or_was_cut_is_no_proof_of_a_size(origin, ch
     assert cut.code == "plugin_fetch_failed"
 
 
-async def test_a_repository_of_more_bytes_than_allowed_is_refused_before_a_file_is_written(origin, fetch):
-    commit(origin, {"large": "x" * 5000, "other": "y" * 5000})
-    assert isinstance(await fetch(str(origin), install_max_bytes=100_000), Fetched)
-    refused = await fetch(str(origin), install_max_bytes=9_000)
+async def test_a_repository_of_more_bytes_than_allowed_is_refused_before_a_file_is_written(tmp_path, fetch):
+    origin = repository(tmp_path / "large", {"large": "x" * 5000, "other": "y" * 4000})
+    assert isinstance(await fetch(str(origin), install_max_bytes=9000), Fetched), "all that may be"
+    refused = await fetch(str(origin), install_max_bytes=8999)
     assert isinstance(refused, Problem)
     assert refused.code == "plugin_too_large"
+    assert "holds 9000 bytes, more than 8999" in refused.message

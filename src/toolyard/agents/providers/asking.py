@@ -19,19 +19,22 @@ from toolyard.errors import ProviderError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from toolyard.agents.providers.connection import Connection
+    from toolyard.agents.providers.connection import AnswerStage, Connection
     from toolyard.agents.providers.settings import ProviderSettings
     from toolyard.core.conversation import AssistantMessage
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import Json, JsonObject
 
 
+NAMING = ("type", "id", "call_id", "name")
+
+
 class AnswerReader(Protocol):
     """Puts an answer together while it comes."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether the service said that this was all."""
+    def stage(self) -> AnswerStage:
+        """How far the answer is."""
 
     def take(self, data: bytes) -> Sequence[ModelEvent]:
         """What one event tells. Raises `TryAgain` or `ProviderError`."""
@@ -62,7 +65,7 @@ async def ask(
     async def attempt() -> AsyncGenerator[ModelEvent, None]:
         answer = reader()
         try:
-            async with aclosing(connection.events(sent, lambda: answer.is_over)) as batches:
+            async with aclosing(connection.events(sent, lambda: answer.stage)) as batches:
                 async for batch in batches:
                     for data in batch:
                         for event in answer.take(data):
@@ -92,6 +95,13 @@ def decode(decoder: msgspec.json.Decoder[Json], data: bytes, service: str) -> Js
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise failure("answer", f"{service} sent what makes no sense: {error}") from None
+
+
+def named_item(item: Mapping[str, Json], service: str) -> Mapping[str, Json]:
+    """A part of an answer, if the fields that tell what it is are texts."""
+    if all(isinstance(item.get(key, ""), str | None) for key in NAMING):
+        return item
+    raise failure("answer", f"{service} sent a part of an answer that does not say what it is")
 
 
 def priced(message: AssistantMessage, asked: str, settings: ProviderSettings) -> AssistantMessage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from toolyard.core.model import ProviderFault
+
 CONNECT_SECONDS = 15.0
-LAST_SECONDS = 0.25
-"""How long the end of a stream is waited for after the answer is complete, so that the connection can be used again."""
+AnswerStage = Literal["coming", "whole", "over"]
+"""How far an answer is: `whole` when only what it took may follow, `over` when the service said that this was all."""
+REST_SECONDS: dict[AnswerStage, float] = {"whole": 5.0, "over": 0.25}
+"""How long the end of a stream is waited for then; at its end, the connection can be used again."""
 LONGEST_BODY = 1 << 26
 LONGEST_ERROR = 1 << 16
 
@@ -41,14 +45,15 @@ class Connection:
     def __init__(self) -> None:
         self._client: httpx2.AsyncClient | None = None
 
-    async def events(self, sent: Sent, is_over: Callable[[], bool]) -> AsyncGenerator[list[bytes], None]:
+    async def events(self, sent: Sent, stage: Callable[[], AnswerStage]) -> AsyncGenerator[list[bytes], None]:
         """The data of the answer's events as they come.
 
-        `is_over` says whether all is there that is needed. Raises `TryAgain` or `ProviderError`.
+        `stage` says how far the answer is; what happens to the connection when it is whole does not matter. Raises
+        `TryAgain` or `ProviderError`.
         """
         import httpx2
 
-        client = self._open()
+        client = self._open(sent.service)
         limits = httpx2.Timeout(CONNECT_SECONDS, read=sent.first_byte_seconds, pool=None)
         try:
             async with client.stream(
@@ -57,47 +62,63 @@ class Connection:
                 if response.status_code != 200:
                     body = await start_of(response, LONGEST_ERROR)
                     raise refusal(response.status_code, body, response.headers, service=sent.service)
-                if "json" in response.headers.get("content-type", ""):
+                kind = response.headers.get("content-type", "")
+                if "html" in kind:
+                    raise failure("setup", f"{sent.service} answered with a page for people, not as a model's API does")
+                if "json" in kind:
                     yield [await start_of(response, LONGEST_BODY)]
                     return
-                async for batch in batches(response.aiter_bytes(), sent, is_over):
+                async for batch in batches(response.aiter_bytes(), sent, stage):
                     yield batch
-        except (httpx2.TimeoutException, TimeoutError):
-            raise failure("network", f"{sent.service} is silent for too long") from None
-        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.LocalProtocolError):
+        except (httpx2.TransportError, TimeoutError) as error:
+            if stage() == "coming":
+                raise broken(error, sent.service) from None
+        except httpx2.InvalidURL:
             raise failure("setup", f"no request to {sent.service} can be made") from None
-        except httpx2.ConnectError as error:
-            raise failure("network", f"{sent.service} cannot be reached: {error}") from None
-        except httpx2.TransportError as error:
-            raise failure("network", f"the connection to {sent.service} broke: {error}") from None
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
         if client:
             await client.aclose()
 
-    def _open(self) -> httpx2.AsyncClient:
+    def _open(self, service: str) -> httpx2.AsyncClient:
         import httpx2
 
         if self._client is None:
             # A redirect would take the key elsewhere; the number of sessions at once is not ours to bound.
-            self._client = httpx2.AsyncClient(limits=httpx2.Limits(max_connections=None, keepalive_expiry=60))
+            limits = httpx2.Limits(max_connections=None, keepalive_expiry=60)
+            try:
+                self._client = httpx2.AsyncClient(limits=limits)
+            except (ImportError, ValueError, OSError, httpx2.InvalidURL):
+                # The error may have the proxy's password in it.
+                message = f"{service} cannot be asked by the proxy or the certificates that the environment names"
+                raise failure("setup", message) from None
         return self._client
 
 
+def broken(error: Exception, service: str) -> Exception:
+    """What to raise for a connection that does not come about, or does not last."""
+    import httpx2
+
+    match error:
+        case httpx2.TimeoutException() | TimeoutError():
+            return failure("network", f"{service} is silent for too long")
+        case httpx2.UnsupportedProtocol() | httpx2.LocalProtocolError():
+            return failure("setup", f"no request to {service} can be made")
+        case httpx2.ConnectError():
+            fault: ProviderFault = "setup" if "CERTIFICATE" in str(error).upper() else "network"
+            return failure(fault, f"{service} cannot be reached: {error}")
+    return failure("network", f"the connection to {service} broke: {error}")
+
+
 async def batches(
-    chunks: AsyncIterator[bytes], sent: Sent, is_over: Callable[[], bool]
+    chunks: AsyncIterator[bytes], sent: Sent, stage: Callable[[], AnswerStage]
 ) -> AsyncGenerator[list[bytes], None]:
     """The events of each chunk; each read has its limit, and whoever takes the events has all the time they want."""
     stream, limit = EventStream(), sent.first_byte_seconds
     while True:
-        try:
-            async with asyncio.timeout(LAST_SECONDS if is_over() else limit):
-                chunk = await anext(chunks, None)
-        except TimeoutError:
-            if is_over():
-                return
-            raise
+        async with asyncio.timeout(min(limit, REST_SECONDS.get(stage(), limit))):
+            chunk = await anext(chunks, None)
         if chunk is None:
             break
         limit = sent.idle_seconds

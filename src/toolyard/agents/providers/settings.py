@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from toolyard.agents.providers.prices import Price
-from toolyard.core.tool import JsonObject
+from toolyard.core.tool import Json, JsonObject
 from toolyard.errors import ProviderError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -31,6 +31,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Between two bytes of an answer."""
     native_tools: bool = True
     """Whether tools go out in the forms that the service itself has for them."""
+    tool_search: bool = False
+    """Whether the model is shown no tools but those that it looks for; Responses and Anthropic have this."""
     prompt_caching: bool = True
     api: str | None = None
 
@@ -47,17 +49,29 @@ def read_settings(config: JsonObject, *, key_variable: str, base_url: str, base_
 
     Raises `ProviderError` when there is no key, which only a server on this machine can do without.
     """
-    given = {key: config[key] for key in CONFIG_KEYS if config.get(key) not in (None, "")}
+    given = {key: stripped(config[key]) for key in CONFIG_KEYS if stripped(config.get(key)) not in (None, "")}
     given.setdefault("base_url", os.environ.get(base_url_variable) or base_url)
-    if key := os.environ.get(key_variable):
+    if key := stripped(os.environ.get(key_variable)):
         given.setdefault("api_key", key)
     settings = converted(given)
     if urlsplit(settings.base_url or "").scheme not in ("http", "https") or not settings.host:
         raise setup_error("'base_url' is no address", hint=f'such as "base_url": "{base_url}"')
+    if not all(map(is_sendable, (settings.api_key or "", *settings.headers, *settings.headers.values()))):
+        hint = "only printable ASCII can be in 'api_key' and 'headers'"
+        raise setup_error("the key or a header has characters that cannot be sent", hint=hint)
     if not settings.api_key and settings.host not in LOOPBACK:
         hint = f'set the variable {key_variable}, or write "api_key": "${{env:{key_variable}}}" beside the provider'
         raise setup_error(f"there is no key for {settings.host}", hint=hint)
     return settings
+
+
+def stripped(value: Json) -> Json:
+    """Without blanks around it, since a key from a file has a newline at its end."""
+    return value.strip() if isinstance(value, str) else value
+
+
+def is_sendable(text: str) -> bool:
+    return text.isascii() and (text.isprintable() or not text)
 
 
 def converted(given: JsonObject) -> ProviderSettings:

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject, ToolCall, ToolSpec, WireFormat
 
 
+SEARCH: Mapping[WireFormat, JsonObject] = {
+    "anthropic": {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+    "responses": {"type": "tool_search"},
+}
+"""The tools by which services themselves look for tools."""
+
+
 class WireTools(msgspec.Struct, frozen=True, kw_only=True):
     """Forms to send, and names in both directions; some native forms have a type instead of a name."""
 
@@ -41,15 +48,24 @@ def own_call(call: ToolCall, tools: WireTools) -> ToolCall:
     return replace(call, name=tools.own_name(call.name), arguments=call.arguments or "{}")
 
 
-def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool) -> WireTools:
-    """All tools that the format can carry; `native` says whether native forms are used."""
+def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool, search: bool = False) -> WireTools:
+    """All tools that the format can carry.
+
+    `native` says whether native forms are used, `search` whether the model looks for all others when it needs them.
+    """
     if not native:
         specs = [replace(spec, native={}) for spec in specs]
     names = {spec.name: wire_name(export_one(spec, format), otherwise=spec.name) for spec in specs}
     types = {str(spec.native[format].get("type")): spec.name for spec in specs if format in spec.native}
+    forms = export(specs, format).tools
     return WireTools(
-        forms=export(specs, format).tools,
+        forms=(*map(deferred, forms), SEARCH[format]) if search and forms and format in SEARCH else forms,
         own_names={wire: own for own, wire in names.items()},
         own_types=types,
         wire_names=names,
     )
+
+
+def deferred(form: JsonObject) -> JsonObject:
+    """A tool that is not shown before it is found; native ones have no description to be found by."""
+    return form if form.get("type") not in (None, "function", "custom") else {**form, "defer_loading": True}

@@ -69,12 +69,10 @@ def surely_fits(part: JsonObject, default: Json) -> bool:
 
 
 def compiled(schema: JsonObject) -> Validator:
-    from referencing import Registry
-
-    from toolyard.core.arguments.subschemas import dialect_of, exact_dialect, root_schema
+    from toolyard.core.arguments.subschemas import dialect_of, exact_dialect, meta_schemas, root_schema
 
     dialect = dialect_of(schema)
-    return exact_dialect(dialect)(root_schema(schema, dialect).schema, registry=Registry())
+    return exact_dialect(dialect)(root_schema(schema, dialect).schema, registry=meta_schemas())
 
 
 def default_notes(validator: Validator, path: Pointer, part: JsonObject, default: Json) -> Iterator[SchemaNote]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.core.arguments.faults import faults_in, kind_of, path_text
 from toolyard.core.arguments.plain_schema import is_plain
-from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, root_schema
+from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, meta_schemas, root_schema
 from toolyard.core.json_values import brief
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
@@ -58,11 +58,10 @@ def meta_fault(schema: Json, dialect: type[Validator]) -> str | None:
 @cache
 def meta_validator(dialect: type[Validator]) -> Validator:
     from jsonschema import FormatChecker
-    from referencing import Registry
 
     # Patterns are looked at by `schema_notes`, for which a regular expression is not what it is in Python.
     formats = FormatChecker(name for name in dialect.FORMAT_CHECKER.checkers if name != "regex")
-    return dialect(dialect.META_SCHEMA, registry=Registry(), format_checker=formats)
+    return dialect(dialect.META_SCHEMA, registry=meta_schemas(), format_checker=formats)
 
 
 def kind_fault(schema: dict[str, Json]) -> str | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.errors import CannotStart
+from toolyard.files.working_folder import working_folder
 from toolyard.kinds.bash_script.schema import BashSchema, BashSchemas, SchemaFault, parse_schema
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.process.child import ChildOutcome, ChildRequest
@@ -97,7 +98,7 @@ async def schema_from_run(file: str, host: Host) -> BashSchema | tuple[SchemaFau
         outcome = await host.children("look").run(
             ChildRequest(
                 argv=[host.required("bash").path, file, "schema"],
-                cwd=os.getcwd(),
+                cwd=working_folder(),
                 env=host.runner.environment.current(),
                 extra_env=SCHEMA_VARIABLES,
                 timeout=timeout,

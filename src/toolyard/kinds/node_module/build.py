@@ -97,7 +97,7 @@ class Build:
     async def make(self, folder: Path) -> dict[str, Any] | Problem:
         """Fill a folder; what is recorded of it, or what stood against it."""
         snapshot, settings, copied = self._snapshot, self._settings, folder / COPY
-        manager = await self._manager(copied) if needs_manager(snapshot.facts, settings) else None
+        manager = await self._manager(folder) if needs_manager(snapshot.facts, settings) else None
         if isinstance(manager, Problem):
             return manager
         await asyncio.to_thread(copy, snapshot.folder, snapshot.tree, copied)
@@ -137,6 +137,10 @@ class Build:
 
     def _request(self, argv: Sequence[str], cwd: str | Path, **variables: str) -> ChildRequest:
         folders = {name: str(self._downloads / folder) for name, folder in DOWNLOADS.items()}
+        if self._host.processes.build.sandbox:
+            # The owner's settings are hidden there, and the first yarn stops at what it may not read.
+            folders["HOME"] = str(self._downloads / "home")
+            os.makedirs(folders["HOME"], exist_ok=True)
         offline = {} if self._host.policy.allow_remote else OFFLINE
         return ChildRequest(
             argv=argv,

@@ -240,7 +240,7 @@ async def install_projects(
     (work / "home").mkdir(parents=True, exist_ok=True)
     (work / "tmp").mkdir(exist_ok=True)
     policy, settings = host.policy, host.settings(PythonSettings)
-    downloads = pip_cache(settings.pip_cache_dir, host.plugin_cache.root)
+    downloads = pip_cache(settings.pip_cache_dir, host.plugin_cache.root, host.configuration.document.folder)
     chosen = ["--target", str(target), "--cache-dir", str(downloads), "--quiet"]
     chosen += options(projects, installer, settings, allow_remote=policy.allow_remote)
     if installer.name == "uv" and host.configuration.door.is_writable(str(work)):

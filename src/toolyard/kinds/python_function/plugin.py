@@ -91,9 +91,15 @@ async def adopt_module(entry: str, module: ModuleType, author: AuthorCode, **giv
     if not isinstance(listed, Returned):
         return failed(entry, author, listed)
     found = [await adopt(f"{entry}.{name}", target, author, **given) for name, target in listed.value]
+    run = vars(module).get("run")
+    if not found and inspect.isfunction(run) and run.__module__ == module.__name__:
+        # As in collections of tools of which each is one file with this one function.
+        name = entry.rpartition(".")[2]
+        made = await author.run(lambda: adopt_function(entry, run, author, given["timeout"], name=name))
+        return made.value if isinstance(made, Returned) else failed(entry, author, made)
     if not found:
         message = f"'{entry}' is a module without plugins"
-        hint = "mark its functions with @tool, or name a class: module.Class"
+        hint = "mark its functions with @tool, define run(…), or name a class: module.Class"
         return Adopted(problems=[problem("plugin_entry", message, hint, Position(file=author.file))])
     return Adopted(
         plugins=[plugin for each in found for plugin in each.plugins],
@@ -111,11 +117,13 @@ def plugins_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, target
 
 
-def adopt_function(entry: str, function: Callable[..., Any], author: AuthorCode, timeout: float) -> Adopted:
+def adopt_function(
+    entry: str, function: Callable[..., Any], author: AuthorCode, timeout: float, *, name: str | None = None
+) -> Adopted:
     options = options_of(function) or ToolOptions()
     made = function_tool(
         function,
-        name=options.name,
+        name=options.name or name,
         description=options.description,
         timeout=options.timeout or timeout,
         hints=options.hints,
@@ -126,13 +134,12 @@ def adopt_function(entry: str, function: Callable[..., Any], author: AuthorCode,
     if isinstance(made, Problem):
         message = f"'{entry}' cannot be a tool: {made.message}"
         return Adopted(problems=[replace(made, message=message, where=place_of(function, author))])
-    name = made.spec.name
     plugin = Plugin(
-        id=name,
+        id=made.spec.name,
         kind="python",
         tools=[made],
         default_enabled=options.default_enabled,
-        instance=FunctionPlugin(name, options),
+        instance=FunctionPlugin(made.spec.name, options),
     )
     return Adopted(plugins=[plugin])
 
@@ -181,7 +188,8 @@ def kind_of(plugin: Any, wanted: Sequence[str] = ()) -> PluginKind | None:
 
 def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
     among = f" of the kinds that the descriptor names ({', '.join(kinds)})" if kinds else ""
-    hint = "a tool plugin has get_tool_schemas and execute_tool, a feature " + ", ".join(FEATURE_METHODS)
+    features = ", ".join(FEATURE_METHODS)
+    hint = f"a tool plugin has get_tool_schemas and execute_tool, a provider stream, a feature {features}"
     return problem("plugin_entry", f"'{entry}' is no plugin{among}", hint, where)
 
 

@@ -76,6 +76,10 @@ class KeeperProcess:
         except CannotStart:
             self._end_the_way()
             raise
+        if confinement:
+            # At once, so that it need not wait for us, who may have something else to do before we connect.
+            options = confinement.encoded_options()
+            self._channel.send(("confine", confinement.own_pids, confinement.proxy, options))
         self._pid: int | None = None
         self._is_writing = False
 
@@ -172,7 +176,7 @@ class KeeperProcess:
 
     def _enter(self, confinement: Confinement) -> None:
         """Wait until the keeper is in its sandbox."""
-        message = self._ask_to_confine(confinement)
+        message = self._word_of_confinement()
         try:
             if message[0] != "hello":
                 self._channel.close()
@@ -185,11 +189,10 @@ class KeeperProcess:
             self.proxy_listener = socket.socket(fileno=fd)
         self.supervision = self._channel.take_fds(message[2])
 
-    def _ask_to_confine(self, confinement: Confinement) -> tuple[Any, ...]:
-        """Tell the keeper what to give up, and wait for its word that it has."""
-        options = confinement.encoded_options()
+    def _word_of_confinement(self) -> tuple[Any, ...]:
+        """Wait for the keeper's word that it has given up what it was told to."""
         self._channel.set_timeout(ENTER_PATIENCE)
-        self._channel.send(("confine", confinement.own_pids, confinement.proxy, options))
+        self._channel.flush()
         try:
             message = self._channel.wait() or ("unconfined", "it ended at once")
         except OSError as error:

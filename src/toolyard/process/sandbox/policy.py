@@ -84,8 +84,9 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lacking(self) -> list[SandboxProperty]:
-        """What it does not keep although nobody gave it up."""
-        return [name for name, holds in self.properties.items() if not holds and name not in self.opened]
+        """What it does not keep although nobody gave it up, or not here."""
+        kept = {**self.properties, "protected": self.properties["protected"] and not self.unguarded}
+        return [name for name, holds in kept.items() if not holds and name not in self.opened]
 
     @property
     def keeps(self) -> Kept:

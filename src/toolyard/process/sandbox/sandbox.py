@@ -144,7 +144,7 @@ class Sandbox:
         choice = self.choose()
         if choice.backend is None:
             return "not"
-        return "wholly" if self._is_complete(choice.held) else "partly"
+        return "wholly" if self._is_complete(choice.held) and not self.layout.unguarded else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
@@ -299,7 +299,7 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
-        if self.paths.caches and not isinstance(env, ExactEnvironment):
+        if os.path.isdir(self.paths.caches) and not isinstance(env, ExactEnvironment):
             changed |= self._package_variables(changed)
         if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed

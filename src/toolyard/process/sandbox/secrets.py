@@ -59,6 +59,7 @@ STARTUP_FILES = (
 STARTUP_FOLDERS = (
     *(".ssh", ".local/bin", ".local/lib", ".local/share/systemd", ".config/fish", ".config/git", ".config/systemd"),
     *(".config/autostart", ".config/environment.d", ".config/pip", ".config/uv", ".config/nvim", ".vim", ".emacs.d"),
+    ".pip",
 )  # fmt: skip
 """Folders whose content runs by itself, or in the place of something else; an empty one has no effect."""
 STARTUP_IF_THERE = (

@@ -57,6 +57,13 @@ async def test_one_that_the_owner_put_into_the_workspace_stays_there(box):
     assert theirs.startswith(cache_folder([str(box.workspace)]))
 
 
+async def test_where_no_cache_can_be_made_nothing_is_said_of_one(box, caches):
+    caches.write_text("no folder")
+    children = box.children(need_backend("bubblewrap"), places={"caches": cache_folder([str(box.workspace)])})
+    outcome = await box.bash(children, "echo cache=$PIP_CACHE_DIR")
+    assert outcome.stdout.text == "cache=\n", outcome.stderr.text
+
+
 async def test_what_one_workspace_leaves_in_its_cache_is_seen_by_no_other(tmp_path, monkeypatch):
     """A poisoned package would run there the next time that it is installed."""
     need_backend("bubblewrap", "bubblewrap-pids")

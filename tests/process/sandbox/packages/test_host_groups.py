@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from toolyard.process.sandbox.hosts import AllowedHosts, invalid_hosts
+from toolyard.process.sandbox.layout import SandboxPaths, lay_out
 from toolyard.process.sandbox.packages.host_groups import GROUPS
-from toolyard.process.sandbox.packages.mirrors import mirror_variables
+from toolyard.process.sandbox.packages.mirrors import CARGO_FILES, NPM_FILES, PIP_FILES, UV_FILES, mirror_variables
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +100,19 @@ def test_what_a_project_says_of_itself_opens_nothing(home, tmp_path, monkeypatch
     }.items():
         set_up(tmp_path, name, text)
     assert not any("mirror.corp" in host for group in GROUPS for host in reached(group))
+
+
+@pytest.mark.parametrize(
+    "files_of_home", [(), (".npmrc", ".pip/pip.conf", ".config/pip/pip.conf", ".cargo/config.toml")]
+)
+def test_where_the_home_is_the_workspace_nobody_inside_can_set_a_mirror_up(home, files_of_home):
+    """It would be one of the hosts of its group at the next start."""
+    for name in files_of_home:
+        set_up(home, name, "")
+    layout = lay_out(SandboxPaths(home=str(home), workspace=[str(home)]))
+    named = [file for files in (PIP_FILES, UV_FILES, NPM_FILES, CARGO_FILES) for file in files if file.startswith("~/")]
+    assert len(named) >= 6
+    assert [file for file in named if layout.access(str(home / file.removeprefix("~/"))) == "write"] == []
 
 
 def test_inside_mirrors_are_told_without_credentials(home, monkeypatch):

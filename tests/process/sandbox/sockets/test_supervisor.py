@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import socket
+import sys
 
 import pytest
 
 from boxes import Box
 from support import PATIENCE, need, need_backend
+from toolyard.app import AgentApplication
 from toolyard.process.sandbox.policy import PROPERTIES
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.self_test.probe import try_backend
@@ -200,6 +203,35 @@ async def test_a_server_of_the_owner_is_not_reached(box, backend, outsider):
     assert outcome.stdout.text.strip() == "PermissionError"
     assert children.sandbox.take_refused_sockets() == [outsider.path]
     assert outsider.visitors() == 0
+
+
+async def test_what_the_owners_variables_name_is_not_reached(tmp_path, monkeypatch):
+    """An agent with keys, the daemon of containers, the bus of the desktop: wherever they are."""
+    need_backend("bubblewrap", "bubblewrap-pids")
+    folder = tmp_path.resolve()
+    for name in ("home/.docker/run", "work", "run"):
+        (folder / name).mkdir(parents=True)
+    named = {
+        "SSH_AUTH_SOCK": folder / "run" / "agent.sock",
+        "DOCKER_HOST": folder / "home" / ".docker" / "run" / "docker.sock",
+        "DBUS_SESSION_BUS_ADDRESS": folder / "work" / "bus",
+    }
+    owners = [Outsider(path) for path in named.values()]
+    for name, path in named.items():
+        monkeypatch.setenv(name, f"unix://{path}" if name == "DOCKER_HOST" else str(path))
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    monkeypatch.chdir(folder / "work")
+    config = {"plugins": ["shell:command"]}
+    async with AgentApplication(config, folder / "sessions") as app:
+        for path in named.values():
+            command = f"{sys.executable} -I -S -c {shlex.quote(ATTEMPT)} {path}"
+            result = await app.call_tool("shell", {"command": command, "timeout": 30})
+            assert result.data["stdout"].strip() in ("PermissionError", "FileNotFoundError"), result.text
+        told = await app.call_tool("shell", {"command": "ssh-add -l; echo agent=$SSH_AUTH_SOCK", "timeout": 30})
+    assert "agent=\n" in told.data["stdout"]
+    assert [owner.visitors() for owner in owners] == [0, 0, 0]
+    for owner in owners:
+        owner.close()
 
 
 @pytest.mark.parametrize("trick", ["ln {path} other", "mv {path} other", "ln -s {path} other", "cp -a {path} other"])

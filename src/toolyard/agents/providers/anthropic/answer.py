@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.agents.providers.anthropic.request import WIRE, object_of
-from toolyard.agents.providers.asking import decode
+from toolyard.agents.providers.asking import decode, named_item
 from toolyard.agents.providers.faults import failure, reported
 from toolyard.agents.providers.prices import tokens_at
 from toolyard.agents.providers.wire_tools import own_call
@@ -19,6 +19,7 @@ from toolyard.core.wire.sdk_messages import tool_calls
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolyard.agents.providers.connection import AnswerStage
     from toolyard.agents.providers.wire_tools import WireTools
     from toolyard.core.tool import Json, JsonObject, ToolCall
 
@@ -36,6 +37,13 @@ GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
            "input_json_delta": "partial_json"}  # fmt: skip
 
 
+class AnthropicStart(msgspec.Struct):
+    """What is known of a message when it begins."""
+
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+
+
 class AnthropicEvent(msgspec.Struct):
     """One event of a stream; which fields there are depends on its type."""
 
@@ -43,9 +51,9 @@ class AnthropicEvent(msgspec.Struct):
     index: int = 0
     delta: dict[str, Any] | None = None
     content_block: dict[str, Any] | None = None
-    message: dict[str, Any] | None = None
+    message: AnthropicStart | None = None
     usage: dict[str, Any] | None = None
-    content: list[Any] | None = None
+    content: list[dict[str, Any]] | None = None
     """Of a whole message, where a server does not stream."""
     stop_reason: str | None = None
     model: str | None = None
@@ -65,7 +73,7 @@ class AnthropicAnswer:
         self._blocks: dict[int, AnthropicBlock] = {}
         self._usage: dict[str, Json] = {}
         self._stop: str | None = None
-        self.is_over = False
+        self.stage: AnswerStage = "coming"
 
     def take(self, data: bytes) -> Sequence[ModelEvent]:
         """What an event tells."""
@@ -75,14 +83,16 @@ class AnthropicAnswer:
                 return self._delta(event)
             case "content_block_start":
                 return self._begin(event)
-            case "message_start":
-                self._usage |= (event.message or {}).get("usage") or {}
-                self._model = (event.message or {}).get("model") or self._model
+            case "message_start" if event.message:
+                self._usage |= event.message.usage or {}
+                self._model = event.message.model or self._model
             case "message_delta":
                 self._usage |= {key: value for key, value in (event.usage or {}).items() if value is not None}
-                self._stop = (event.delta or {}).get("stop_reason") or self._stop
+                reason = (event.delta or {}).get("stop_reason")
+                if isinstance(reason, str):
+                    self._stop, self.stage = reason, "whole"
             case "message_stop":
-                self.is_over = True
+                self.stage = "over"
             case "message":
                 self._whole(event)
             case "error":
@@ -109,11 +119,12 @@ class AnthropicAnswer:
 
     def _whole(self, event: AnthropicEvent) -> None:
         for index, block in enumerate(event.content or ()):
-            self._blocks[index] = AnthropicBlock(block)
-        self._usage, self._stop, self.is_over = event.usage or {}, event.stop_reason, True
+            self._blocks[index] = AnthropicBlock(named_item(block, self._service))
+        self._usage, self._stop, self.stage = event.usage or {}, event.stop_reason, "over"
 
     def _begin(self, event: AnthropicEvent) -> Sequence[ModelEvent]:
-        block = self._blocks[event.index] = AnthropicBlock(event.content_block or {})
+        start = named_item(event.content_block or {}, self._service)
+        block = self._blocks[event.index] = AnthropicBlock(start)
         if block.type == "tool_use":
             return (CallDelta(call_id=block.id, name=self._tools.own_name(block.name), text=""),)
         return (TextDelta(text=block.text),) if block.text else ()

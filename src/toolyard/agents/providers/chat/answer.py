@@ -18,6 +18,7 @@ from toolyard.core.wire.sdk_messages import tool_calls
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolyard.agents.providers.connection import AnswerStage
     from toolyard.agents.providers.wire_tools import WireTools
     from toolyard.core.tool import Json, JsonObject
 
@@ -67,12 +68,12 @@ class ChatAnswer:
         self._calls: list[ChatCall] = []
         self._usage = Usage()
         self._finish: str | None = None
-        self.is_over = False
+        self.stage: AnswerStage = "coming"
 
     def take(self, data: bytes) -> Sequence[ModelEvent]:
         """What a chunk tells."""
         if data == b"[DONE]":
-            self.is_over = True
+            self.stage = "over"
             return ()
         chunk: ChatChunk = decode(DECODER, data, self._service)
         if chunk.error:
@@ -85,9 +86,9 @@ class ChatAnswer:
             return ()
         choice = chunk.choices[0]
         if choice.finish_reason:
-            self._finish = choice.finish_reason
+            self._finish, self.stage = choice.finish_reason, "whole"
         if choice.message is not None:
-            self.is_over = True
+            self.stage = "over"
         delta = choice.delta or choice.message
         return self._take(delta) if delta else ()
 
@@ -95,7 +96,7 @@ class ChatAnswer:
         """The whole answer."""
         if self._finish == "error":
             raise failure("server", f"{self._service} broke its answer off")
-        if self._finish is None and not self.is_over:
+        if self.stage == "coming":
             raise failure("network", f"the answer of {self._service} was cut off")
         texts = {key: "".join(pieces) for key, pieces in self._pieces.items()}
         item = {**self._item, **texts}

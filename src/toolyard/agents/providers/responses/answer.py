@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.agents.providers.asking import decode
+from toolyard.agents.providers.asking import decode, named_item
 from toolyard.agents.providers.faults import failure, reported
 from toolyard.agents.providers.prices import tokens_at
 from toolyard.agents.providers.responses.request import WIRE
@@ -20,6 +20,7 @@ from toolyard.core.wire.sdk_messages import tool_calls
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from toolyard.agents.providers.connection import AnswerStage
     from toolyard.agents.providers.wire_tools import WireTools
     from toolyard.core.tool import Json
 
@@ -33,7 +34,7 @@ NATIVE = {"shell_call": ("shell", "action"), "local_shell_call": ("local_shell",
 class ResponsesEvent(msgspec.Struct):
     """One event of a stream; which fields there are depends on its type."""
 
-    type: str
+    type: str = ""
     output_index: int = 0
     delta: Any = None
     item: dict[str, Any] | None = None
@@ -61,14 +62,17 @@ class ResponsesAnswer:
         self._thought = False
 
     @property
-    def is_over(self) -> bool:
-        return bool(self._end)
+    def stage(self) -> AnswerStage:
+        """How far the answer is; the last event has all that the others told."""
+        return "over" if self._end else "coming"
 
     def take(self, data: bytes) -> Sequence[ModelEvent]:
         """What an event tells."""
         if data == b"[DONE]":
             return ()
         event: ResponsesEvent = decode(DECODER, data, self._service)
+        if not event.type:
+            return self._whole(data)
         known = TAKES.get(event.type)
         if known:
             return known(self, event)
@@ -86,7 +90,8 @@ class ResponsesAnswer:
             raise failure("network", f"the answer of {self._service} was cut off")
         if self._end in ("response.failed", "response.cancelled"):
             raise reported(response.get("error") or {}, service=self._service)
-        items = tuple(item for _, item in sorted(self._items.items())) or tuple(objects(response.get("output")))
+        items = tuple(item for _, item in sorted(self._items.items()))
+        items = items or tuple(named_item(item, self._service) for item in objects(response.get("output")))
         texts, refused = text_parts(items)
         calls = tuple(call for item in items if (call := call_of(item, self._tools)))
         return AssistantMessage(
@@ -99,6 +104,14 @@ class ResponsesAnswer:
             wire=WIRE,
             items=items,
         )
+
+    def _whole(self, data: bytes) -> Sequence[ModelEvent]:
+        """A response of a server that does not stream."""
+        response = msgspec.json.decode(data)
+        if response.get("error") or response.get("object") != "response":
+            raise reported(response.get("error") or {"message": "no response"}, service=self._service)
+        self._end, self._response = f"response.{response.get('status')}", response
+        return ()
 
     def _stop(self, response: JsonObject, *, refused: bool, called: bool) -> StopReason:
         if self._end == "response.incomplete":
@@ -121,7 +134,7 @@ class ResponsesAnswer:
         return (CallDelta(call_id=call_id, name=name, text=str(event.delta)),) if call_id and event.delta else ()
 
     def _begin(self, event: ResponsesEvent) -> Sequence[ModelEvent]:
-        call = call_of(event.item or {}, self._tools)
+        call = call_of(named_item(event.item or {}, self._service), self._tools)
         if call is None:
             return ()
         self._begun[event.output_index] = (call.id, call.name)
@@ -130,7 +143,7 @@ class ResponsesAnswer:
     def _done(self, event: ResponsesEvent) -> Sequence[ModelEvent]:
         # Only here an item is complete; what came when it began may lack a part of the encrypted reasoning.
         if event.item is not None:
-            self._items[event.output_index] = event.item
+            self._items[event.output_index] = named_item(event.item, self._service)
         return ()
 
 

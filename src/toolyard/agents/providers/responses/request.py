@@ -70,7 +70,7 @@ def input_items(request: ModelRequest, tools: WireTools) -> Iterator[JsonObject]
 
 def calls_by_own_id(message: AssistantMessage, items: list[JsonObject]) -> dict[str, JsonObject]:
     """The items of calls, by the ids that their results have with us."""
-    by_wire_id = {item["call_id"]: item for item in items if "call_id" in item}
+    by_wire_id = {str(item.get("call_id")): item for item in items}
     return {call.id: by_wire_id.get(call.id) or by_wire_id.get(common_id(call.id)) or {} for call in message.calls}
 
 

@@ -19,6 +19,7 @@ TITLES = ARGUMENT_TITLES | {
 FIELD = re.compile(r":param\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)")
 OTHER_FIELD = re.compile(r":(?:returns?|rtype|raises?|type|yields?)\b[^:]*:")
 ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+TYPED_ARGUMENT = re.compile(r"\s+(\w+)\s*\(([^)]*)\)\s*:")
 NUMPY_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?::.*)?")
 
 
@@ -27,6 +28,8 @@ class Docstring(msgspec.Struct, frozen=True, kw_only=True):
 
     description: str = ""
     arguments: dict[str, str] = msgspec.field(default_factory=dict)
+    types: dict[str, str] = msgspec.field(default_factory=dict)
+    """As written in brackets behind a name: `count (int, optional)`."""
 
 
 def read_docstring(text: str | None) -> Docstring:
@@ -41,7 +44,8 @@ def read_docstring(text: str | None) -> Docstring:
             arguments |= fields
         elif title in ARGUMENT_TITLES:
             arguments |= dict(listed_arguments(body))
-    return Docstring(description="\n".join(description).strip(), arguments=arguments)
+    types = {found[1]: found[2] for line in lines if (found := TYPED_ARGUMENT.match(line))}
+    return Docstring(description="\n".join(description).strip(), arguments=arguments, types=types)
 
 
 def sections(lines: Sequence[str]) -> Iterator[tuple[str | None, list[str]]]:

@@ -24,6 +24,21 @@ if TYPE_CHECKING:
 
 
 Kind = inspect._ParameterKind
+PLAIN_TYPES: dict[str, Any] = {
+    "str": str,
+    "string": str,
+    "int": int,
+    "integer": int,
+    "float": float,
+    "number": float,
+    "bool": bool,
+    "boolean": bool,
+    "list": list,
+    "dict": dict,
+    "list[str]": list[str],
+    "list[int]": list[int],
+}
+"""The types that docstrings name."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +134,7 @@ def read_parameter(
     parameter: inspect.Parameter, hints: Mapping[str, Any], reader: TypeReader, docstring: Docstring
 ) -> JsonType:
     """The type of a parameter, with its description and its default."""
-    hint, default = hints.get(parameter.name, Any), default_of(parameter)
+    hint, default = hints.get(parameter.name, told_type(docstring, parameter.name)), default_of(parameter)
     if default is None and hint is not Any:
         hint = hint | None
     found = reader.read(hint)
@@ -130,6 +145,13 @@ def read_parameter(
     if (told := docstring.arguments.get(parameter.name)) and not describes(hint):
         found = constrained(found, [told])
     return found if default is dataclasses.MISSING else found.with_default(default)
+
+
+def told_type(docstring: Docstring, name: str) -> Any:
+    """The type that a docstring names, for a parameter without an annotation."""
+    word, *others = (part.strip() for part in docstring.types.get(name, "").split(","))
+    kind = PLAIN_TYPES.get(word, Any)
+    return kind | None if "optional" in others and kind is not Any else kind
 
 
 def describes(hint: Any) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
 from toolyard.files.plain_text import text_of
 
@@ -87,6 +86,8 @@ def addresses(files: Sequence[str], settings: Mapping[str, str], *, ending: str 
 
 def host_of(url: str) -> str | None:
     """The host of an address as `sandbox.hosts` spells it; None where there is none."""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -100,5 +101,7 @@ def host_of(url: str) -> str | None:
 
 def without_credentials(url: str) -> str:
     """An address without what stands before an @ in it, and without what follows a question mark."""
+    from urllib.parse import urlsplit, urlunsplit
+
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", parts.fragment))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CACHE_FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108 - both are empty after a start of the machine, and we check the owner
 OWN_FILES = Path(__file__).parents[1]
 """All of the sandbox: a change of any of its modules makes a result stale."""
-MOST_KEPT = 8
+MOST_KEPT = 32
 
 
 class SelfTestResult(msgspec.Struct, frozen=True, kw_only=True):
