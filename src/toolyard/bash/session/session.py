@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,6 +16,7 @@ from toolyard.bash.session.channels import OutputChannel
 from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.control_channel import ShellGone
 from toolyard.bash.session.input_watch import InputWatch
+from toolyard.bash.session.interrupt import processes_of
 from toolyard.bash.session.jobs import JobList
 from toolyard.bash.session.reply import Reply, reply_at_end, reply_before_end
 from toolyard.bash.session.shell import NOTHING_TO_READ, TERMINAL
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
 TIMEOUT = 120.0
 OUTPUT_LIMIT = 1 << 20
 MOST_JOBS = 64
-LAST_OUTPUT = 0.1
+LAST_OUTPUT = 5.0
 """How long a process substitution may take to print the rest of its output."""
+INTERRUPT_PATIENCE = 5.0
+"""How long a command's own trap may take after an interrupt that its caller asked for."""
 ALIVE_FOR = 0.002
 """After a longer pause the shell may have ended without our knowing."""
 
@@ -216,7 +220,8 @@ class BashSession:
         shell, running = await self._submit(command, transcript, interactive=how.interactive, limits=how.limits)
         if shell.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
             return self._reply(running, shell) if shell.trouble is None else await self._replace(shell, running)
-        return await self._attend(shell, running, how.timeout)
+        reply = await self._attend(shell, running, how.timeout)
+        return await self._run_here(command, how) if reply.ended and shell.has_missed(running) else reply
 
     async def write(self, text: str, *, timeout: float | None = None) -> Reply:
         """Answer a command that waits for input, and wait for it again."""
@@ -226,7 +231,17 @@ class BashSession:
             shell.terminal.write(text.encode("utf-8", "surrogateescape"))
             return await self._back_with(await self._attend(shell, command, timeout))
 
-    async def interrupt(self) -> Reply:
+    async def interrupt(self) -> Reply | None:
+        """End a command as Ctrl-C does: what it printed is kept, and a trap of its own on SIGINT decides its status.
+
+        The reply of one that runs goes to whoever runs it; only that of one that waits for input is given here.
+        """
+        if (shell := self._supervisor.current) and shell.current and not shell.waiting:
+            shell.current.notify("interrupted")
+            return None
+        return await self.end_waiting()
+
+    async def end_waiting(self) -> Reply:
         """End a command that waits for input."""
         async with self._lock:
             shell, command = self._waiting_command()
@@ -284,10 +299,12 @@ class BashSession:
 
     async def _start_job(self, text: str, *, interactive: bool, limits: Limits | None) -> Reply:
         self._jobs.check_room()
-        shell = await self._supervisor.ready()
+        shell = await (self._supervisor.start_beside() if interactive else self._supervisor.ready())
         shell.limit(self._limits_of(limits))
         transcript = self._transcript(None, limits)
-        return await self._jobs.start(shell, text, transcript, interactive=interactive, within=self._timeout)
+        if interactive:
+            return self._jobs.start_at_terminal(shell, shell.submit(text, transcript, stdin=TERMINAL))
+        return await self._jobs.start(shell, text, transcript, within=self._timeout)
 
     def _limits_of(self, own: Limits | None) -> Limits:
         return self._limits.replaced_by(own) if own else self._limits
@@ -328,6 +345,9 @@ class BashSession:
             case "timeout":
                 await self._supervisor.end_command(shell, command)
                 return await self._conclude(shell, command, timed_out=True)
+            case "interrupted":
+                await self._supervisor.end_command(shell, command, patience=INTERRUPT_PATIENCE)
+                return await self._conclude(shell, command)
             case "too_much":
                 await self._supervisor.end_command(shell, command)
                 note = f"The output limit of {command.transcript.stop_at} bytes was reached, so the command was ended."
@@ -346,7 +366,8 @@ class BashSession:
             shell.terminal.drain()
         is_held = channel is not None and channel.drain(transcript)
         if is_held and ">(" in command.text and isinstance(channel, OutputChannel):
-            is_held = not await channel.wait_for_end(transcript, within=LAST_OUTPUT)
+            rest = partial(processes_of, shell, command)
+            is_held = not await channel.wait_for_end(transcript, rest, within=LAST_OUTPUT)
         reply = self._reply(command, shell, timed_out=timed_out, note=note)
         if is_held:
             self._jobs.keep_rest(shell, command)

@@ -276,7 +276,7 @@ class BashJobTool:
         if arguments["action"] == "write":
             reply = await session.write(arguments["text"], timeout=arguments.get("timeout"))
         elif arguments["action"] == "stop":
-            reply = await session.interrupt()
+            reply = await session.end_waiting()
         else:
             return ToolResult(text="Error: a command that waits can only be written to or stopped", failure="crash")
         return as_result(reply, arguments.get("timeout") or self._sessions.options.timeout_seconds)
