@@ -142,9 +142,9 @@ class Console:
             async with asyncio.timeout(PATIENCE):
                 await bash.aclose()
 
-    async def bash_c(self, command: str, *, cwd: Path | None = None) -> tuple[str, int]:
+    async def bash_c(self, command: str, *, cwd: Path | None = None, **variables: str) -> tuple[str, int]:
         """What a bash of its own says to a command, and its status; for output that fits into a pipe."""
-        return await asyncio.to_thread(bash_c, command, cwd or self.folder, self.env)
+        return await asyncio.to_thread(bash_c, command, cwd or self.folder, self.env | variables)
 
     def folder_of(self, *names: object) -> Path:
         folder = self.folder.joinpath(*map(str, names))

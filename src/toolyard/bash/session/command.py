@@ -15,13 +15,25 @@ if TYPE_CHECKING:
 NO_MARK = -1
 """Of a command that starts no process, so that none carries its mark."""
 
-Change = Literal["done", "ended", "timeout", "waiting", "too_much", "interrupted"]
-"""It is over, its shell has ended, its time is over, it waits for input, it printed more than it may, it shall end."""
+Change = Literal["done", "ended", "timeout", "waiting", "too_much", "interrupted", "lost"]
+"""It is over, its shell has ended, its time is over, it waits for input, it printed more than it may, it shall end,
+its shell waits for the next command without having told its end."""
 
 
 class Command:
     __slots__ = (
-        *("_changes", "_waiter", "channel", "end_number", "ended", "has_terminal", "mark", "notice", "number"),
+        *(
+            "_changes",
+            "_waiter",
+            "channel",
+            "end_number",
+            "ended",
+            "has_records",
+            "has_terminal",
+            "mark",
+            "notice",
+            "number",
+        ),
         *("record", "rest", "started", "text", "transcript"),
     )
 
@@ -34,6 +46,8 @@ class Command:
         self.started = self.ended = time.monotonic()
         self.record: Record | None = None
         self.channel: OutputChannel | ShellOutput | None = None
+        self.has_records = False
+        """Whether records of ours came into its output."""
         self.rest = 0
         """How many bytes bash has still to read when it has its first line, before which nothing runs."""
         self.has_terminal = False

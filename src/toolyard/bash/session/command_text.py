@@ -27,13 +27,15 @@ DEFINES = re.compile(
 )
 LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
 SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
-EXITS = re.compile(r"\b(?:exit|eval|source|trap)\b|(?:^|[\s;&|({])\.\s")
+EXITS = re.compile(r"\bexit\b(?!\s+(?!1\b)\d+\b)|\b(?:eval|source)\b|(?:^|[\s;&|({])\.\s")
 STOPS_RUNNING = re.compile(r"\bset(?:\s+-[a-zA-Z]+)*\s+-(?:[a-mp-zA-Z]*n[a-zA-Z]*\b|o\s+noexec\b)")
 BREAKS_COUNTING = re.compile(
     r"posix|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b",
     re.IGNORECASE,
 )
-TRACES = re.compile(r"\bxtrace\b|\bset\b[^\n;&|]*\s-\w*x|\btrap\b.*\b(?:ERR|DEBUG)\b", re.DOTALL)
+BRACKETS = re.compile(r"\\.|'[^']*'|(?<![^\s;])#[^\n]*|[$<>]\(|[()]", re.DOTALL)
+"""What opens and closes, and what stands for nothing else; substitutions are also made between double quotes."""
+TRACES = re.compile(r"\bxtrace\b|\bset\b[^\n;&|]*\s-\w*x")
 BREAKS_INTEGRATION = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
 )
@@ -73,13 +75,26 @@ def lists_traps(text: str) -> bool:
     return "trap" in text and LISTS_TRAPS.search(text) is not None
 
 
+def has_open_substitution(text: str) -> bool:
+    """Whether `$(` or `<(` has no end. After such a text bash would go on with its own memory broken."""
+    if text.count("(") == text.count(")"):
+        return False
+    opened: list[str] = []
+    for found in BRACKETS.finditer(text):
+        if (bracket := found[0]) == ")":
+            opened = opened[:-1]
+        elif bracket.endswith("("):
+            opened.append(bracket)
+    return any(len(bracket) == 2 for bracket in opened)
+
+
 def may_stop_running(text: str) -> bool:
     """Whether a text may make bash read commands without running them."""
     return "set" in text and STOPS_RUNNING.search(text) is not None
 
 
 def may_exit(text: str) -> bool:
-    """Whether a text may end its shell on purpose."""
+    """Whether a text may end its shell on purpose, with status 1."""
     return EXITS.search(text) is not None
 
 
@@ -89,7 +104,7 @@ def may_break_counting(text: str) -> bool:
 
 
 def may_trace(text: str) -> bool:
-    """Whether a text may make bash print what it runs, or run a trap at each command."""
+    """Whether a text may make bash print what it runs."""
     return TRACES.search(text) is not None
 
 

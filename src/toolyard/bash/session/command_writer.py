@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolyard.bash.session.command_text import (
     MOST_GROUPED,
     MOST_INLINE,
+    has_open_substitution,
     may_break_integration,
     may_stop_running,
     may_trace,
@@ -68,11 +69,23 @@ class CommandWriter:
         before = self._counting(before + prepare)
         if not integration.has_standard_words or LAST_STATUS.search(text):
             run = (b"(exit %d);" % last_status if last_status else b"((1));") + run  # after a request it is always 1
-        if integration.saves_state and not sets_exit_trap(text):
-            return before + with_streams(run, stdin=stdin, output=output) + self._control.ask_and_count(number) + after
+        is_grouped = run.endswith(b"\n}")
         back = b"exec 2>&%d %d>&- >/dev/null 249<%b 249<&-" % (SPARE, SPARE, self._script.word)
-        ask = self._control.ask(number)
-        return before + with_streams_at_exit(run, stdin=stdin, output=output, ask=ask, back=back) + after
+        ask = b"2>&%d %b" % (SPARE, self._control.ask(number).strip())
+        if not integration.saves_state or sets_exit_trap(text):
+            return before + self._at_exit(run, stdin=stdin, output=output) + ask + b"\n" + back + b"\n" + after
+        run = with_streams(run, stdin=stdin, output=output)
+        if is_grouped:  # what drops a group leaves its streams as they are
+            return before + run + ask + b"\n" + back + b"\n" + after
+        return before + run + self._control.ask_and_count(number) + after
+
+    def _at_exit(self, run: bytes, *, stdin: bytes, output: bytes) -> bytes:
+        """The same for a shell that a trap of the user's may end, which prints where the shell itself prints by then.
+
+        So that is the command's output for that long, beginning in a line that does not count.
+        """
+        count = b"3<$((LINENO=-1,1/0))\n" if self._control.can_count else b""
+        return b"%bexec %d>&2 &>%b\n%b <%b\n" % (count, SPARE, output, run, stdin)
 
     def _counting(self, before: bytes) -> bytes:
         """Lines before a text, which must not count."""
@@ -82,10 +95,10 @@ class CommandWriter:
         """What prepares for a text, and what runs it."""
         data = text.encode("utf-8", "surrogateescape")
         if (is_traced or self._integration.is_traced or may_trace(text)) and can_be_grouped(text):
-            return b"", b"{ " + data + b"\n}"
+            return b"exec %d>&2\n" % SPARE, b"{ " + data + b"\n}"
         if may_stop_running(text):
             return b"", self._integration.evaluating_apart(data)
-        if may_be_open(text):
+        if has_open_substitution(text):
             return b"", self._integration.evaluating_with_care(data)
         if len(data) <= MOST_INLINE:
             return self._integration.evaluating(data)
@@ -128,26 +141,8 @@ def can_be_grouped(text: str) -> bool:
     return is_complete(text)
 
 
-def may_be_open(text: str) -> bool:
-    """Whether a parenthesis may have no end, at which bash breaks its own memory when it goes on after that."""
-    if text.count("(") == text.count(")") or len(text) > MOST_GROUPED:
-        return False
-    from toolyard.bash.syntax.complete import is_complete
-
-    return not is_complete(text)
-
-
 def with_streams(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
     return b"%b <%b &>%b\n" % (source, stdin, output)
-
-
-def with_streams_at_exit(source: bytes, *, stdin: bytes, output: bytes, ask: bytes, back: bytes) -> bytes:
-    """The same for a shell that a trap of the user's may end: what the trap prints goes where the shell prints by then.
-
-    So the shell itself prints to the command's output for that long.
-    """
-    ask = b"2>&%d %b" % (SPARE, ask.strip())
-    return b"exec %d>&2 &>%b; %b <%b; %b; %b\n" % (SPARE, output, source, stdin, ask, back)
 
 
 class ScriptFile:

@@ -18,6 +18,7 @@ import termios
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.errors import ShellError
+from toolyard.process.process_tree import is_read_by, pipe_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,8 @@ READ_SIZE = 1 << 16
 LONGEST_RECORD = 16384
 """More than any record: the longest path is 4096 bytes."""
 LEAST_NOISE = 20
+FIRST_COPY = 10
+"""bash keeps descriptors for later from here on."""
 
 
 class ShellGone(Exception):
@@ -138,6 +141,18 @@ class ControlChannel:
         count = array.array("i", [0])
         fcntl.ioctl(self._lines, termios.FIONREAD, count)
         return count[0]
+
+    def is_awaited(self, pid: int) -> bool:
+        """Whether bash waits for its next line, having read all that it was sent."""
+        return self.unread() == 0 and is_read_by(pid, os.fstat(self._lines).st_ino)
+
+    def copies_in(self, pid: int) -> list[int]:
+        """Where bash keeps its standard error while that is something else."""
+        return [fd for fd in pipe_descriptors(pid, os.fstat(self._answers).st_ino) if fd >= FIRST_COPY]
+
+    def own_text(self, text: str) -> str:
+        """A text without the records that came into it."""
+        return re.sub(rf"^.*{re.escape(self._nonce.decode())}.*\n?", "", text, flags=re.MULTILINE)
 
     def has_answer(self, within_ms: int) -> bool:
         """Whether bash writes something in time; this blocks the event loop meanwhile."""

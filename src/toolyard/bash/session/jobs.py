@@ -82,7 +82,9 @@ class Job:
             data = self.shell.terminal.write(data)
 
     async def stop(self) -> None:
-        """End it with all its processes."""
+        """End it with all its processes, and with its shell if that is its own."""
+        if self.pid == self.shell.process.pid:
+            self.shell.process.kill(grace=STOP_PATIENCE)
         signal_all(processes_of(self.shell, self._command), signal.SIGTERM)
         await self.wait(STOP_PATIENCE)
         await end_processes(self.shell, self._command)

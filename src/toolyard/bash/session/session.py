@@ -21,9 +21,10 @@ from toolyard.bash.session.jobs import JobList
 from toolyard.bash.session.reply import Reply, reply_at_end, reply_before_end
 from toolyard.bash.session.shell import NOTHING_TO_READ, TERMINAL
 from toolyard.bash.session.supervisor import ShellSupervisor
+from toolyard.bash.syntax.full_screen import NEEDS_A_TERMINAL, full_screen_program
 from toolyard.errors import ShellError
 from toolyard.process.limits import NO_LIMITS
-from toolyard.process.output import Transcript
+from toolyard.process.output import NO_OUTPUT, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from toolyard.process.child import Children
     from toolyard.process.environment import ParentEnvironment
     from toolyard.process.limits import Limits
+    from toolyard.process.output import Captured
 
 
 TIMEOUT = 120.0
@@ -90,6 +92,7 @@ class BashSession:
         self._spills = 0
         self._name = secrets.token_hex(4)
         self._alive_until = 0.0
+        self._cancelled = NO_OUTPUT
 
     async def __aenter__(self) -> BashSession:
         await self.start()
@@ -214,6 +217,8 @@ class BashSession:
         await self._come_back()
 
     async def _run_here(self, command: str, how: RunSettings) -> Reply:
+        if not (how.interactive or self._tty) and (program := full_screen_program(command)):
+            return self._without_screen(program)
         if how.background:
             return await self._start_job(command, interactive=how.interactive, limits=how.limits)
         transcript = self._transcript(how.on_output, how.limits)
@@ -222,6 +227,11 @@ class BashSession:
             return self._reply(running, shell) if shell.trouble is None else await self._replace(shell, running)
         reply = await self._attend(shell, running, how.timeout)
         return await self._run_here(command, how) if reply.ended and shell.has_missed(running) else reply
+
+    def _without_screen(self, program: str) -> Reply:
+        """What such a program has to say where nobody sits before it; it would wait until its time is over."""
+        said = f"{program}: {NEEDS_A_TERMINAL}\n"
+        return Reply(output=said, exit_code=1, cwd=self.cwd, duration=0.0, printed_bytes=len(said))
 
     async def write(self, text: str, *, timeout: float | None = None) -> Reply:
         """Answer a command that waits for input, and wait for it again."""
@@ -252,6 +262,11 @@ class BashSession:
     async def settled(self) -> None:
         """Wait until a command whose call was cancelled has been ended."""
         await self._supervisor.settled()
+
+    def take_cancelled(self) -> Captured:
+        """What the last command printed whose call was cancelled, once it has been ended."""
+        taken, self._cancelled = self._cancelled, NO_OUTPUT
+        return taken
 
     async def restart(self) -> None:
         """Start a fresh shell with nothing of the old one: no state, no processes, no jobs."""
@@ -325,7 +340,7 @@ class BashSession:
             self._supervisor.recover_by(self._recover(shell, command))
             raise
 
-    async def _wait_for_change(self, shell: Shell, command: Command, timeout: float) -> Reply:
+    async def _wait_for_change(self, shell: Shell, command: Command, timeout: float, *, again: bool = False) -> Reply:
         command.transcript.on_too_much = lambda: command.notify("too_much")
         shell.follow(command)
         watch = InputWatch(shell, command)
@@ -345,6 +360,11 @@ class BashSession:
             case "timeout":
                 await self._supervisor.end_command(shell, command)
                 return await self._conclude(shell, command, timed_out=True)
+            case "lost" if again:
+                return await self._replace(shell, command, "bash has stopped running what it reads")
+            case "lost":
+                shell.find_again(command)
+                return await self._wait_for_change(shell, command, timeout, again=True)
             case "interrupted":
                 await self._supervisor.end_command(shell, command, patience=INTERRUPT_PATIENCE)
                 return await self._conclude(shell, command)
@@ -373,11 +393,11 @@ class BashSession:
             self._jobs.keep_rest(shell, command)
         return reply
 
-    async def _replace(self, shell: Shell, command: Command) -> Reply:
-        """Discard a shell that lives but can run nothing more, and has not run this command."""
+    async def _replace(self, shell: Shell, command: Command, why: str | None = None) -> Reply:
+        """Discard a shell that lives but can run nothing more, and has not run this command, or not all of it."""
         await self._supervisor.discard(shell)
-        note = f"The command was not run: {shell.trouble}. The next gets a fresh shell."
-        return self._reply(command, shell, note=note)
+        what = f"What became of the command is not known: {why}" if why else f"The command was not run: {shell.trouble}"
+        return self._reply(command, shell, note=f"{what}. The next gets a fresh shell.")
 
     def _reply(self, command: Command, shell: Shell, *, timed_out: bool = False, note: str | None = None) -> Reply:
         self._alive_until = command.ended + ALIVE_FOR
@@ -390,7 +410,9 @@ class BashSession:
         return shell, shell.waiting
 
     async def _recover(self, shell: Shell, command: Command) -> None:
-        """After a cancellation, end the command and drop what it printed."""
+        """After a cancellation, end the command."""
         await self._supervisor.end_command(shell, command)
-        if command.channel and command.channel.drain(command.transcript):
+        is_held = command.channel is not None and command.channel.drain(command.transcript)
+        self._cancelled = command.transcript.finish()
+        if is_held:
             self._jobs.keep_rest(shell, command)

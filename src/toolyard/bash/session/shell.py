@@ -46,6 +46,8 @@ MOST_ANSWERS = 3
 """What bash writes for one command: where lines are counted anew, and the record."""
 POSIX_VARIABLES = frozenset({b"POSIXLY_CORRECT", b"SHELLOPTS"})
 """Those by which a bash may start in POSIX mode."""
+DROPPED = 1
+"""The status of a text that an error has dropped."""
 FATAL = 127
 """How `bash -c` ends at what stops a script; a bash that reads commands ends with 1."""
 NOTHING_TO_READ = b"/dev/null"
@@ -154,7 +156,8 @@ class Shell:
 
     def has_missed(self, command: Command) -> bool:
         """Whether the shell had ended before it read a command: nothing of that has run."""
-        return self.process.exit_status is not None and self._control.unread() > command.rest
+        has_ended_itself = self.process.exit_status is not None and self._aborted is not command
+        return has_ended_itself and self._control.unread() > command.rest
 
     def wait_briefly(self, command: Command) -> bool:
         """Whether a command is over at once, as most builtins are.
@@ -269,6 +272,32 @@ class Shell:
         if self.process.exit_status is None and self._unconfirmed is None:
             with contextlib.suppress(ShellGone, ShellError):
                 self._control.send(self._control.ask(command.number))
+
+    def has_lost(self, command: Command) -> bool:
+        """Whether the shell waits for its next command although it has not told the end of this one."""
+        self._control.read()
+        return self.current is command and self._unconfirmed is None and self._control.is_awaited(self.process.pid)
+
+    def find_again(self, command: Command) -> None:
+        """Ask once more for the end of a command that was lost.
+
+        Most often an error has dropped the text so that bash still prints, and complains, where that did.
+        """
+        copies = self._control.copies_in(self.process.pid)
+        lines = b"".join(b"exec 2>&%d %d>&- >/dev/null\n" % (copy, copy) for copy in copies[:1])
+        number = self._control.expect(lambda record: self._on_found(command, record, was_dropped=bool(copies)))
+        check = self._integration.check_lines() if self._integration.is_checking else b""
+        self._control.send(lines + self._control.ask(number) + check)
+
+    def _on_found(self, command: Command, record: Record, *, was_dropped: bool) -> None:
+        if self.current is command:
+            command.has_records = was_dropped
+            self._unconfirmed = record._replace(status=DROPPED) if was_dropped else record
+            self._confirm(command)
+
+    def own_text(self, text: str) -> str:
+        """What a command printed, without what was meant for us."""
+        return self._control.own_text(text)
 
     def saved_state(self) -> bytes | None:
         """What the next shell can take over; one that was killed has saved only what it wrote before its command."""

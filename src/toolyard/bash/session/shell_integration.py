@@ -75,17 +75,20 @@ class ShellIntegration:
     def _write_scripts(self) -> None:
         folder = self._folder
         words = {
-            name: quoted(folder.place(name)) for name in ("state", "dumped", "undo", "gave_up", "fatal", "leaving")
+            name: quoted(folder.place(name))
+            for name in ("state", "dumped", "undo", "gave_up", "fatal", "leaving", "calm")
         }
         leave = state_script(words["state"], traps=b"\\builtin trap - EXIT\n\\builtin trap -p")
-        given_up = GIVEN_UP.replace(b"@UNDO@", words["undo"])
+        marks = {b"@UNDO@": "undo", b"@NOTE@": "gave_up", b"@CALM@": "calm"}
+        give_up, given_up = GIVE_UP, GIVEN_UP.replace(b"@ABORT@", b"%d" % ABORT)
+        for mark, name in marks.items():
+            give_up, given_up = give_up.replace(mark, words[name]), given_up.replace(mark, words[name])
         folder.write("leave", NOTE_FATAL % words["fatal"] + given_up + leave)
         folder.write("snapshot", state_script(words["state"], traps=b""))  # a shell that goes on keeps its traps
         folder.write("probe", self._control.ask(PROBE))
         folder.write("eval", self._control.ask(EVAL_PROBE) + b"\0")
         folder.write("dump", DUMP.replace(b"@FILE@", words["dumped"]))
         skip = quoted(SKIP % (words["leaving"], quoted(folder.path), self._control.mark))
-        give_up = GIVE_UP.replace(b"@UNDO@", words["undo"]).replace(b"@NOTE@", words["gave_up"])
         folder.write("abort", give_up.replace(b"@SKIP@", skip))
         folder.write("after", given_up)
 
@@ -250,7 +253,7 @@ class ShellIntegration:
         """A shell that skips what is left of a command would skip this too, but for the file that it makes first."""
         leave, leaving = (quoted(self._folder.place(name)) for name in ("leave", "leaving"))
         # A child that a signal ends before it has begun runs its parent's trap.
-        return b"trap " + quoted(b"{ [[ $BASHPID != $$ ]]||\\. %b; } 3>|%b" % (leave, leaving)) + b" EXIT"
+        return b"trap " + quoted(b"{ [[ $BASHPID != $$ ]]||\\. %b; } &>/dev/null 3>|%b" % (leave, leaving)) + b" EXIT"
 
     def _abort_trap(self, besides: bytes = b"INT") -> bytes:
         """bash runs it once the child that it waits for is gone, and then gives up the rest of the command too."""
@@ -280,7 +283,7 @@ the one thing that cannot be saved."""
 NOTE_FATAL = rb"""[[ $? != 1 || ${PIPESTATUS[0]} != 1 || $- == *e* ]] || >|%b
 """
 """Leaves a note if the shell may have ended because of what stops a script as `${x:?}` does."""
-GIVE_UP = rb"""[[ -s @UNDO@ ]] || {
+GIVE_UP = rb"""[[ -s @CALM@ || -s @UNDO@ ]] || {
 \builtin set +o >|@UNDO@
 \builtin set +e +x
 >|@NOTE@
@@ -299,11 +302,16 @@ GIVEN_UP = rb"""if [[ -s @UNDO@ ]]; then
 \builtin shopt -u extdebug
 \. @UNDO@
 >|@UNDO@
+\builtin echo >|@CALM@
+\builtin kill -s @ABORT@ $$
+>|@CALM@
 fi
 \builtin wait $$ 2>/dev/null||((1))
 """
-"""The last line waits for nothing: a signal that came too late for one `wait` would end the next at once."""
-EXIT_WORD = re.compile(rb"\bexit\b")
+"""A signal that was skipped with the rest stays pending, and would end every later `wait` at once. So it is sent again,
+when it means nothing; and the last line waits for nothing."""
+EXIT_WORD = re.compile(rb"\bexit\b(?!\s+(?!1\b)\d+\b)")
+"""An `exit` that may be with status 1."""
 WHOLE = b"# this is all of it\n"
 """The last line of a saved state; one without it was cut short and is not used."""
 ENDS_SHELLS = re.compile(rb"^(?:set -o onecmd|declare -\S+ PROMPT_COMMAND=.*)\n", re.MULTILINE)
