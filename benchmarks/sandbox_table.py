@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from toolyard.process.sandbox.policy import PROPERTIES, PROPERTY_DESCRIPTIONS  # noqa: E402
+from toolyard.core.sandbox_properties import PROPERTIES, PROPERTY_DESCRIPTIONS  # noqa: E402
 from users import as_other  # noqa: E402
 
 PAGE = ROOT / "docs" / "security.md"

@@ -50,7 +50,7 @@ def need(program: str) -> str:
 
 def need_backend(*backends: str) -> str:
     """The first of these that can build a sandbox here. CI has a machine for them all."""
-    from toolyard.process.sandbox.policy import PROPERTIES
+    from toolyard.core.sandbox_properties import PROPERTIES
     from toolyard.process.sandbox.self_test.cache import SelfTest
 
     test = SelfTest()

@@ -5,25 +5,35 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
 from toolyard.files.user_folders import user_folder
+from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
-from toolyard.runtime.lifecycle import ApplicationOptions, Lifecycle
+from toolyard.runtime.lifecycle import Lifecycle
+from toolyard.runtime.options import ApplicationOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
     from types import TracebackType
 
+    # What a type checker makes of the formats where the SDK is installed; nothing of them is needed otherwise.
+    from anthropic.types import MessageParam, ToolUnionParam
+    from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
+    from openai.types.responses import ResponseInputItemParam, ToolParam
+
     from toolyard.agents.request import Contribution, Features
+    from toolyard.agents.session import AgentSession
+    from toolyard.agents.sessions.opening import Sessions
+    from toolyard.agents.sessions.store import SessionStore
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolSpec, WireFormat
-    from toolyard.permissions.verdict import Approver, PermissionPolicy
+    from toolyard.core.wire.sdk_messages import CallResults, MessageFormat
+    from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import Kind
@@ -43,7 +53,7 @@ class AgentApplication:
         *,
         tools: Iterable[Any] = (),
         permissions: PermissionPolicy | None = None,
-        approver: Approver | None = None,
+        approver: Approver | ApproverFunction | None = None,
         session: str | None = None,
         session_metadata: JsonObject | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
@@ -51,22 +61,27 @@ class AgentApplication:
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
         options = ApplicationOptions(
-            config=Path(os.path.abspath(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
-            folder=Path.cwd(),
-            sessions=Path(os.path.abspath(sessions_dir)),
-            cache=Path(os.path.abspath(cache_dir or user_folder("cache"))),
+            config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
+            folder=Path(working_folder()),
+            sessions=Path(absolute_path(sessions_dir)),
+            cache=Path(absolute_path(cache_dir or user_folder("cache"))),
             kinds=tuple(kinds),
             env_overrides=dict(env_overrides or {}),
             config_env=dict(config_env or {}),
-            session=session or uuid.uuid4().hex,
+            session=session or os.urandom(16).hex(),
             session_metadata=dict(session_metadata or {}),
             permissions=permissions,
-            approver=approver,
+            approver=approver_of(approver),
             only=only,
             given=entries_for(list(tools)),
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
+        self._opened_sessions: Sessions | None = None
+
+    def begin(self) -> None:
+        """Do what opening can do without an event loop, for whoever has something to import while processes start."""
+        self._lifecycle.begin()
 
     async def __aenter__(self) -> AgentApplication:
         await self._lifecycle.open()
@@ -75,21 +90,34 @@ class AgentApplication:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._lifecycle.aclose()
+        try:
+            if self._opened_sessions:
+                await self._opened_sessions.aclose()
+        finally:
+            await self._lifecycle.aclose()
 
     def get_config_errors(self) -> list[dict[str, str | int | None]]:
         """Every problem known now: type, detail, file, line, column, hint and severity."""
         return [problem.as_mapping() for problem in self.problems()]
 
-    def problems(self) -> list[Problem]:
-        """Every problem known now, sorted."""
-        return self._lifecycle.problems()
+    def problems(self, *, of_requests: bool = True) -> list[Problem]:
+        """Every problem known now, sorted; those of requests are found by making each agent's system message."""
+        if not of_requests:
+            return self._lifecycle.problems()
+        from toolyard.agents.request import request_problems
+
+        return self._lifecycle.problems(also=request_problems(self._lifecycle.known()))
 
     @property
     def config_path(self) -> Path:
         """The file of the configuration; of one in memory, the path that its relative paths are beside."""
         config = self._lifecycle.options.config
         return config if isinstance(config, Path) else self._lifecycle.known().configuration.document.path
+
+    @property
+    def has_configuration(self) -> bool:
+        """Whether the configuration could be read; without one nothing is loaded, and `problems` say why."""
+        return self._lifecycle.known().configuration.readable
 
     def agents(self) -> list[str]:
         """The names of the configured agents."""
@@ -98,15 +126,21 @@ class AgentApplication:
     @overload
     def tool_specs(self, agent: str | None = ..., *, format: None = ...) -> list[ToolSpec]: ...
     @overload
-    def tool_specs(self, agent: str | None = ..., *, format: WireFormat) -> list[JsonObject]: ...
     def tool_specs(
-        self, agent: str | None = None, *, format: WireFormat | None = None
-    ) -> list[ToolSpec] | list[JsonObject]:
+        self, agent: str | None = ..., *, format: Literal["openai"]
+    ) -> list[ChatCompletionToolUnionParam]: ...
+    @overload
+    def tool_specs(self, agent: str | None = ..., *, format: Literal["responses"]) -> list[ToolParam]: ...
+    @overload
+    def tool_specs(self, agent: str | None = ..., *, format: Literal["anthropic"]) -> list[ToolUnionParam]: ...
+    @overload
+    def tool_specs(self, agent: str | None = ..., *, format: WireFormat) -> list[Any]: ...
+    def tool_specs(self, agent: str | None = None, *, format: WireFormat | None = None) -> list[Any]:
         """What an agent has, as specs or in a wire format."""
         specs = [tool.spec for tool in self.tools(agent)]
         if format is None:
             return specs
-        from toolyard.core.formats import export
+        from toolyard.core.wire.formats import export
 
         return list(export(specs, format).tools)
 
@@ -138,11 +172,12 @@ class AgentApplication:
         agent: str | None = None,
         call_id: str | None = None,
         session: str | None = None,
+        timeout: float | None = None,
         on_event: Observer | None = None,
     ) -> ToolResult:
         """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
         calls, settings = await self._lifecycle.for_call(agent, session)
-        return await calls.call(self._new_call(name, arguments, call_id), settings, on_event)
+        return await calls.call(self._new_call(name, arguments, call_id, timeout), settings, on_event)
 
     async def call_tools(
         self,
@@ -152,10 +187,39 @@ class AgentApplication:
         session: str | None = None,
         on_event: Observer | None = None,
         cancelled: asyncio.Event | None = None,
-    ) -> dict[str, ToolResult]:
+    ) -> CallResults:
         """Take the calls of one model turn; one result for each call id, in the order of the calls."""
+        from toolyard.core.wire.sdk_messages import CallResults
+
+        calls = list(calls)
         path, settings = await self._lifecycle.for_call(agent, session)
-        return await path.call_all(calls, settings, on_event, cancelled=cancelled)
+        return CallResults(await path.call_all(calls, settings, on_event, cancelled=cancelled), calls)
+
+    def tool_calls(self, message: Any, *, format: MessageFormat) -> list[ToolCall]:
+        """The calls that a model's answer holds; it may be an SDK's object or the JSON of it."""
+        from toolyard.core.wire.sdk_messages import tool_calls
+
+        return tool_calls(message, format)
+
+    @overload
+    def tool_messages(
+        self, results: Mapping[str, ToolResult], *, format: Literal["openai"]
+    ) -> list[ChatCompletionMessageParam]: ...
+    @overload
+    def tool_messages(
+        self, results: Mapping[str, ToolResult], *, format: Literal["responses"]
+    ) -> list[ResponseInputItemParam]: ...
+    @overload
+    def tool_messages(
+        self, results: Mapping[str, ToolResult], *, format: Literal["anthropic"]
+    ) -> list[MessageParam]: ...
+    @overload
+    def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]: ...
+    def tool_messages(self, results: Mapping[str, ToolResult], *, format: MessageFormat) -> list[Any]:
+        """The results of a turn as what goes back to the model, after its answer."""
+        from toolyard.core.wire.sdk_messages import tool_messages
+
+        return tool_messages(results, format)
 
     async def preview_tool(
         self, name: str, arguments: JsonObject | str, *, agent: str | None = None
@@ -167,6 +231,32 @@ class AgentApplication:
     def set_preset(self, preset: Preset | None, *, session: str | None = None) -> None:
         """Raise or lower a conversation: from its next call on it has this preset; None for the configured one."""
         self._lifecycle.set_preset(preset, session)
+
+    async def open_session(
+        self,
+        agent: str | None = None,
+        *,
+        id: str | None = None,
+        model: str | None = None,
+        approver: Approver | None = None,
+        metadata: JsonObject | None = None,
+    ) -> AgentSession:
+        """A conversation with an agent: a new one, or with an id one that goes on.
+
+        Raises `SessionTaken` while another process works on it.
+        """
+        return await self._sessions().open(agent, id=id, model=model, approver=approver, metadata=metadata)
+
+    def session_store(self) -> SessionStore:
+        """All sessions of this folder: to list, read, search and change them."""
+        return self._sessions().store
+
+    def _sessions(self) -> Sessions:
+        if self._opened_sessions is None:
+            from toolyard.agents.sessions.opening import Sessions
+
+            self._opened_sessions = Sessions(self._lifecycle)
+        return self._opened_sessions
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""
@@ -181,9 +271,9 @@ class AgentApplication:
         return await (await self._features(agent)).request_options()
 
     async def ui_elements(
-        self, agent: str | None = None, *, tags: Sequence[str] = (), models: Sequence[str] = ()
+        self, agent: str | None = None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None
     ) -> Contribution:
-        """The controls that the agent's plugins offer to a person, in `elements`."""
+        """The controls that the agent's plugins offer to a person, in `elements`; with the agent's tags and models."""
         return await (await self._features(agent, tags=tags, models=models)).ui_elements()
 
     async def reload(self) -> None:
@@ -210,14 +300,18 @@ class AgentApplication:
                 seen = now
                 yield
 
-    async def _features(self, agent: str | None, *, tags: Sequence[str] = (), models: Sequence[str] = ()) -> Features:
+    async def _features(
+        self, agent: str | None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None
+    ) -> Features:
         from toolyard.agents.request import features_of
 
         return features_of(await self._lifecycle.current(), agent, tags=tags, models=models)
 
-    def _new_call(self, name: str, arguments: JsonObject | str, call_id: str | None = None) -> ToolCall:
+    def _new_call(
+        self, name: str, arguments: JsonObject | str, call_id: str | None = None, timeout: float | None = None
+    ) -> ToolCall:
         id = call_id or f"call_{self._lifecycle.options.session}_{next(self._numbers)}"
-        return ToolCall(id=id, name=name, arguments=arguments)
+        return ToolCall(id=id, name=name, arguments=arguments, timeout=timeout)
 
 
 def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:
@@ -227,3 +321,12 @@ def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:
     from toolyard.kinds.python_function.objects import object_entries
 
     return object_entries(tools)
+
+
+def approver_of(approver: Approver | ApproverFunction | None) -> Approver | None:
+    """Whoever is asked, a plain function too."""
+    if approver is None or hasattr(approver, "approve"):
+        return approver
+    from toolyard.permissions.approval import FunctionApprover
+
+    return FunctionApprover(approver)

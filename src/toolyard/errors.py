@@ -8,6 +8,7 @@ configuration is a `Problem`, a model's mistake or a tool's failure is a `ToolRe
     ├── UnknownAgent            an agent that the configuration does not have
     ├── UnknownPlugin           a plugin or repository that the configuration does not have
     ├── ShellError              a bash session was asked for what it cannot do
+    ├── ProviderError           a model cannot be asked, or did not answer; says who is at fault
     ├── ToolError               raised by a Python tool: it could not do what it was asked
     └── ProcessError            a child process could not be run at all
         ├── CannotStart         the program is missing, not a program, or the argument list is too long
@@ -27,6 +28,7 @@ __all__ = [
     "KeeperLost",
     "NoSandbox",
     "ProcessError",
+    "ProviderError",
     "ShellError",
     "ToolError",
     "ToolStopped",
@@ -66,6 +68,17 @@ class ToolError(ToolyardError):
 
 class ToolStopped(BaseException):
     """The call of a Python tool was cancelled or is out of time, and its thread goes on."""
+
+
+class ProviderError(ToolyardError):
+    """A model could not be asked, or did not answer, after all retries."""
+
+    def __init__(self, message: str, *, fault: str, hint: str = "", status: int | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
+        """Who is at fault; one of `toolyard.core.model.ProviderFault`."""
+        self.hint = hint
+        self.status = status
 
 
 class ProcessError(ToolyardError):

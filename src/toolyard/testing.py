@@ -1,5 +1,13 @@
 """For plugin authors' own tests: a plugin on the real call path, with no configuration file and no model.
 
+A provider is held to its promises by `check_provider`, which asks it as an agent does.
+
+A file `tests/test_NAME.py` with one line makes pytest run the cases in the JSON files beside it, each as a test:
+
+from toolyard.testing import pytest_generate_tests, test_case
+
+A plugin in Python can also be called from a test of your own:
+
 from toolyard.testing import open_plugin
 
 async def test_it_counts():
@@ -9,6 +17,7 @@ async def test_it_counts():
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,18 +30,20 @@ from toolyard.kinds.python_function.objects import source_file
 from toolyard.kinds.python_function.plugin import adopt
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.runtime.audit.log import NO_AUDIT
-from toolyard.runtime.call import CallPath, CallSettings
+from toolyard.runtime.call import CallServices, CallSettings
+from toolyard.runtime.call_path import CallPath
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from toolyard.core.events import Event
+    from toolyard.core.model import ModelRequest
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject, Tool, ToolResult, ToolSpec
     from toolyard.plugins.plugin import Plugin
 
-__all__ = ["PluginBench", "open_plugin"]
+__all__ = ["PluginBench", "open_plugin", "pytest_generate_tests", "test_case"]
 
 OUTPUT_LIMIT = 1 << 20
 
@@ -74,8 +85,12 @@ class PluginBench(msgspec.Struct, kw_only=True):
     def names(self) -> Sequence[str]:
         return list(self.specs)
 
+    def failure(self, name: str) -> Problem | None:
+        """The first problem that names the tool."""
+        return next((problem for problem in self.problems if f"'{name}'" in problem.message), None)
+
     def _calls(self) -> CallPath:
-        return CallPath(tools=self, audit=NO_AUDIT, redactor=Redactor({}))
+        return CallPath(CallServices(tools=self, audit=NO_AUDIT, redactor=Redactor({})))
 
     def _settings(self) -> CallSettings:
         return CallSettings(session="test", cwd=self.cwd, config=self.config, output_limit=OUTPUT_LIMIT)
@@ -96,3 +111,39 @@ async def open_plugin(
     finally:
         for plugin in adopted.plugins:
             await close_plugin(plugin, author)
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    """Let pytest run `test_case` for each case in the JSON files beside the file that imports this."""
+    from toolyard.authoring.cases import read_cases
+    from toolyard.core.problems import Problem
+
+    if "toolyard_case" not in metafunc.fixturenames:
+        return
+    folder = Path(metafunc.module.__file__).parent
+    cases = [case for file in sorted(folder.glob("*.json")) for case in read_cases(file)]
+    found = cases or [Problem(code="cases_missing", message=f"there are no cases in {folder}")]
+    ids = [one.code if isinstance(one, Problem) else one.case.name or f"line {one.line}" for one in found]
+    metafunc.parametrize("toolyard_case", found, ids=ids)
+
+
+def test_case(toolyard_case: Any) -> None:
+    """Run one case on the tools of the folder above."""
+    from toolyard.authoring.cases import faults_of
+    from toolyard.core.problems import Problem
+
+    if isinstance(toolyard_case, Problem):
+        raise AssertionError(str(toolyard_case))
+    if faults := asyncio.run(faults_of(toolyard_case.file.parent.parent, toolyard_case)):
+        raise AssertionError("\n".join([f"{toolyard_case.file}:{toolyard_case.line}", *faults]))
+
+
+async def check_provider(provider: Any, request: ModelRequest) -> list[str]:
+    """Ask a provider as an agent does, and say which promises it breaks; none is as it should be.
+
+    It is asked the request, then on with its own answer from where an agent keeps it, with results for its calls and
+    without, and it is left in the middle of an answer. `ProviderError` passes: who is asked must be able to answer.
+    """
+    from toolyard.agents.providers.checking import ProviderCheck
+
+    return await ProviderCheck(provider).run(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -15,17 +16,26 @@ DESCRIPTORS = ("*/agent_plugin.json", "*/tools.json", "*/package.json")
 FOLDERS = sorted(
     {path.parent for place in (BUILTIN, EXAMPLES) for pattern in DESCRIPTORS for path in place.glob(pattern)}
 )
-FEATURES = [folder for folder in FOLDERS if folder.name.startswith("feature-")]
-"""Plugins without tools, and so without cases of tools."""
 
 
-@pytest.mark.parametrize("folder", FEATURES, ids=lambda folder: folder.name)
-def test_a_bundled_feature_passes_its_strict_check(toolyard: CommandLine, folder: Path):
+def has_tools(folder: Path) -> bool:
+    """Whether a folder may have tools, by the kinds that its descriptor names."""
+    descriptor = folder / "agent_plugin.json"
+    kinds = json.loads(descriptor.read_text()).get("kinds", ["tools"]) if descriptor.exists() else ["tools"]
+    return "tools" in kinds
+
+
+WITHOUT_TOOLS = [folder for folder in FOLDERS if not has_tools(folder)]
+"""Features and providers, and so without cases of tools."""
+
+
+@pytest.mark.parametrize("folder", WITHOUT_TOOLS, ids=lambda folder: folder.name)
+def test_a_bundled_feature_or_provider_passes_its_strict_check(toolyard: CommandLine, folder: Path):
     checked = toolyard("tool", "check", folder, "--strict")
     assert (checked.code, checked.out) == (0, "")
 
 
-@pytest.mark.parametrize("folder", [f for f in FOLDERS if f not in FEATURES], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [f for f in FOLDERS if f not in WITHOUT_TOOLS], ids=lambda folder: folder.name)
 def test_a_bundled_tool_passes_its_strict_check_its_tests_and_shellcheck(toolyard: CommandLine, folder: Path):
     if (folder / "package.json").exists():
         need("node")
@@ -49,7 +59,7 @@ def test_the_examples_load_and_are_all_there(toolyard: CommandLine):
     ran = toolyard("--config", EXAMPLES / "toolyard.json", "tools", "--format", "json")
     assert (ran.code, ran.err) == (0, "")
     listed = {Path(row["origin"]).parent for row in ran.json}
-    assert listed == {folder for folder in FOLDERS if folder.parent == EXAMPLES}
+    assert listed == {folder for folder in FOLDERS if folder.parent == EXAMPLES and has_tools(folder)}
 
 
 def test_an_example_of_a_node_package_streams_what_it_finds(toolyard: CommandLine):
@@ -75,14 +85,14 @@ def test_an_example_of_a_manifest_runs_alone_and_gets_the_variable_that_it_names
         '{"text": "the cat and the dog", "most": 1}',
         env={"IGNORED_WORDS": "the and"},
     )
-    assert (ran.code, ran.out, ran.err) == (0, '[{"word": "cat", "times": 1}]', "")
+    assert (ran.code, ran.out, ran.err) == (0, '[{"word": "cat", "times": 1}]\n', "")
 
 
 def test_the_template_can_be_copied_and_called(toolyard: CommandLine):
     text = (BUILTIN / "template-bash-tool" / "template_bash_echo.bash").read_text()
     toolyard.file("mine.bash", text.replace("template_bash_echo", "mine"))
     toolyard.config("bash:mine.bash")
-    assert toolyard("call", "mine", '{"value": "hello"}').out == "hello"
+    assert toolyard("call", "mine", '{"value": "hello"}').out == "hello\n"
 
 
 def test_reading_says_how_to_get_by_when_it_takes_too_long(toolyard: CommandLine):

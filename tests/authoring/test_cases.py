@@ -43,10 +43,10 @@ GIVEN = {"arguments": {"value": "x"}}
         ({"arguments": {}}, ["expected success, got exit_code"]),
         ({"arguments": {}, "exit": 3, "output_contains": "no value"}, []),
         ({"arguments": {}, "failure": "exit_code"}, []),
-        ({"arguments": {"value": 1.5}, "failure": "invalid_arguments"}, []),
-        ({"arguments": {"value": 1.5}, "exit": 3}, ["exit: expected 3, got no exit, since it never ran"]),
+        ({"arguments": {"value": [1]}, "failure": "invalid_arguments"}, []),
+        ({"arguments": {"value": [1]}, "exit": 3}, ["exit: expected 3, got no exit, since it never ran"]),
         (
-            {"arguments": {"value": 1.5}, "failure": "invalid_arguments", "preview": "x"},
+            {"arguments": {"value": [1]}, "failure": "invalid_arguments", "preview": "x"},
             ["preview: line 1: expected 'x'"],
         ),
         ({"arguments": {}, "tool": "none"}, ["expected success, got unknown_tool"]),

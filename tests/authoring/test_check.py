@@ -287,7 +287,7 @@ HURTING = {
         '{"name": "count", "default"',
         '    {"name": "count", "default": 0}',
         "default_does_not_fit",
-        "the default of 'count' does not fit its own schema",
+        "properties.count: the default 0 does not fit",
         severity="warning",
     ),
     "name that model APIs refuse": Change(

@@ -40,7 +40,7 @@ def test_a_new_tool_passes_its_check_and_its_tests_and_can_be_called(toolyard: C
     assert len(tested.json) >= 5
     toolyard.config(f"node:{name}")
     called = toolyard("call", name, '{"name": "Ada", "loud": true}')
-    assert (called.code, called.out, called.err) == (0, "HELLO, ADA!", "")
+    assert (called.code, called.out, called.err) == (0, "HELLO, ADA!\n", "")
 
 
 def test_modes_are_for_bash_scripts(toolyard: CommandLine):
@@ -109,4 +109,4 @@ def test_calling_a_tool_shows_what_it_prints_beside_the_answer(toolyard: Command
     toolyard.file("probe.mjs", "export default { run() { console.log('to see %d', 1); return 'the answer' } };")
     toolyard.config("node:probe.mjs")
     ran = toolyard("call", "probe")
-    assert (ran.code, ran.out, ran.err) == (0, "the answer", "to see 1\n")
+    assert (ran.code, ran.out, ran.err) == (0, "the answer\n", "to see 1\n")

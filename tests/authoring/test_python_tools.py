@@ -22,7 +22,7 @@ def test_a_new_python_tool_passes_its_check_and_its_tests_and_can_be_called(tool
     assert len(tested.json) >= 5
     toolyard.config(f"path:./{name}")
     called = toolyard("call", module, '{"name": "Ada", "loud": true}')
-    assert (called.code, called.out, called.err) == (0, "HELLO, ADA!", "")
+    assert (called.code, called.out, called.err) == (0, "HELLO, ADA!\n", "")
 
 
 def test_modes_are_for_bash_scripts(toolyard: CommandLine):
@@ -91,7 +91,7 @@ def test_what_a_tool_prints_is_not_in_the_answer(toolyard: CommandLine):
     toolyard.file("loud.py", "print('at import')\ndef loud() -> str:\n    print('in the call')\n    return 'answer'\n")
     toolyard.config({"path": "loud.py", "entry": "loud.loud"})
     ran = toolyard("call", "loud", "{}")
-    assert (ran.code, ran.out, ran.err) == (0, "answer", "")
+    assert (ran.code, ran.out, ran.err) == (0, "answer\n", "")
 
 
 def test_a_tool_that_never_ends_does_not_hold_up_the_command(toolyard: CommandLine):

@@ -46,7 +46,7 @@ def test_a_new_manifest_passes_its_check_and_its_tests_and_can_be_called(toolyar
     assert [row for row in tested.json if not row["passed"]] == []
     assert len(tested.json) >= 5
     called = toolyard("--config", "greet/tools.json", "call", "greet", '{"name": "Ada", "loud": true}')
-    assert (called.code, called.out, called.err) == (0, '{"greeting": "HELLO, ADA!"}', "")
+    assert (called.code, called.out, called.err) == (0, '{"greeting": "HELLO, ADA!"}\n', "")
 
 
 def test_modes_are_for_bash_scripts(toolyard: CommandLine):

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
 
+from repositories import descriptor, greeting, write
 from support import CommandLine, need
 from yard import script
 
 ECHO = "template_bash_echo"
+
+
+@pytest.fixture(autouse=True)
+def users_tools(toolyard: CommandLine) -> None:
+    """The user's own configuration: all that is built in, and the template of a tool."""
+    plugins = ["bash:${env:BUILTIN_PLUGINS}/template-bash-tool", "bash:${env:BUILTIN_PLUGINS}/bash-read-line-range"]
+    config = {"plugins": [*plugins, "shell:session", "shell:command"], "plugin_policy": {"allow_bash_tools": True}}
+    folder = toolyard.home / "config" / "toolyard"
+    folder.mkdir(parents=True)
+    (folder / "toolyard.json").write_text(json.dumps(config))
 
 
 @pytest.fixture
@@ -25,7 +37,16 @@ def probe(toolyard: CommandLine):
 
 def test_the_final_text_is_the_whole_standard_output(toolyard: CommandLine):
     ran = toolyard("call", ECHO, '{"value": "hello"}')
-    assert (ran.code, ran.out, ran.err) == (0, "hello", "")
+    assert (ran.code, ran.out, ran.err) == (0, "hello\n", "")
+
+
+def test_an_answer_ends_its_line_so_that_nothing_runs_into_it(toolyard: CommandLine, probe):
+    probe("printf one")
+    assert toolyard.run(["bash", "-c", "toolyard call probe; toolyard call probe"]).out == "one\none\n"
+    probe("printf 'one\\n\\n'")
+    assert toolyard("call", "probe").out == "one\n\n"
+    probe("true")
+    assert toolyard("call", "probe").out == ""
 
 
 def test_a_call_without_arguments_is_a_call_with_none(toolyard: CommandLine, probe):
@@ -37,7 +58,7 @@ def test_a_call_without_arguments_is_a_call_with_none(toolyard: CommandLine, pro
     ("words", "code", "out", "err"),
     [
         (["read_line_range", '{"path": "none", "start_line": 1, "end_line": 2}'], 1, "there is no file 'none'", ""),
-        ([ECHO, '{"value": 3.5}'], 2, "", "- value: expected a string"),
+        ([ECHO, '{"value": {}}'], 2, "", "- value: expected a string"),
         ([ECHO, '{"value": "a"'], 2, "", "not valid JSON at line 1, column 14"),
         ([ECHO, "[]"], 2, "", "Invalid arguments for"),
         (["template_bash_ech", "{}"], 2, "", "Did you mean 'template_bash_echo'?"),
@@ -69,7 +90,7 @@ def test_what_a_failed_tool_said_is_the_answer(toolyard: CommandLine, probe, run
     assert all(part in ran.out for part in text)
     record = toolyard("call", "probe", "--json").json
     assert record.items() >= ending.items()
-    assert record["text"] == ran.out
+    assert record["text"].rstrip("\n") == ran.out.rstrip("\n")
 
 
 def test_json_is_the_whole_result_of_a_success(toolyard: CommandLine):
@@ -86,7 +107,7 @@ def test_json_is_the_whole_result_of_a_success(toolyard: CommandLine):
         "exit_code": 0,
         "signal": None,
         "timed_out": False,
-        "preview": "echo hello, uppercase=false",
+        "preview": "template_bash_echo value=hello uppercase=false",
         "bytes_out": 5,
         "truncated": None,
         "data": None,
@@ -109,8 +130,10 @@ def test_what_was_left_out_of_a_long_text_is_in_the_record(toolyard: CommandLine
 
 @pytest.mark.parametrize("stdin", ['{"value": "from a pipe"}', '\ufeff{"value": "from a pipe"}\n'])
 def test_arguments_can_come_from_standard_input(toolyard: CommandLine, stdin):
-    assert toolyard("call", ECHO, "-", stdin=stdin).out == "from a pipe"
-    assert toolyard("preview", ECHO, "-", stdin=stdin).out == "echo from\\ a\\ pipe, uppercase=false\n"
+    assert toolyard("call", ECHO, "-", stdin=stdin).out == "from a pipe\n"
+    assert (
+        toolyard("preview", ECHO, "-", stdin=stdin).out == "template_bash_echo value=from\\ a\\ pipe uppercase=false\n"
+    )
 
 
 def test_standard_input_of_any_size_reaches_a_tool_that_can_take_it(toolyard: CommandLine, probe):
@@ -181,7 +204,7 @@ def test_every_call_is_recorded_before_and_after(toolyard: CommandLine):
 
 def test_a_record_that_cannot_be_written_is_said(toolyard: CommandLine):
     ran = toolyard("--sessions", "/dev/null/sessions", "call", ECHO, '{"value": "hello"}')
-    assert (ran.code, ran.out) == (0, "hello")
+    assert (ran.code, ran.out) == (0, "hello\n")
     assert "/dev/null/sessions/audit: the audit log cannot be written: Not a directory" in ran.err
 
 
@@ -202,7 +225,7 @@ def test_sessions_in_a_folder_without_permission_are_said(toolyard: CommandLine)
     closed = toolyard.folder / "closed"
     closed.mkdir(mode=0o500)
     ran = toolyard.run([*command, "--sessions", closed, "call", ECHO, '{"value": "hello"}'])
-    assert (ran.code, ran.out) == (0, "hello")
+    assert (ran.code, ran.out) == (0, "hello\n")
     assert "cannot be written: Permission denied" in ran.err
 
 
@@ -218,7 +241,7 @@ def test_sessions_in_a_folder_without_permission_are_said(toolyard: CommandLine)
 def test_what_a_locale_cannot_print_is_spelled_out_and_breaks_nothing(toolyard: CommandLine, probe, env, shown):
     probe(r"printf '\303\274 \342\206\222 \346\274\242'")
     ran = toolyard("call", "probe", env=env)
-    assert (ran.code, ran.out) == (0, shown)
+    assert (ran.code, ran.out) == (0, f"{shown}\n")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +279,7 @@ def test_only_answers_come_on_standard_output_whatever_a_plugin_writes_there(too
     toolyard.file("noisy.py", NOISY)
     toolyard.config("path:noisy.py")
     ran = toolyard("call", "shout", '{"input": "hi"}')
-    assert (ran.code, ran.out) == (0, "HI")
+    assert (ran.code, ran.out) == (0, "HI\n")
     for words in ("at import", "from a process", "while it runs"):
         assert words in ran.err
     assert [row["name"] for row in toolyard("tools", "--format", "json").json] == ["shout"]
@@ -266,5 +289,22 @@ def test_only_answers_come_on_standard_output_whatever_a_plugin_writes_there(too
 def test_free_text_is_typed_as_it_is(toolyard: CommandLine, text):
     toolyard.file("noisy.py", NOISY)
     toolyard.config("path:noisy.py")
-    assert toolyard("call", "shout", text).out == text.upper()
-    assert toolyard("call", "shout", "-", stdin=text).out == text.upper()
+    shown = f"{text.upper()}\n" if text else ""
+    assert toolyard("call", "shout", text).out == shown
+    assert toolyard("call", "shout", "-", stdin=text).out == shown
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "import atexit; atexit.register(done)",
+        "import threading as t; t.Thread(target=lambda: (t.main_thread().join(), done()), daemon=False).start()",
+    ],
+)
+def test_what_an_author_left_for_the_end_is_done_before_the_process_is_gone(toolyard: CommandLine, how):
+    mark = toolyard.home / "done"
+    plugin = f"def done(): open({str(mark)!r}, 'w').close()\n{how}\n{greeting('greet', 'hello')}"
+    write(toolyard.folder / "plugin", {**descriptor("plugin.greet"), "plugin.py": plugin})
+    toolyard.config("path:plugin")
+    assert toolyard("call", "greet").out == "hello\n"
+    assert mark.exists()

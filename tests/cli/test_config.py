@@ -231,3 +231,27 @@ def test_a_workspace_is_where_values_are_meant_from_and_not_where_the_configurat
     rows = {row["check"]: row for row in toolyard(*inside, "doctor", "--json").json}
     assert rows["configuration"]["detail"] == f"{toolyard.folder}/toolyard.json: no problems"
     assert rows["sessions"]["detail"].startswith(str(toolyard.folder / "kept"))
+
+
+def test_system_message_prints_what_a_model_is_told_first(toolyard: CommandLine):
+    feature = "path:${env:BUILTIN_PLUGINS}/feature-system-message"
+    agents = {
+        "default": {"system_message": {"template": "Work in {{W}}.\n", "variables": {"W": {"inline_code": "'a' * 3"}}}},
+        "broken": {"system_message": {"template": "[{{W}}]", "variables": {"W": {"inline_code": "1 / 0"}}}},
+        "silent": {},
+    }
+    toolyard.config(plugins=[feature], agents=agents)
+    ran = toolyard("config", "system-message")
+    assert (ran.code, ran.out, ran.err) == (0, "Work in aaa.\n", "")
+    ran = toolyard("config", "system-message", "--agent", "broken")
+    assert (ran.code, ran.out) == (2, "[]\n")
+    assert "ZeroDivisionError" in ran.err
+    ran = toolyard("config", "system-message", "--agent", "silent")
+    assert (ran.code, ran.out) == (0, "")
+    assert "has no system message" in ran.err
+    assert "feature-system-message" in ran.err
+    checked = toolyard("config", "check")
+    assert checked.code == 2
+    assert "ZeroDivisionError" in checked.out
+    called = toolyard("tools")
+    assert "ZeroDivisionError" not in called.out + called.err, "nobody asked for it"

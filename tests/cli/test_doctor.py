@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support import CommandLine, need_backend
 from toolyard.core.reach import REACHES
-from toolyard.process.sandbox.policy import PROPERTIES
+from toolyard.core.sandbox_properties import PROPERTIES
 
 PROGRAMS = ["python", "bash", "git", "node", "npm", "uv", "bubblewrap"]
 
@@ -24,7 +24,8 @@ def program(folder: Path, name: str, text: str) -> None:
 def test_every_row_is_ok_a_warning_or_a_failure_with_what_to_type_next(toolyard: CommandLine):
     need_backend("bubblewrap", "bubblewrap-pids")
     found = rows(toolyard)
-    sandbox = ["sandbox", *(f"reach {name}" for name in REACHES), *(f"sandbox {name}" for name in PROPERTIES)]
+    meaning = ["preset", "unasked", "asked about"]
+    sandbox = ["sandbox", *(f"reach {name}" for name in REACHES), *meaning, *(f"sandbox {name}" for name in PROPERTIES)]
     assert [*found] == [*PROGRAMS, *sandbox, "configuration", "plugin cache", "sessions", "audit log", "providers"]
     assert {row["status"] for row in found.values()} <= {"ok", "warning", "failure"}
     assert all(row["hint"] for row in found.values() if row["status"] != "ok")
@@ -34,6 +35,15 @@ def test_every_row_is_ok_a_warning_or_a_failure_with_what_to_type_next(toolyard:
     assert [line.split()[0] for line in table.out.splitlines() if "hint:" not in line] == [
         row["status"] for row in found.values()
     ]
+
+
+def test_three_lines_say_what_is_asked_about_here(toolyard: CommandLine):
+    need_backend("bubblewrap", "bubblewrap-pids")
+    assert rows(toolyard)["preset"]["detail"].startswith("sandboxed")
+    toolyard.config(sandbox={"mode": "off"})
+    found = rows(toolyard)
+    assert (found["preset"]["status"], found["preset"]["detail"].split(",")[0]) == ("warning", "workspace")
+    assert "commands that look" in found["unasked"]["detail"]
 
 
 def test_what_is_missing_is_a_warning_and_without_bash_it_is_a_failure(toolyard: CommandLine, tmp_path):

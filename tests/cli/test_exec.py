@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -38,6 +39,27 @@ def test_a_person_is_told_when_a_file_was_moved_away(toolyard: CommandLine):
     assert "toolyard.json.from-sandbox" in ran.err
 
 
+@pytest.mark.parametrize("how", ["broken", "a pipe", "a folder", "no object", "not ours to read"])
+@pytest.mark.parametrize("words", [["exec", "touch made"], ["shell"]])
+def test_nothing_is_run_by_rules_that_cannot_be_read(toolyard: CommandLine, how, words):
+    file = toolyard.folder / "toolyard.json"
+    match how:
+        case "broken":
+            file.write_text('{"permissions": {"deny": ["touch **"]},')
+        case "a pipe":
+            os.mkfifo(file)
+        case "a folder":
+            file.mkdir()
+        case "no object":
+            file.write_text("[]")
+        case _:
+            file.symlink_to(file)
+    ran = toolyard(*words, stdin="touch made\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert "toolyard.json" in ran.err
+    assert not (toolyard.folder / "made").exists()
+
+
 @pytest.mark.parametrize("given", ["1", "0.5", "1.25"])
 def test_a_command_that_takes_too_long_is_ended_with_status_124(toolyard: CommandLine, given):
     ran = toolyard("exec", "exec sleep 300", "--timeout", given)
@@ -68,7 +90,7 @@ def test_json_is_the_record_of_the_call(toolyard: CommandLine):
     assert ran.code == 3
     assert record.pop("call_id").startswith("call_")
     assert record.pop("duration_ms") > 0
-    context = "stdout:\nout\n\nstderr:\nerr\n\nexit code: 3"
+    context = "stdout:\nout\nstderr:\nerr\nexit code: 3"
     assert record == {
         "tool": "shell",
         "ok": True,
@@ -232,7 +254,8 @@ def test_without_a_bash_that_is_said(toolyard: CommandLine, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("words", "completions"), [(["exe"], ["exec"]), (["exec", "--"], ["--timeout", "--reach", "--json", "--help"])]
+    ("words", "completions"),
+    [(["exe"], ["exec"]), (["exec", "--"], ["--timeout", "--reach", "--agent", "--json", "--help"])],
 )
 def test_a_shell_completes_it(toolyard: CommandLine, words, completions):
     words = ["toolyard", *words]
@@ -243,3 +266,13 @@ def test_a_shell_completes_it(toolyard: CommandLine, words, completions):
     }
     completed = [line.partition(",")[2] for line in toolyard.run([need("toolyard")], env=env).out.splitlines()]
     assert completed == completions
+
+
+def test_an_agents_rules_and_folder_are_used(toolyard: CommandLine):
+    (toolyard.folder / "inner").mkdir()
+    agents = {"default": {}, "other": {"working_directory": "inner", "permissions": {"deny": ["true **"]}}}
+    toolyard.config(agents=agents)
+    assert toolyard("exec", "true; pwd").out == f"{toolyard.folder}\n"
+    assert toolyard("exec", "true; pwd", "--agent", "other").code == 3
+    assert toolyard("exec", "pwd", "--agent", "other").out == f"{toolyard.folder}/inner\n"
+    assert "there is no agent 'nobody'" in toolyard("exec", "true", "--agent", "nobody").err

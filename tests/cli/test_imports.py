@@ -41,7 +41,7 @@ def imported(toolyard: CommandLine, *words: str) -> set[str]:
         (["call", "--help"], OPENING | {"toolyard.cli.call"}),
         (
             ["exec", "--help"],
-            OPENING | {"toolyard.cli.call", "toolyard.cli.exec", "toolyard.core", "toolyard.core.reach"},
+            OPENING | {f"toolyard.{name}" for name in ("cli.call", "cli.exec", "core", "core.reach")},
         ),
         (["shell", "--help"], OPENING | {f"toolyard.cli.{name}" for name in ("call", "shell", "shell.command")}),
         (["init", "--help"], START | {"toolyard.cli.init", "toolyard.cli.render"}),
@@ -66,3 +66,36 @@ def test_writing_a_new_tool_starts_no_machinery(toolyard: CommandLine):
     kinds = {name for name in modules if re.fullmatch(r"toolyard\.kinds\.\w+\.\w+", name)}
     written = {name for name in kinds if name.rpartition(".")[2] not in ("kind", "reference", "settings")}
     assert written == {"toolyard.kinds.bash_script.author", "toolyard.kinds.bash_script.scaffold"}
+
+
+def test_the_first_keeper_starts_before_an_event_loop_is_imported(toolyard: CommandLine):
+    """What both take then passes at the same time."""
+    asking = """
+import sys
+from toolyard.cli.running import postpone
+postpone("asyncio")
+from toolyard.app import AgentApplication
+application = AgentApplication({}, sys.argv[1], only="shell:command")
+application.begin()
+keeper = application._lifecycle._begun.processes.children["work"].keeper
+print(keeper._starting is not None, "asyncio.base_events" in sys.modules)
+
+async def main():
+    async with application as app:
+        print((await app.call_tool("shell", {"command": "echo hello"})).text)
+
+import asyncio
+asyncio.run(main())
+"""
+    ran = toolyard.run([sys.executable, "-c", asking, "sessions"])
+    assert ran.out.startswith("True False\n"), ran.err
+    assert "hello" in ran.out
+
+
+def test_a_command_imports_nothing_that_takes_long_and_is_not_needed(toolyard: CommandLine):
+    runs = (imported(toolyard, "exec", "true") for _ in range(5))
+    # The first on a machine, and after a change of the sandbox, finds out what keeps tools in.
+    modules = next(run for run in runs if "toolyard.process.sandbox.self_test.probe" not in run)
+    rare = (".approval", ".arguments.notes", ".expansion.line", ".formats", ".host_questions", ".judge")
+    assert {name for name in modules if name.startswith("toolyard.") and name.endswith(rare)} == set()
+    assert modules & {"bz2", "difflib", "jsonschema", "lzma", "random", "shutil", "tempfile", "tree_sitter"} == set()

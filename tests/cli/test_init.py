@@ -129,3 +129,29 @@ def test_a_folder_with_a_faulty_descriptor_is_included_and_the_check_says_what_i
     assert toolyard("init", "--yes").code == 0
     assert config(toolyard)["plugins"] == ["shell:session", "bash:./repo"]
     assert "an entry of 'bash_tools' needs 'file'" in toolyard("config", "check").out
+
+
+PLAIN = """import os
+os.mkdir("ran")
+from toolyard import tool as a_tool
+
+@a_tool(read_only=True)
+def shout(text: str) -> str:
+    \"\"\"Say it in capitals.\"\"\"
+    return text.upper()
+"""
+
+
+def test_python_files_with_tools_are_found_and_not_run(toolyard: CommandLine):
+    toolyard.file("code/plain.py", PLAIN)
+    toolyard.file("code/async_one.py", "import toolyard\n@toolyard.tool\nasync def f() -> str: ...\n")
+    toolyard.file("code/of_another.py", "from other import tool\n# toolyard\n@tool\ndef f(): ...\n")
+    toolyard.file("code/uses_it.py", "from toolyard import AgentApplication, tool\n@property\ndef f(): ...\n")
+    toolyard.file("code/broken.py", "from toolyard import tool\n@tool\ndef f(:\n")
+    toolyard.file("listed/agent_plugin.json", '{"entries": ["plain.shout"]}')
+    toolyard.file("listed/plain.py", PLAIN)
+    assert toolyard("init", "--yes").code == 0
+    plugins = config(toolyard)["plugins"]
+    assert plugins == ["shell:session", "path:./code/async_one.py", "path:./code/plain.py", "path:./listed"]
+    assert not (toolyard.folder / "ran").exists()
+    assert not (toolyard.folder / "code" / "ran").exists()

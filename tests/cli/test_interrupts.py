@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -141,3 +143,41 @@ def test_a_hangup_that_nohup_ignores_is_ignored(toolyard: CommandLine, started):
         out, _ = process.communicate(timeout=PATIENCE)
     go_on.close()
     assert (process.returncode, out) == (0, b"done\n")
+
+
+STUBBORN = """
+import asyncio, sys, threading
+from toolyard.cli import running
+
+async def work():
+    print("ready", flush=True)
+    if sys.argv[1] == "thread":
+        asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)
+        return 0
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            print("cancelled", flush=True)
+
+running.PATIENCE = 0.2
+running.run_to_end(work())
+"""
+
+
+@pytest.mark.parametrize("left", ["thread", "task"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_a_program_whatever_holds_it_up(tmp_path, left, number):
+    """A thread that `asyncio.run` waits for at its end, or work that does not mind being cancelled."""
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    argv = [sys.executable, str(tmp_path / "stubborn.py"), left]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+        process.kill()
+    assert process.returncode == 130

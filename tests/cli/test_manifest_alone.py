@@ -29,8 +29,8 @@ def test_tools_lists_its_tools(greeter: CommandLine):
 
 
 def test_call_and_preview_reach_its_tools(greeter: CommandLine):
-    assert greeter("--config", "tools.json", "call", "greet", '{"a":  1}').out == '{"got": {"a":  1}}'
-    assert greeter("--config", "tools.json", "call", "greet", "-", stdin='{"b": 2}').out == '{"got": {"b": 2}}'
+    assert greeter("--config", "tools.json", "call", "greet", '{"a":  1}').out == '{"got": {"a":  1}}\n'
+    assert greeter("--config", "tools.json", "call", "greet", "-", stdin='{"b": 2}').out == '{"got": {"b": 2}}\n'
     record = greeter("--config", "tools.json", "call", "greet", "--json").json
     assert (record["ok"], record["text"], record["exit_code"]) == (True, '{"got": {}}', 0)
     assert greeter("--config", "tools.json", "preview", "greet", '{"a": "b c"}').out == "greet a='b c'\n"
@@ -38,7 +38,7 @@ def test_call_and_preview_reach_its_tools(greeter: CommandLine):
 
 def test_from_another_folder_it_is_the_same(greeter: CommandLine):
     ran = greeter("--config", greeter.folder / "tools.json", "call", "greet", cwd=greeter.home)
-    assert (ran.code, ran.out) == (0, '{"got": {}}')
+    assert (ran.code, ran.out) == (0, '{"got": {}}\n')
 
 
 def test_the_shells_are_there_as_with_any_configuration(greeter: CommandLine):
@@ -67,3 +67,13 @@ def test_on_a_terminal_an_answer_is_shown_once(greeter: CommandLine):
     with Terminal(greeter, greeter.path, "--config", "tools.json", "call", "greet", env={"NO_COLOR": "1"}) as terminal:
         assert terminal.finish() == 0
     assert terminal.text == 'greet\n{"got": {}}\n'
+
+
+def test_timeout_is_the_limit_of_tools_that_name_none(greeter: CommandLine):
+    greeter.file("tools/bin/greet", "#!/bin/sh\nexec sleep 300\n")
+    greeter.file("tools.json", json.dumps({"tools": [ENTRY, {**ENTRY, "name": "hasty", "timeoutSec": 1}]}))
+    for tool, limit in (("greet", "1"), ("greet", "0.5"), ("hasty", "200")):
+        ran = greeter("--config", "tools.json", "call", tool, "--timeout", limit)
+        assert (ran.code, ran.out) == (1, '{"error": "tool timed out"}\n')
+    for wrong in ("0", "-1", "soon"):
+        assert greeter("--config", "tools.json", "call", "greet", "--timeout", wrong).code == 2

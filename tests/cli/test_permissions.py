@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -188,6 +189,26 @@ def test_grants_are_given_listed_and_revoked(toolyard):
     assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(("where", "told"), [([], " in "), (["--everywhere"], ", everywhere")])
+def test_a_grant_of_everything_warns_and_says_how_to_take_it_back(toolyard, where, told):
+    ran = toolyard("permissions", "allow", "**", *where)
+    assert ran.code == 0
+    assert f"this allows every command that no rule denies{told}" in ran.err
+    (undo,) = re.findall(r"hint: toolyard (permissions revoke \S+)", ran.err)
+    assert toolyard(*undo.split()).code == 0
+    assert toolyard("permissions", "deny", "**").err == "", "which does no harm"
+
+
+def test_ones_own_rules_are_listed_before_a_presets(toolyard):
+    toolyard.config("shell:command", permissions={"preset": "read-only", "deny": ["rm **"]})
+    assert toolyard("permissions", "allow", "git fetch **").code == 0
+    rows = toolyard("permissions", "list", "--json").json
+    assert [row["rule"] for row in rows][:2] == ["rm **", "git fetch **"]
+    assert all(row["where"] == "preset read-only" for row in rows[2:])
+    assert len(rows) > 50
+    assert toolyard("permissions", "list").out.startswith("deny")
+
+
 @pytest.mark.parametrize("rule", ["ls ** x", "", "{", '{"tol": "x"}'])
 def test_a_rule_that_is_none_is_not_kept(toolyard, rule):
     ran = toolyard("permissions", "deny", rule)
@@ -246,3 +267,17 @@ def test_a_person_at_a_terminal_is_asked(toolyard, typed, code):
     assert granted is (typed == "a\n")
     if "because" in typed:
         assert "because I say so" in terminal.text
+
+
+def test_a_person_can_ask_back_before_they_answer(toolyard):
+    toolyard.config("shell:command", permissions=PERMISSIONS)
+    with Terminal(toolyard, toolyard.path, "call", "shell", '{"command": "touch ran"}', "--ask") as terminal:
+        terminal.read_until("why not: ")
+        terminal.type("?\n")
+        shown = terminal.read_until(r"(?s)why not: .*why not: ")
+        for words in ("runs this call", "this session", "permissions revoke", "touch **", "as the reason"):
+            assert words in shown
+        assert not (toolyard.folder / "ran").exists()
+        terminal.type("y\n")
+        assert terminal.finish() == 0
+    assert (toolyard.folder / "ran").exists()

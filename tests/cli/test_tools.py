@@ -9,7 +9,7 @@ import pytest
 from support import CommandLine, Terminal
 from yard import script
 
-FROM_FILES = ["template_bash_echo", "read_line_range"]
+FROM_FILES = ["read_line_range"]
 BUILTIN = [*FROM_FILES, "bash", "bash_job", "shell"]
 
 

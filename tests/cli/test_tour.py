@@ -53,3 +53,15 @@ def test_a_step_that_goes_wrong_fails_the_tour(toolyard: CommandLine, change, sa
     ran = toolyard.run([sys.executable, "-c", f"from toolyard.cli import tour; {change}; exit(tour.main())"])
     assert ran.code == 1
     assert said in ran.err
+
+
+def test_the_tour_ends_with_a_command_that_can_be_typed(toolyard: CommandLine):
+    ran = toolyard.run(TOUR)
+    assert ran.out.splitlines()[-1] == "$ toolyard tool new my_tool"
+    ran = toolyard.run(TOUR, env={"PATH": "/usr/bin:/bin"})
+    command, advice = ran.out.splitlines()[-2:]
+    assert command == f"$ {toolyard.path} tool new my_tool"
+    assert toolyard.run(["bash", "-c", command.removeprefix("$ ")], env={"PATH": "/usr/bin:/bin"}).code == 0
+    assert advice == f"`. {toolyard.path.with_name('activate')}` lets you call it just `toolyard`."
+    ran = toolyard.run(TOUR, env={"PATH": "/usr/bin:/bin"}, cwd=toolyard.path.parent.parent)
+    assert ran.out.splitlines()[-2] == "$ bin/toolyard tool new my_tool"

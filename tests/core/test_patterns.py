@@ -9,9 +9,10 @@ import pytest
 
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
+from toolyard.core.arguments.notes import schema_notes
 from toolyard.core.arguments.patterns import BadPattern, Pattern, TooManySteps, read_shape
 from toolyard.core.arguments.schema import schema_fault
-from toolyard.kinds.python_function.signature import Signature, read_signature
+from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 
 ENDLESS = "a" * 20_000 + "!"
 """With a step for each way to split it, no match is found in the lifetime of the machine."""
@@ -220,5 +221,45 @@ def test_a_pattern_in_an_annotation_is_not_matched_a_second_time_by_re():
     assert decoder.decode(arguments) == arguments
     assert signature.convert(arguments) == arguments
     assert isinstance(decoder.decode({"one": "b", "many": []}), BadArguments)
-    with pytest.raises(msgspec.ValidationError, match="length >= 1"):
-        signature.convert({"one": "", "many": []})
+    assert isinstance(decoder.decode({"one": "", "many": []}), BadArguments)
+
+
+UNREADABLE = ["(", "a**", "(?>a)b", r"\p{Nothing}"]
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_a_pattern_that_cannot_be_read_costs_only_itself(text):
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": text, "minLength": 2}, "b": {"type": "integer"}},
+        "patternProperties": {text: {"type": "null"}},
+        "additionalProperties": False,
+    }
+    assert schema_fault(schema) is None
+    assert decoded(schema, {"a": "anything", "other": 1}) == {"a": "anything", "other": 1}
+    assert isinstance(decoded(schema, {"a": "x"}), BadArguments)
+    assert isinstance(decoded(schema, {"b": "x"}), BadArguments)
+    notes = list(schema_notes(schema))
+    assert [(note.keyword, note.path) for note in notes] == [("pattern", ()), ("pattern", ("properties", "a"))]
+    assert "is not checked" in str(notes[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "fits", "fails"),
+    [
+        (r"^[\w-.]+$", "a-b.c", "a b"),
+        (r"^(?<year>\d{4})-(?<month>\d\d)$", "2024-01", "24-01"),
+        (r"^\p{L}+$", "\u00e4b", "a1"),
+        (r"^(?!foo)\w+$", "bar", "foobar"),
+        (r"(?<=\$)\d+", "$42", "42"),
+        (r"^\uD83D\uDE00$", "\U0001f600", "x"),
+        ("^[[]$", "[", "]"),
+        ("^[a-c&&b~~]+$", "&~b", "d"),
+        ("^[[:alpha:]]+$", "ab", "1"),
+    ],
+)
+def test_what_is_valid_in_javascript_is_checked_as_there(text, fits, fails):
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": text}}}
+    assert list(schema_notes(schema)) == []
+    assert decoded(schema, {"a": fits}) == {"a": fits}
+    assert isinstance(decoded(schema, {"a": fails}), BadArguments)

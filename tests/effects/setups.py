@@ -27,6 +27,7 @@ SETUPS = {
             writers=r"\b(?:git|zip|unzip|gzip|gunzip|tar|split|tee)\b",
         ),
         Setup(name="runners", permissions={"preset": "workspace", "allow": list(RUNNERS)}, runs=True),
+        Setup(name="sandboxed", permissions={}, runs=True),
         Setup(name="trusted", permissions={"preset": "trusted"}, runs=True),
     )
 }

@@ -28,6 +28,7 @@ CLASSES = {
     "ask-everything": {"reading": 48, "grammar": 24, "sessions": 24},
     "runners": {"runners": 4, "sessions": 24},
     "trusted": {"runners": 3},
+    "sandboxed": {"reading": 48, "programs": 12, "git": 8, "planted": 8, "writing": 6, "runners": 3, "sessions": 8},
 }
 OPTIONS_EVERY = 40
 """Of the lines that come from the tables of options, every so many are tried here."""
@@ -65,6 +66,12 @@ async def test_nobody_is_asked_about_ordinary_lines(name, first):
     assert [one.lines for one in outcomes if one.harms] == []
     asked = [one.lines[0] for one in outcomes if one.refused]
     assert len(asked) <= MOST_ASKED * len(lines), "\n".join(asked)
+
+
+async def test_nobody_is_ever_asked_about_a_harmless_line_where_a_sandbox_keeps_it_in():
+    async with opened(SETUPS["sandboxed"]) as judge:
+        outcomes = [await judge.judge(line) for line in (looking() + working())[::4]]
+    assert [one.lines for one in outcomes if one.harms or one.refused] == []
 
 
 async def harmful(setup: Setup, attacks: list[Attack]) -> list[str]:

@@ -643,3 +643,83 @@ GIT = lines_of(r"""
     git whatchanged -1
 """)
 HARMLESS = [*LOOKING_AROUND, *TEXT, *GIT]
+CHANGING = lines_of(r"""
+    echo x | tee notes.txt
+    echo x | tee -a notes.txt
+    echo x | tee --append notes.txt
+    echo x | tee -i notes.txt
+    echo x | tee -a one.txt two.txt
+    echo x | tee -ai notes.txt
+    echo x | tee --output-error=warn notes.txt
+    echo x >> notes.txt
+    mkdir new
+    mkdir -p new/deep/er
+    mkdir -pv new
+    mkdir -m 755 new
+    mkdir --parents --verbose new
+    touch new.txt
+    touch -c new.txt
+    touch -a -m new.txt
+    touch -d '2020-01-01' new.txt
+    touch -r README.md new.txt
+    touch --no-create new.txt
+    touch -t 202001010000 new.txt
+    cp README.md copy.md
+    cp -p README.md copy.md
+    cp -a src src2
+    cp -r docs docs2
+    cp -v README.md copy.md
+    cp -n README.md copy.md
+    cp -u README.md copy.md
+    cp --preserve=mode README.md copy.md
+    cp -t docs README.md
+    cp --target-directory=docs README.md
+    cp -T README.md copy.md
+    cp -rv docs docs3
+    cp --backup=numbered README.md copy.md
+    git add .
+    git add -A
+    git add -u
+    git add src/app.py README.md
+    git add --all
+    git add -n .
+    git add -v src
+    git add -- README.md
+    git add --intent-to-add new.txt
+    sort -o out.txt README.md
+    sort README.md > sorted.txt
+    sort -u README.md -o out.txt
+    grep -rn def src > found.txt
+    ls > listing.txt 2>&1
+    ls 2>/dev/null
+    echo done >&2
+    sed -n '1,3p' README.md > part.txt
+    head -5 README.md > head.txt
+    printf '%s\n' a b > ab.txt
+    git diff > change.patch
+    git log --oneline > log.txt
+    wc -l src/*.py > counts.txt
+    find src -name '*.py' > list.txt
+    cat README.md | tr a-z A-Z > upper.txt
+    jq . package.json > pretty.json
+    awk '{print $1}' README.md > first.txt
+    date > stamp.txt
+    diff README.md docs/guide.md > d.txt
+    base64 README.md > enc.txt
+    sha256sum README.md > sums.txt
+    mkdir -p a && touch a/b && cp README.md a/c
+    for f in src/*.py; do wc -l "$f"; done
+    for f in a b; do mkdir -p "out/$f"; done
+    if [ -f README.md ]; then cat README.md; fi
+    test -d src && ls src
+    while read -r line; do echo "$line"; done < README.md
+    cd src && ls && cd ..
+    x=$(wc -l < README.md); echo "$x"
+    export LANG=C; sort README.md
+    LC_ALL=C sort README.md
+    [[ -f README.md ]] && echo yes
+    case $1 in a) echo a;; esac
+    echo "$(git rev-parse HEAD)"
+    echo {a,b,c}
+""")
+"""Lines that make and change files of the workspace, which nobody should be asked about who works there."""

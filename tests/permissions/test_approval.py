@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -250,9 +251,10 @@ async def test_a_broken_edit_of_the_configuration_leaves_every_rule_in_force(yar
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "3"])
-async def test_without_a_configuration_that_can_be_read_nothing_is_allowed(yard, text):
+async def test_without_a_configuration_that_can_be_read_there_is_nothing_to_call(yard, text):
     async with yard.open(yard.file("toolyard.json", text), only="shell:command") as app:
-        assert (await run(app, "touch made")).failure == "denied"
+        assert (await run(app, "touch made")).failure == "unknown_tool"
+        assert not app.has_configuration
         assert len(app.get_config_errors()) == 1
 
 
@@ -315,3 +317,59 @@ async def test_reasons_hide_nothing_either(yard):
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert all(part.reason.isprintable() for part in question.parts)
+
+
+def yes(request, verdict):
+    return True
+
+
+def not_that(request):
+    return request.plan.command != "ls"
+
+
+async def not_here(request, verdict):
+    return Answer(allowed=False, reason=f"not here ({verdict.decision})")
+
+
+async def only_the_request(request):
+    return request.tool.name == "shell"
+
+
+class Callable:
+    def __call__(self, request, *rest):
+        return bool(rest)
+
+
+@pytest.mark.parametrize(
+    ("approver", "allowed", "words"),
+    [
+        (yes, True, ""),
+        (not_that, False, "refused by not_that"),
+        (not_here, False, "not here (ask)"),
+        (only_the_request, True, ""),
+        (lambda request: True, True, ""),
+        (Callable(), True, ""),
+        (lambda request, verdict: 1, False, "the question could not be asked"),
+        (lambda request, verdict: 1 / 0, False, "the question could not be asked"),
+    ],
+)
+async def test_a_plain_function_answers(yard, approver, allowed, words):
+    async with yard.open(yard.config("shell:command", permissions=ASK), approver=approver) as app:
+        result = await run(app, "ls")
+    assert (result.failure is None) is allowed
+    assert words in result.text
+
+
+async def test_a_function_that_waits_holds_up_nobody_else(yard):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def wait(request):
+        asked.set()
+        return go_on.wait(PATIENCE)
+
+    async with yard.open(yard.config("shell:command", permissions=ASK | {"allow": ["echo **"]}), approver=wait) as app:
+        waiting = asyncio.ensure_future(run(app, "ls"))
+        assert await asyncio.to_thread(asked.wait, PATIENCE)
+        assert (await run(app, "echo hi")).data["stdout"] == "hi\n"
+        go_on.set()
+        assert (await waiting).ok

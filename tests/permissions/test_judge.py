@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from judged_workspace import make_workspace
 from toolyard.core.tool import JsonInput, Plan, ToolSpec
 from toolyard.permissions.decide import decide_line, decide_request, paths_of
 from toolyard.permissions.file_access import CallSite
@@ -32,6 +33,33 @@ async def test_a_users_own_rule_is_not_shadowed_by_a_narrower_one_of_a_preset(tm
     assert await decision("cat /etc/hostname", tmp_path, book) == "allow"
     assert await decision("head /etc/hostname", tmp_path, book) == "ask"
     assert await decision("cat src/a", tmp_path, book) == "allow"
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize(
+    ("line", "fine"),
+    [
+        ("cd ..; git log", True),
+        ("cd ..; cd ..; git log", False),
+        ("for d in a; do git log; done; cd ..; git log", True),
+        ("for d in a b; do cd ..; git log; done", False),
+        ("for d in a b; do cd ..; ls; done", False),
+        ("for d in a b; do cd ..; cat README.md; done", False),
+        ("while read -r d; do cd ..; git log; done < list", False),
+        ("until test -e x; do cd ..; ls; done", False),
+        ("for ((i = 0; i < 2; i++)); do cd ..; git log; done", False),
+        ("for d in a b; do for e in c; do cd ..; done; ls; done", False),
+        ("for d in a b; do ls; done", True),
+        ("for d in a b; do git log; done", True),
+    ],
+)
+async def test_what_a_loop_does_it_may_do_again_in_the_next_folder(tmp_path, preset, line, fine):
+    workspace = make_workspace(tmp_path)
+    where = workspace / "src"
+    (where / "list").write_text("a\nb\n")
+    book = make_book(Section(is_configured=True, preset=preset))
+    found = await decide_line(line, book, CallSite(tool="bash", cwd=str(where), workspace=str(workspace)))
+    assert (found.decision == "allow") is fine, found.reason
 
 
 CHAINS = {
@@ -120,3 +148,34 @@ async def test_secrets_are_in_no_verdict_on_a_tool_either(tmp_path):
     assert verdict.decision == "ask"
     assert "holds the rules themselves" in verdict.reason
     assert "tok-123" not in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("tool", "decision", "doubt"),
+    [(None, "ask", "may_be_refused"), ("bash", "ask", "may_be_refused"), ("other", "allow", None)],
+)
+async def test_a_rule_that_may_be_meant_counts_only_for_its_own_tool(tmp_path, tool, decision, doubt):
+    denied = {"command": "docker rm **"} | ({"tool": tool} if tool else {})
+    book = RuleBook([*rules("allow", "docker --debug rm x"), *rules("deny", denied)])
+    found = await decide_line(
+        "docker --debug rm x", book, CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    )
+    assert (found.decision, found.parts[0].doubt) == (decision, doubt), found.reason
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "decision"),
+    [
+        ("python3 -m pytest **", "python3 -m pytest -q tests", "allow"),
+        ("python3 run.py **", "python3 run.py --fast", "allow"),
+        ("python3 -X dev **", "python3 -X dev other.py", "ask"),
+        ("python3 -W ignore **", "python3 -W ignore -c 'import os'", "ask"),
+        ("python3 -m **", "python3 -m http.server", "ask"),
+        ("node --trace-warnings --no-deprecation **", "node --trace-warnings --no-deprecation -e 1", "ask"),
+        ("node server.js **", "node server.js --port 1", "allow"),
+        ("bash -e -u **", "bash -e -u other.sh", "ask"),
+    ],
+)
+async def test_a_rule_for_an_interpreter_covers_more_words_only_where_it_names_the_code(tmp_path, rule, line, decision):
+    site = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    assert (await decide_line(line, RuleBook(rules("allow", rule)), site)).decision == decision

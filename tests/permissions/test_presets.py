@@ -6,7 +6,7 @@ import pytest
 
 from toolyard.permissions.decide import ToolUse, decide_line, judge_tool
 from toolyard.permissions.file_access import CallSite
-from toolyard.permissions.presets import make_book
+from toolyard.permissions.presets import make_book, preset_in_force
 from toolyard.permissions.section import Section
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +61,49 @@ async def test_what_a_preset_says_of_a_line(tmp_path, command, preset, decision)
     where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
     found = await decide_line(command, book, where)
     assert found.decision == decision, found.reason
+
+
+@pytest.mark.parametrize("command", LINES)
+async def test_in_a_sandbox_everything_runs_that_no_rule_is_against(tmp_path, command):
+    book = make_book(Section(is_configured=True), [], kept="wholly")
+    where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    found = await decide_line(command, book, where)
+    assert found.decision == ("deny" if "sudo" in command else "allow"), found.reason
+
+
+@pytest.mark.parametrize(
+    ("named", "not_kept", "partly", "wholly"),
+    [
+        (None, "workspace", "workspace", "sandboxed"),
+        ("sandboxed", "workspace", "sandboxed", "sandboxed"),
+        ("read-only", "read-only", "read-only", "read-only"),
+        ("trusted", "trusted", "trusted", "trusted"),
+    ],
+)
+def test_which_preset_holds_depends_on_what_keeps_calls_in(named, not_kept, partly, wholly):
+    assert [preset_in_force(named, kept) for kept in ("not", "partly", "wholly")] == [not_kept, partly, wholly]
+
+
+async def test_in_a_sandbox_rules_are_about_the_lines_that_are_seen(tmp_path):
+    from toolyard.permissions.rules import RuleOrigin, parse_rule
+
+    section = Section(is_configured=True, preset="sandboxed")
+    for rule, decision in (("curl **", "deny"), ("git push **", "ask"), ({"write": "keep/**"}, "deny")):
+        section.rules.append(parse_rule(rule, decision, RuleOrigin(label="test")))
+    where = CallSite(tool="bash", cwd=str(tmp_path), workspace=str(tmp_path))
+    lines = {
+        **dict.fromkeys(("pytest -q", "make test", "npm test", "rm -rf build", "sed -i s/a/b/ x"), "allow"),
+        **dict.fromkeys(
+            ("bash build.sh", "./configure", "x=1 make", "name=value; make $name", "python3 -c 1"), "allow"
+        ),
+        **dict.fromkeys(
+            ("f() { make; }; f", "while :; do make; done", "[ -f x ] && ./x", "echo x > y", "git -C . status"), "allow"
+        ),
+        **dict.fromkeys(("git push origin main", "git -C . push", "$x y", "echo x > $y"), "ask"),
+        **dict.fromkeys(("curl x", "bash -c 'curl x'", "make && curl x", "echo x > keep/y", "sudo make"), "deny"),
+    }
+    book = make_book(section, [], kept="wholly")
+    assert {line: (await decide_line(line, book, where)).decision for line in lines} == lines
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,9 @@ def test_rules_of_all_levels_add_up_and_the_nearest_preset_holds():
     assert (of_b.preset, [rule.text for rule in of_b.rules]) == ("trusted", ["rm **"])
     assert str(of_a.rules[0].origin).startswith("/x/toolyard.json:5:")
     assert not section({}).is_configured
-    assert section({"permissions": {}}).preset == "workspace"
+    assert section({"permissions": {}}).preset is None
+    named = {"permissions": {"preset": "trusted"}, "agents": {"a": {"permissions": {"preset": None}}}}
+    assert section(named, "a").preset is None
 
 
 @pytest.mark.parametrize(

@@ -188,3 +188,15 @@ async def test_a_keeper_that_dies_takes_its_companions_with_it(desk):
     await heard.until(desk, lambda: heard.ends)
     assert "keeper ended unexpectedly" in heard.ends[0].trouble
     await desk.until(lambda: desk.alive() == [])
+
+
+async def test_whoever_waits_for_its_end_does_not_wait_for_ever_when_the_loop_ends_first(desk):
+    companion, heard = start(desk, ECHO)
+    companion.send(b"one")
+    await heard.until(desk, lambda: heard.lines)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        if "_watch" in repr(task.get_coro()):
+            task.cancel()  # as `asyncio.run` does with all tasks at its end
+    async with asyncio.timeout(desk.patience):
+        await companion.aclose()
+    assert [end.trouble for end in heard.ends] == ["the event loop was ended"]

@@ -9,11 +9,13 @@ from typing import get_args
 
 import pytest
 
+from toolyard.agents.providers.settings import ProviderSettings
 from toolyard.app import AgentApplication
 from toolyard.cli.config import config
 from toolyard.cli.main import COMMANDS, main
 from toolyard.config.settings import FileSettings, NodeSettings
 from toolyard.core.events import Event
+from toolyard.core.model import ProviderFault
 from toolyard.core.tool import Failure
 from toolyard.kinds import KINDS
 from toolyard.kinds.bash_script.schema import SchemaFaultCode
@@ -73,6 +75,16 @@ def test_every_problem_of_a_node_package():
 )
 def test_every_method_of_an_application(method):
     assert re.search(rf"`(await )?{method}\(", page("python-api.md"))
+
+
+@pytest.mark.parametrize("key", ProviderSettings.__struct_fields__)
+def test_every_key_of_a_provider(key):
+    assert f"| `{key}` |" in page("providers.md")
+
+
+@pytest.mark.parametrize("fault", get_args(ProviderFault))
+def test_every_fault_of_a_provider(fault):
+    assert f"`{fault}`" in page("providers.md")
 
 
 @pytest.mark.parametrize("failure", get_args(Failure))

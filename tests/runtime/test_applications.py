@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +105,69 @@ async def test_the_environment_is_as_it_was_when_an_application_is_closed(tmp_pa
         os.environ["HOUSE_B"] = "somebody else's"
     assert (os.environ["HOUSE_A"], os.environ["HOUSE_B"]) == ("before", "somebody else's")
     monkeypatch.delenv("HOUSE_B")
+
+
+async def test_what_loading_finds_wrong_reaches_the_log_once(tmp_path: Path, caplog):
+    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
+    config = tmp_path / "toolyard.json"
+    secret = "abcd-1234-efgh-5678"
+    value = {
+        "plugins": [{"path": ".", "entry": "broken.Plugin"}, "shell:comand"],
+        "model": "${env:NOBODY_SETS_THIS}",
+        "agents": {"default": {"token": secret, "system_message": "${file:" + secret + "}"}},
+    }
+    config.write_text(json.dumps(value))
+    with caplog.at_level(logging.WARNING, "toolyard"):
+        async with AgentApplication(config, tmp_path / "s") as app:
+            logged = [(record.levelname, record.getMessage()) for record in caplog.records]
+            found = {one["type"] for one in app.get_config_errors()}
+            caplog.clear()
+            await app.reload()
+            assert caplog.records == []
+    assert {"env_missing", "plugin_unsupported", "file_missing", "plugin_import"} <= found
+    for code in found:
+        assert any(message.startswith(f"{code}: ") for _, message in logged), code
+    assert ("WARNING", "env_missing") in {(level, message.partition(":")[0]) for level, message in logged}
+    assert not any(secret in message for _, message in logged)
+
+
+ADD_IT = 'add "path:${env:BUILTIN_PLUGINS}/mi-an" to "plugins", or the plugin that has it'
+
+
+@pytest.mark.parametrize(
+    ("config", "known"),
+    [
+        ({"agents": {"default": {"provider": "mian"}}, "providers": {"main": {}}}, "did you mean 'main'?"),
+        ({"agents": {"default": {"provider": "mi_an"}}}, ADD_IT),
+        ({"provider": "mi_an"}, ADD_IT),
+        ({"provider": "main", "providers": {"main": {"provider": "mi_an"}}}, ADD_IT),
+        (
+            {"provider": "main", "providers": {"main": {"provider": "provder"}}, "plugins": ["provided.Provider"]},
+            "did you mean 'provider'?",
+        ),
+        ({"provider": "main", "providers": {"main": {"provider": "provider"}}, "plugins": ["provided.Provider"]}, None),
+        (
+            {"agents": {"default": {"provider": "provder"}}, "plugins": ["provided.Provider"]},
+            "did you mean 'provider'?",
+        ),
+        ({"agents": {"default": {"provider": "provider"}}, "plugins": ["provided.Provider"]}, None),
+        ({"agents": {"default": {"provider": "main"}}, "providers": {"main": {}}}, None),
+    ],
+)
+def test_an_agent_whose_provider_is_nowhere_is_a_problem(tmp_path: Path, monkeypatch, config, known):
+    (tmp_path / "provided.py").write_text(PROVIDER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "provided", raising=False)
+    monkeypatch.chdir(tmp_path)
+    found = [one for one in AgentApplication(config, tmp_path / "s").get_config_errors() if "provider" in one["type"]]
+    assert [(one["type"], one["hint"]) for one in found] == ([("provider_unknown", known)] if known else [])
+
+
+PROVIDER = """
+class Provider:
+    id = "provider"
+    kind = "provider"
+
+    def stream(self, request):
+        yield None
+"""

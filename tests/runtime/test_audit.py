@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toolyard.config.settings import AuditPolicy
+from toolyard.core.tool import ToolResult
 from toolyard.runtime.audit import writers as audit_writers
 from toolyard.runtime.audit.chain import Head, head_path, seal
 from toolyard.runtime.audit.log import AuditUnavailable, NdjsonAudit
+from toolyard.runtime.audit.record import outcome_record
 from toolyard.runtime.audit.verify import check_log
 from toolyard.runtime.audit.writers import LogLock, log_id, own_place
 
@@ -636,3 +638,17 @@ def test_a_writer_that_is_killed_when_the_head_says_that_a_day_begins_costs_noth
     write(folder, 2, clock=lambda: datetime.fromisoformat(f"{later}T12:00:00+00:00"))
     assert [line["n"] for line in records(folder)] == [1, 2]
     assert check_log(folder).broken is None
+
+
+def test_how_long_a_call_took_is_told_in_milliseconds():
+    result = ToolResult(text="", exit_code=3, failure="exit_code", bytes_out=7)
+    record = outcome_record(result, 1.5)
+    assert (record["ms"], outcome_record(result, 0.000_25)["ms"]) == (1500.0, 0.25)
+    assert (record["exit"], record["failure"], record["timed_out"], record["truncated"]) == (
+        3,
+        "exit_code",
+        False,
+        False,
+    )
+    assert outcome_record(ToolResult(text="", failure="timeout"), 0)["timed_out"] is True
+    assert record["bytes_out"] == 7

@@ -10,7 +10,7 @@ import pytest
 
 from toolyard.errors import ApplicationClosed
 from toolyard.plugins.contract import tool
-from toolyard.runtime.lifecycle import EnvironmentOverrides
+from toolyard.runtime.environment_overrides import EnvironmentOverrides
 from yard import Yard, named
 
 pytestmark = pytest.mark.anyio
@@ -75,6 +75,28 @@ async def test_a_call_that_waits_while_the_application_closes_is_refused_by_name
         await call
 
 
+async def test_what_was_begun_without_a_loop_is_what_is_opened(yard, monkeypatch):
+    monkeypatch.delenv("OVERRIDDEN", raising=False)
+    yard.manifest(named())
+    app = yard.open(yard.config("manifest:tools.json"), env_overrides={"OVERRIDDEN": "1"})
+    app.begin()
+    begun = app._lifecycle._begun
+    async with app:
+        assert app._lifecycle.loaded.configuration is begun.configuration
+        assert (await app.call_tool("probe", {})).ok
+        assert os.environ["OVERRIDDEN"] == "1"
+    assert "OVERRIDDEN" not in os.environ
+
+
+async def test_what_changed_since_it_was_begun_is_noticed_at_the_first_call(yard):
+    yard.manifest(named())
+    app = yard.open(yard.config())
+    app.begin()
+    yard.config("manifest:tools.json")
+    async with app:
+        assert (await app.call_tool("probe", {})).ok
+
+
 def test_the_path_of_the_configuration_is_known_without_reading_it(yard):
     app = yard.open(yard.folder / "missing.json")
     assert app.config_path == yard.folder / "missing.json"
@@ -88,6 +110,20 @@ async def test_nothing_is_remembered_of_a_conversation_that_is_over(yard):
             await app.call_tool("probe", {}, session=f"s{number}")
             await app.end_session(f"s{number}")
         assert app._lifecycle.known().agent().settings == {}
+
+
+async def test_rules_know_nothing_of_a_conversation_that_is_over(yard):
+    config = yard.config("shell:session", permissions={"preset": "workspace"})
+    async with yard.open(config) as app:
+        for number in range(3):
+            app.set_preset("trusted", session=f"s{number}")
+            await app.call_tool("bash", {"command": "alias x=y"}, session=f"s{number}")
+        rules = app._lifecycle._paths._rules
+        kept = (rules._books, rules._shells._shells, rules._session_presets)
+        assert [len(each) for each in kept] == [3, 3, 3], "or it would prove nothing"
+        for number in range(3):
+            await app.end_session(f"s{number}")
+        assert [len(each) for each in (rules._books, rules._shells._shells, rules._session_presets)] == [0, 0, 0]
 
 
 async def test_an_entry_that_is_loaded_alone_keeps_its_options_and_its_faults(yard):

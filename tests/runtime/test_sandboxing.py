@@ -79,6 +79,32 @@ async def test_work_in_the_store_itself_leaves_the_log_alone(yard, monkeypatch):
     assert not (sessions / "audit" / "x").exists()
 
 
+@pytest.mark.parametrize("within", [True, False], ids=["in the store", "beside it"])
+async def test_nothing_of_the_store_that_is_ours_can_be_read_written_made_or_removed(yard, monkeypatch, within):
+    config = yard.config("shell:command")
+    sessions = yard.folder / "sessions"
+    sessions.mkdir()
+    if within:
+        monkeypatch.chdir(sessions)
+    parts = {"audit/mine": "log", "audit.head": "head", "shell-history": "typed"}
+    (sessions / "audit").mkdir()
+    for name, text in parts.items():
+        (sessions / name).write_text(text)
+    script = f"""cd {sessions}
+    for name in {" ".join(parts)}; do cat $name; echo x >> $name; echo x > $name; mv $name moved; rm -f $name; done
+    ls audit; rm -rf audit; mkdir -p audit; echo x > audit/new; ln -s /etc audit/link; true"""
+    async with yard.open(config) as app:
+        printed = (await app.call_tool("shell", {"command": script})).data["stdout"]
+    assert not any(text in printed for text in parts.values())
+    assert {name: (sessions / name).read_text() for name in ("audit/mine", "shell-history")} == {
+        "audit/mine": "log",
+        "shell-history": "typed",
+    }
+    assert (sessions / "audit.head").read_text() not in ("x\n", "")
+    assert not any((sessions / "audit" / name).exists() for name in ("new", "link"))
+    assert not (sessions / "moved").exists()
+
+
 async def test_in_the_store_itself_no_link_sends_what_is_kept_there_elsewhere(yard, monkeypatch):
     config = yard.config("shell:command", output={"limit_bytes": 1000, "spill": True})
     (sessions := yard.folder / "sessions").mkdir()

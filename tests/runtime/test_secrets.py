@@ -118,3 +118,19 @@ async def test_what_is_passed_by_name_is_passed_and_still_redacted(yard):
     assert json.loads(next(Path(yard.folder, "sessions", "audit").glob("*.ndjson")).read_text().splitlines()[0])[
         "envKeys"
     ] == ["SOME_TOKEN"]
+
+
+async def test_values_for_the_configuration_are_secret_only_where_their_name_or_they_themselves_say_so(yard):
+    values = {
+        "REGION": "eu-central-1",
+        "DATA_FOLDER": "/srv/data/long",
+        "SERVICE_TOKEN": "quite-an-odd-word",
+        "SERVICE": "sk-abcdefghijklmnop1234",
+        "HIDDEN": "hidden-by-its-key",
+    }
+    yard.tool(run="echo " + " ".join(f"'{value}'" for value in values.values()))
+    config = yard.config("bash:probe.bash", agents={"default": {"api_key": "${env:HIDDEN}", "place": "${env:REGION}"}})
+    async with yard.open(config, config_env=values) as app:
+        text = (await app.call_tool("probe", {})).text
+    assert text.startswith("eu-central-1 /srv/data/long [redacted SERVICE_TOKEN] [redacted SERVICE] [redacted ")
+    assert "hidden-by-its-key" not in text

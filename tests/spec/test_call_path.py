@@ -256,6 +256,17 @@ async def test_A04_a_log_that_cannot_be_written_is_said_once_and_stops_calls_by_
     assert yard.log() == (["ran"] * 3 if failure is None else [])
 
 
+async def test_A04_a_log_that_can_be_written_again_is_no_problem_any_more(yard):
+    yard.tool(run="echo out")
+    blocked = yard.file("sessions/audit", "a file in the place of the folder")
+    async with yard.app("bash:probe.bash", audit={"on_failure": "stop"}) as app:
+        assert (await app.call_tool("probe", {})).failure == "denied"
+        assert [problem["type"] for problem in app.get_config_errors()] == ["audit_unwritable"]
+        blocked.unlink()
+        assert (await app.call_tool("probe", {})).text == "out\n"
+        assert app.get_config_errors() == []
+
+
 CALLS_FOR_EVER = """
 import asyncio, sys
 from toolyard import AgentApplication

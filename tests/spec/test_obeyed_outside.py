@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import need, need_backend, until
+from support import need, need_backend
 from toolyard.files.accepted import accept
 from yard import inhabit
 
@@ -85,7 +85,6 @@ async def test_E05_nor_in_the_moment_in_which_its_owner_replaces_it(yard, places
         beside = config.with_name("beside")
         beside.write_text(config.read_text().replace("shell:session", "shell:command"))
         beside.rename(config)
-        await until(Path("written-toolyard.json").exists)
         await app.call_tool("bash", {"command": "kill %1; wait"})
         assert targets[1].read_text() == git_config
         assert [one["type"] for one in app.get_config_errors()] == ["config_not_accepted"]

@@ -16,7 +16,8 @@ from toolyard.kinds.shell.source import ShellSource
 from toolyard.plugins.catalog import Catalog
 from toolyard.process.child import Children
 from toolyard.runtime.audit.log import NdjsonAudit
-from toolyard.runtime.call import CallPath, CallSettings
+from toolyard.runtime.call import CallServices, CallSettings
+from toolyard.runtime.call_path import CallPath
 from toolyard.runtime.redaction import Redactor
 
 pytestmark = pytest.mark.anyio
@@ -39,11 +40,12 @@ class Shell:
         self.folder = folder
         self.events = []
         here = Place(Document(folder / "toolyard.json", "{}", {}), ())
-        self._calls = CallPath(
+        self._services = CallServices(
             tools=Catalog([ShellSource(ShellCommand(at=here), make_host(children))]),
             audit=NdjsonAudit(folder / "audit", on_failure=pytest.fail),
             redactor=Redactor({}),
         )
+        self._calls = CallPath(self._services)
         self._settings = CallSettings(session="test", cwd=folder, config={}, output_limit=1 << 20)
 
     async def __call__(self, command: str, **rest: object) -> ToolResult:
@@ -54,7 +56,7 @@ class Shell:
         return [int(line) for line in (self.folder / "pids").read_text().split()]
 
     def close(self) -> None:
-        self._calls.audit.close()
+        self._services.audit.close()
 
 
 @pytest.fixture
@@ -92,12 +94,12 @@ async def test_O01_a_time_limit_is_a_positive_number_or_nothing_runs(shell, time
         ("true", "exit code: 0"),
         ("exit 7", "exit code: 7"),
         ("printf out", "stdout:\nout\nexit code: 0"),
-        ("echo out", "stdout:\nout\n\nexit code: 0"),
-        ("printf '\\n  out  \\n\\n'", "stdout:\n\n  out  \n\n\nexit code: 0"),
+        ("echo out", "stdout:\nout\nexit code: 0"),
+        ("printf '\\n  out  \\n\\n'", "stdout:\n\n  out  \n\nexit code: 0"),
         ("printf err >&2; false", "stderr:\nerr\nexit code: 1"),
-        ("echo out; echo err >&2; exit 3", "stdout:\nout\n\nstderr:\nerr\n\nexit code: 3"),
+        ("echo out; echo err >&2; exit 3", "stdout:\nout\nstderr:\nerr\nexit code: 3"),
         ("printf out; printf err >&2", "stdout:\nout\nstderr:\nerr\nexit code: 0"),
-        ("echo", "stdout:\n\n\nexit code: 0"),
+        ("echo", "stdout:\n\nexit code: 0"),
         ("kill -9 $$", "exit code: 137"),
     ],
 )
@@ -134,7 +136,7 @@ async def test_O03_a_time_out_names_the_number_as_it_was_given(shell, timeout, s
 
 async def test_O03_what_was_printed_until_the_time_out_is_kept_and_shown_under_that_line(shell):
     result = await shell("echo so far; printf careful >&2; sleep 300", timeout=3)
-    assert result.data["context"] == "Command timed out after 3 seconds\nstdout:\nso far\n\nstderr:\ncareful"
+    assert result.data["context"] == "Command timed out after 3 seconds\nstdout:\nso far\nstderr:\ncareful"
     assert (result.data["stdout"], result.data["partialStdout"]) == ("", "so far\n")
     assert (result.data["stderr"], result.data["partialStderr"]) == ("", "careful")
     assert result.text.startswith(result.data["context"])

@@ -287,7 +287,39 @@ async def test_S13_the_allowlist_is_a_preset_with_programs_of_ones_own(yard):
         assert (await app.call_tool("bash", {"command": "echo 'a; b' && true"})).text == "a; b\n"
         refused = await app.call_tool("bash", {"command": "ls"})
     assert refused.failure == "denied"
-    assert "no rule allows it" in refused.text
+    assert refused.text == "The call was not allowed: ls: Command 'ls' is not in the allowlist"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo a", None),
+        ("echo 'a | b; c' \"d && e\"", None),
+        ("rm x", "rm x: Command 'rm' is not in the allowlist"),
+        ("rm x | cat", "rm x: Command 'rm' is not in the allowlist"),
+        ("ls | cat", "Shell operator '|' is not allowed"),
+        ("ls && pwd", "Shell operator '&&' is not allowed"),
+        ("ls; pwd", "Shell operator ';' is not allowed"),
+        ("ls;rm x", "Shell operator ';' is not allowed"),
+        ("ls $(pwd)", "Shell operator '$(pwd)' is not allowed"),
+        ("ls `pwd`", "Shell operator '`pwd`' is not allowed"),
+        ("echo $HOME", "Shell operator '$HOME' is not allowed"),
+        ("ls > out", "Shell operator '>' is not allowed"),
+        ("ls\nrm x", "Shell operator 'newline' is not allowed"),
+    ],
+)
+async def test_S13_a_strict_allowlist_refuses_operators_and_substitutions_too(yard, command, said):
+    permissions = {"preset": "allowlist", "operators": False}
+    async with yard.app("shell:command", permissions=permissions) as app:
+        assert app.get_config_errors() == []
+        result = await app.call_tool("shell", {"command": command})
+    assert result.ok if said is None else result.text == f"The call was not allowed: {said}"
+
+
+async def test_S13_operators_that_are_no_yes_or_no_damage_the_rules(yard):
+    async with yard.app("shell:command", permissions={"preset": "allowlist", "operators": "no"}) as app:
+        assert any("operators' must be true or false" in one["detail"] for one in app.get_config_errors())
+        assert (await app.call_tool("shell", {"command": "ls | cat"})).failure == "denied"
 
 
 async def test_A05_a_grant_is_on_disk_before_the_call_that_it_was_given_for_runs(yard, monkeypatch):

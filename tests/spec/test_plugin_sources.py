@@ -313,3 +313,15 @@ async def test_C13_the_pip_cache_is_a_sibling_of_the_plugin_cache(yard):
     async with yard.app("path:mine", plugin_cache_dir="${env:CONFIG_DIR}/.plugin_cache/plugins") as app:
         assert app.get_config_errors() == []
     assert (yard.folder / ".plugin_cache" / "pip").is_dir()
+
+
+async def test_C13_a_relative_pip_cache_starts_at_the_folder_of_the_configuration(yard, monkeypatch):
+    support.need("uv")
+    write(yard.folder / "mine", python_repository())
+    elsewhere = yard.folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    async with yard.app("path:mine", plugin_cache_dir="cache", policy={"pip_cache_dir": "downloads"}) as app:
+        assert app.get_config_errors() == []
+    assert (yard.folder / "downloads").is_dir()
+    assert not list(elsewhere.iterdir())

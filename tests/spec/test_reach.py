@@ -394,3 +394,16 @@ def test_E04_a_reach_is_asked_for_at_the_command_line_too(yard, beside, workspac
     assert subprocess.run(words, cwd=workspace, timeout=60, check=False).returncode == 0
     assert (beside / "beside").exists()
     assert set(REACHES) == {"look", "work", "outside"}
+
+
+async def test_E03_looking_cannot_move_what_sessions_at_work_speak_with_us_by(yard, monkeypatch):
+    """Temporary files are one folder for all reaches; where there is no better place, such folders are among them."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/tmp")
+    moving = "for way in /tmp/toolyard-*; do mv $way $way.moved; done; true"
+    async with open_app(yard, "shell:session", "shell:command", preset="trusted") as app:
+        assert (await app.call_tool("bash", {"command": "echo before"})).text == "before\n"
+        await app.call_tool("shell", {"command": moving, "reach": "look"})
+        seen = await app.call_tool("shell", {"command": "find /tmp -name '*.moved'", "reach": "look"})
+        assert ".moved" not in seen.text
+        assert (await app.call_tool("bash", {"command": "echo after", "restart": True})).ok
+        assert (await app.call_tool("bash", {"command": "echo after"})).text == "after\n"

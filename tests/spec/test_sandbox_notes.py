@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from support import need_backend
 
 pytestmark = pytest.mark.anyio
-BIND = "import socket; socket.socket(socket.AF_UNIX).bind('s')"
+SOCKET = "import socket; socket.socket(socket.AF_UNIX).connect('owner.sock')"
+DATAGRAM = "import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)"
 CONNECT = "import socket; socket.create_connection(('192.0.2.1', 80), 5)"
 
 
@@ -15,6 +18,15 @@ CONNECT = "import socket; socket.create_connection(('192.0.2.1', 80), 5)"
 def place(yard, monkeypatch):
     need_backend("bubblewrap", "bubblewrap-pids")
     monkeypatch.chdir(yard.folder)
+
+
+@pytest.fixture
+def owner(place):
+    """A server of the owner's."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("owner.sock")
+        server.listen()
+        yield server
 
 
 @pytest.mark.parametrize(("plugin", "tool"), [("shell:command", "shell"), ("shell:session", "bash")])
@@ -28,11 +40,12 @@ def place(yard, monkeypatch):
         ("git ls-remote ssh://git@unnamed.invalid/a", "work", "only through the proxy"),
         (f'python3 -c "{CONNECT}"', "work", "only through the proxy"),
         (f'python3 -c "{CONNECT}"', "look", "with the reach look no host can be reached"),
-        (f'python3 -c "{BIND}"', "work", "set sandbox.unix_sockets"),
+        (f'python3 -c "{SOCKET}"', "work", "owner.sock belongs to a process outside, which cannot be reached"),
+        (f'python3 -c "{DATAGRAM}"', "work", "set sandbox.unix_sockets"),
         ("kill -TERM 1", "work", "only its own processes can be signalled"),
     ],
 )
-async def test_E06_what_the_sandbox_stopped_is_said_with_what_to_do(yard, plugin, tool, command, reach, note):
+async def test_E06_what_the_sandbox_stopped_is_said_with_what_to_do(yard, plugin, tool, command, reach, note, owner):
     async with yard.app(plugin, permissions={"preset": "trusted"}) as app:
         result = await app.call_tool(tool, {"command": command, "reach": reach, "timeout": 30})
     assert note in result.text.splitlines()[-1]
@@ -57,7 +70,7 @@ async def test_E06_with_another_reach_or_without_a_sandbox_nothing_is_said(yard)
 @pytest.mark.parametrize(
     ("sandbox", "sentence"),
     [
-        ({}, "They reach no host unless somebody allows it. Sockets of the file system cannot be used."),
+        ({}, "They reach no host unless somebody allows it. Sockets of processes outside cannot be reached."),
         ({"hosts": ["a.test", "b.test"]}, "They reach a.test, b.test, and other hosts only if somebody allows it."),
         ({"network": True, "unix_sockets": True}, "They can reach any host. A command that needs more"),
         ({"mode": "off"}, None),

@@ -97,7 +97,7 @@ async def test_S01_a_command_is_run_and_a_restart_begins_anew(talk):
     assert await talk.text("x=1; echo ran") == "ran\n"
     shell = await talk.text("echo $$")
     restarted = await talk(restart=True)
-    assert (restarted.failure, restarted.text) == (None, "bash session restarted")
+    assert (restarted.failure, restarted.text) == (None, "Bash session restarted")
     assert await talk.text('echo "[$x]"') == "[]\n"
     assert await talk.text("echo $$") != shell
 
@@ -128,7 +128,7 @@ async def test_S01_all_others_get_an_ordinary_function(talk):
 
 async def test_S01_a_restart_wins_over_a_command(talk):
     await talk("x=1")
-    assert (await talk("touch ran", restart=True)).text == "bash session restarted"
+    assert (await talk("touch ran", restart=True)).text == "Bash session restarted"
     assert not (talk.folder / "ran").exists()
     assert await talk.text('echo "[$x]"') == "[]\n"
 
@@ -669,7 +669,7 @@ async def test_S11_a_restart_waits_for_its_turn(talk):
     second = asyncio.ensure_future(talk(restart=True))
     await asyncio.sleep(0.05)
     (talk.folder / "go").touch()
-    assert [(await first).text, (await second).text] == ["whole\n", "bash session restarted"]
+    assert [(await first).text, (await second).text] == ["whole\n", "Bash session restarted"]
 
 
 async def test_S11_calls_on_different_sessions_run_side_by_side(conversations):

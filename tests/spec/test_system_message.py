@@ -292,3 +292,54 @@ async def test_C16_a_file_that_is_not_to_be_obeyed_is_a_problem_and_holds_up_not
     text, problem = await complaint(yard, "<{{IT}}>", {"IT": variable}, **more)
     assert words in problem.message
     assert text == ("<1>" if more else "<>")
+
+
+async def test_C16_tags_and_models_are_the_agents_own_unless_others_are_given(yard):
+    yard.file("runtime.py", UI)
+    yard.file("plugin/tagger.py", 'class Tagger:\n    id = "tagger"\n    tags = ["of-a-plugin"]\n' + NO_TOOLS)
+    plugins = [FEATURE, {"path": "plugin", "entry": "tagger.Tagger"}]
+    agent = {"tags": ["code"], "model": "some-model", "tone": "dry"}
+    system = {"template": "", "runtime_code": "runtime.py"}
+    async with yard.app(*plugins, agents={"default": agent}, system_message=system) as app:
+        assert app.get_config_errors() == []
+        (own,) = (await app.ui_elements()).elements
+        assert (own["tags"], own["models"]) == (["code", "of-a-plugin"], ["some-model"])
+        (given,) = (await app.ui_elements(tags=[], models=["other"])).elements
+        assert (given["tags"], given["models"]) == ([], ["other"])
+
+
+NO_TOOLS = """
+    def get_tool_schemas(self, state):
+        return []
+
+    def execute_tool(self, tool_name, payload, state):
+        raise NotImplementedError
+"""
+
+
+async def test_faults_of_system_messages_and_options_are_problems_of_the_configuration(yard):
+    options = "path:${env:BUILTIN_PLUGINS}/feature-request-options"
+    broken = {"template": "{{A}} {{C}}", "variables": {"A": {"inline_code": "1 / 0"}, "B": {"text": ""}}}
+    agents = {
+        "default": {"request_options": {"top_p": 3}},
+        "other": {"system_message": broken},
+        "without": {"disabled_plugins": ["feature_system_message"], "system_message": broken},
+    }
+    app = yard.app(FEATURE, options, agents=agents)
+    found = [(one["type"], one["detail"]) for one in app.get_config_errors()]
+    expected = ["ZeroDivisionError", "a variable 'C' that there is not", "'request_options.top_p' is 3"]
+    assert len(found) == len(expected)
+    assert all(any(words in detail for _, detail in found) for words in expected)
+    async with app:
+        assert [(one["type"], one["detail"]) for one in app.get_config_errors()] == found
+        assert app.problems(of_requests=False) == [], "nothing is made for a question that is not about it"
+
+
+async def test_a_mended_system_message_is_a_problem_no_more(yard):
+    yard.file("part.py", "VALUE = undefined")
+    async with app_with(yard, "{{X}}", {"X": {"code": "part.py"}}) as app:
+        (problem,) = app.get_config_errors()
+        assert problem["file"].endswith("part.py")
+        assert problem["line"] == 1
+        yard.file("part.py", "VALUE = 1")
+        assert app.get_config_errors() == []

@@ -53,7 +53,7 @@ class Toys:
     def whole_file(self, value: Any, path: Path) -> None:
         return None
 
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:
+    def stores(self, policy: Any, plugin_cache: Path, folder: str) -> Sequence[str]:
         return ()
 
     def refusal(self, reference: ToyFile, host: Any) -> Problem | None:

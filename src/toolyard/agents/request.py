@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolyard.core.problems import Position, Problem
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.author_code.hooks import AuthorCode
 from toolyard.plugins.author_code.limits import CodeLimits
 from toolyard.plugins.author_code.running import Returned
 from toolyard.plugins.contract import FeatureContext
+from toolyard.plugins.enablement import tags_in_use
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.plugin import Plugin
     from toolyard.runtime.loaded import Loaded
+
+
+SHAPES_REQUESTS = ("build_system_message", "request_options")
 
 
 class Contribution(msgspec.Struct, kw_only=True):
@@ -62,6 +69,15 @@ class Features:
             result.elements += elements if isinstance(elements, list | tuple) else []
         return result
 
+    @property
+    def shape_requests(self) -> bool:
+        """Whether any plugin has something to say to a request."""
+        return any(hasattr(plugin.instance, method) for plugin in self._plugins for method in SHAPES_REQUESTS)
+
+    async def problems(self) -> list[Problem]:
+        """What is found wrong while a request is made."""
+        return [*(await self.system_message()).problems, *(await self.request_options()).problems]
+
     async def _ask(self, method: str, result: Contribution) -> AsyncIterator[Any]:
         """What each plugin that has the method answers; its notices become problems."""
         context = self._context
@@ -85,20 +101,27 @@ class Features:
         return Problem(code="feature_notice", message=notice.message, hint=notice.hint, where=where)
 
 
-def features_of(loaded: Loaded, agent: str | None, *, tags: Sequence[str], models: Sequence[str]) -> Features:
-    """The plugins of an agent that are on, for one request."""
+def features_of(
+    loaded: Loaded,
+    agent: str | None,
+    *,
+    tags: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    chosen: tuple[str, ...] | None = None,
+) -> Features:
+    """The plugins of an agent that are on, for one request; with the agent's own tags and models, unless given."""
     agent = agent or loaded.default_agent()
-    configuration = loaded.configuration
+    configuration, known = loaded.configuration, loaded.circumstances(agent)
+    catalog = loaded.agent(agent, chosen).catalog
+    plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
     context = FeatureContext(
         agent=agent,
-        cwd=Path.cwd(),
+        cwd=Path(working_folder()),
         config_dir=Path(configuration.document.folder),
-        tags=tuple(tags),
-        models=tuple(models),
+        tags=tuple(sorted(tags_in_use(plugins, catalog.decisions, known)) if tags is None else tags),
+        models=tuple(known.models if models is None else models),
         door=configuration.door,
     )
-    catalog = loaded.agent(agent).catalog
-    plugins = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
     return Features(
         plugins,
         configuration.for_agent(agent),
@@ -106,3 +129,18 @@ def features_of(loaded: Loaded, agent: str | None, *, tags: Sequence[str], model
         configuration.document.path,
         limit=loaded.host.settings(CodeLimits).python_timeout_seconds,
     )
+
+
+def request_problems(loaded: Loaded) -> list[Problem]:
+    """What is wrong with what the agents' requests are made of; it is made for that, in a loop of its own."""
+    features = [features_of(loaded, agent) for agent in loaded.configuration.agents()]
+    asked = [one for one in features if one.shape_requests]
+    if not asked:
+        return []
+
+    async def ask_all() -> list[Problem]:
+        return [problem for one in asked for problem in await one.problems()]
+
+    # A thread, because the caller may be inside a running event loop.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, ask_all()).result()

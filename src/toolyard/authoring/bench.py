@@ -22,7 +22,8 @@ from toolyard.plugins.host import Caches, Host, Processes
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
 from toolyard.runtime.audit.log import NO_AUDIT
-from toolyard.runtime.call import CallPath
+from toolyard.runtime.call import CallServices
+from toolyard.runtime.call_path import CallPath
 from toolyard.runtime.loaded import Loaded
 from toolyard.runtime.redaction import Redactor
 
@@ -45,7 +46,7 @@ async def open_bench(path: Path, *, timeout: float = 60, kinds: Sequence[Kind] =
     redactor = Redactor(process_secrets())
 
     def make_path(catalog: Catalog) -> CallPath:
-        return CallPath(tools=catalog, audit=NO_AUDIT, redactor=redactor)
+        return CallPath(CallServices(tools=catalog, audit=NO_AUDIT, redactor=redactor))
 
     loaded = Loaded(read_entries(configuration, kinds), host, make_path)
     try:

@@ -82,6 +82,13 @@ async def test_tools(path: Path, kinds: Sequence[Kind] = KINDS) -> tuple[list[Ca
     return outcomes, problems
 
 
+async def faults_of(path: Path, placed: Placed) -> list[str]:
+    """What is wrong with one case of the tools at a path, or with the tools themselves; nothing when it passes."""
+    async with open_bench(path) as bench:
+        errors = [str(problem) for problem in bench.faults() if problem.severity == "error"]
+        return errors or [*(await run_case(placed, bench)).differences]
+
+
 test_tools.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
 
 

@@ -35,8 +35,27 @@ def open_application(
 
     if only is None:
         reserve_stdout()
+        show_log()
     options = enter_workspace(options)
     return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+
+
+def show_log() -> None:
+    """Tell who waits what is fetched, installed and built, which may take minutes; problems are shown otherwise."""
+    import logging
+
+    class BuildHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from toolyard.cli.render import show_note
+
+            show_note(record.getMessage(), "faint")
+
+    logging.getLogger("toolyard.problems").addHandler(logging.NullHandler())
+    log = logging.getLogger("toolyard.builds")
+    if not log.handlers:
+        log.setLevel(logging.INFO)
+        log.propagate = False
+        log.addHandler(BuildHandler())
 
 
 def enter_workspace(options: GlobalOptions) -> GlobalOptions:
@@ -54,11 +73,12 @@ def read_config(options: GlobalOptions) -> tuple[Configuration, Names]:
     """The configuration by itself, with where its names come from; nothing that it refers to is loaded."""
     from toolyard.config.configuration import builtin_names, read_configuration
     from toolyard.config.placeholders import Names
+    from toolyard.files.working_folder import working_folder
     from toolyard.kinds import KINDS
     from toolyard.plugins.entries import settings_of, stands_for
 
     path = Path(str(enter_workspace(options).config))
-    names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path.cwd()), process=os.environ)
+    names = Names(config_env={}, overrides={}, builtin=builtin_names(path, Path(working_folder())), process=os.environ)
     return read_configuration(path, names, settings_of(KINDS), stands_for(KINDS)), names
 
 

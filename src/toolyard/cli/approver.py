@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
-from toolyard.cli.shell.lines import Lines
 from toolyard.core.reach import REACH_DESCRIPTIONS
-from toolyard.permissions.approval import question_for
-from toolyard.permissions.verdict import Answer
-from toolyard.runtime.host_questions import NETWORK
+from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
     from toolyard.permissions.approval import Question
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
 
 STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
 REACH_STYLES = {"look": "faint", "work": "faint", "outside": "warning"}
+ASKS_BACK = ("?", "h", "help")
 NOBODY = "nobody is at a terminal to ask"
 
 
@@ -26,22 +25,30 @@ class TerminalApprover:
     """Shows the question on standard error and reads one line of standard input; anything but a clear yes means no."""
 
     def __init__(self) -> None:
+        from toolyard.cli.shell.lines import Lines
+
         self._lines = Lines()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+        from toolyard.permissions.approval import question_for
+
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
         show_question(question)
-        show_piece(prompt_for(question), is_error=True)
-        return answer_of(await self._lines.next(), question)
+        while True:
+            show_piece(prompt_for(question), is_error=True)
+            if (line := await self._lines.next()) is None or line.strip().lower() not in ASKS_BACK:
+                return answer_of(line, question)
+            show_meanings(question)
 
 
 class TypedApprover:
     """Says yes to a call, since who types one has decided on it, and asks about hosts that it wants to reach then."""
 
-    def __init__(self) -> None:
-        self._terminal = TerminalApprover()
+    @cached_property
+    def _terminal(self) -> TerminalApprover:
+        return TerminalApprover()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
         if request.kind == NETWORK:
@@ -69,7 +76,20 @@ def show_question(question: Question) -> None:
 
 def prompt_for(question: Question) -> str:
     longer = "[s]ession, [a]lways, " if question.offers else ""
-    return f"Allow? [y]es once, {longer}[n]o, or why not: "
+    return f"Allow? [y]es once, {longer}[n]o, [?] explain, or why not: "
+
+
+def show_meanings(question: Question) -> None:
+    """What each answer does."""
+    rules = ", ".join(offer.text for offer in question.offers)
+    show_note("  y  runs this call, and asks again the next time")
+    if rules:
+        show_note(f"  s  runs it, and lets this session do the like without asking: {rules}")
+        show_note(f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}")
+    show_note(
+        "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
+    )
+    show_note(f"  It is asked because of: {question.reason}", "faint")
 
 
 def answer_of(line: str | None, question: Question) -> Answer:

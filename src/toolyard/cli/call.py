@@ -35,10 +35,23 @@ OF_THE_TOOL = (None, "exit_code", "timeout")
 @agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.option("--yes/--no", "answer", default=None, help="Answer every question about permission; default yes.")
+@click.option(
+    "--timeout",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How many seconds it may take, instead of the usual limit; timeoutSec of a manifest comes first.",
+)
 @click.option("--ask", is_flag=True, help="Be asked as an agent's person would be, where the rules leave it open.")
 @click.pass_obj
 def call(
-    options: GlobalOptions, tool: str, arguments: str, agent: str | None, as_json: bool, answer: bool | None, ask: bool
+    options: GlobalOptions,
+    tool: str,
+    arguments: str,
+    agent: str | None,
+    as_json: bool,
+    answer: bool | None,
+    timeout: float | None,
+    ask: bool,
 ) -> int:
     """Call TOOL with a JSON object, or with what standard input holds (-).
 
@@ -48,7 +61,7 @@ def call(
     if ask and answer is not None:
         raise click.UsageError("--ask asks, --yes and --no answer: give one of them")
     approver = approver_for(answer, ask=ask)
-    return run_to_end(call_once(options, tool, read_arguments(arguments), agent, as_json, approver))
+    return run_to_end(call_once(options, tool, read_arguments(arguments), agent, as_json, approver, timeout))
 
 
 @click.command()
@@ -91,14 +104,20 @@ def approver_for(answer: bool | None = None, *, ask: bool = False) -> Approver:
 
 
 async def call_once(
-    options: GlobalOptions, tool: str, arguments: str, agent: str | None, as_json: bool, approver: Approver
+    options: GlobalOptions,
+    tool: str,
+    arguments: str,
+    agent: str | None,
+    as_json: bool,
+    approver: Approver,
+    timeout: float | None,
 ) -> int:
     show_tool_log()
     async with open_application(options, approver=approver) as app:
         watcher = Watcher(quiet=as_json)
         agent = known_agent(app.agents(), agent)
         given = as_meant(app, agent, tool, arguments)
-        result = await app.call_tool(tool, given, agent=agent, on_event=watcher.see)
+        result = await app.call_tool(tool, given, agent=agent, timeout=timeout, on_event=watcher.see)
         if as_json:
             show_json(watcher.record(tool, result))
         elif result.failure in OF_THE_TOOL:
@@ -154,7 +173,7 @@ def as_meant(app: AgentApplication, agent: str, tool: str, arguments: str) -> st
 def explain(app: AgentApplication, result: ToolResult | None) -> None:
     """Show the errors of the configuration, and its warnings too when the tool was not found."""
     missing = result is not None and result.failure == "unknown_tool"
-    show_problems(problem for problem in app.problems() if missing or problem.severity == "error")
+    show_problems(problem for problem in app.problems(of_requests=False) if missing or problem.severity == "error")
 
 
 def conclude(app: AgentApplication, agent: str, tool: str, result: ToolResult) -> int:
@@ -165,6 +184,11 @@ def conclude(app: AgentApplication, agent: str, tool: str, result: ToolResult) -
             show_note(f"'{tool}' of the plugin '{found.plugin}' is off: {found.reason}{place}", "warning")
     explain(app, result)
     return exit_code_of(result)
+
+
+def status_without(app: AgentApplication) -> int:
+    """The exit status where there is no shell to run anything in."""
+    return 1 if app.has_configuration else 2
 
 
 def exit_code_of(result: ToolResult) -> int:

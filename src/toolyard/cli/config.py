@@ -1,4 +1,4 @@
-"""`toolyard config check|show|explain|schema`: what the configuration says, and why."""
+"""`toolyard config check|show|explain|system-message|schema`: what the configuration says, and why."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 200
 """Characters of a value in an explanation."""
+NO_MESSAGE = 'the plugin "path:${env:BUILTIN_PLUGINS}/feature-system-message" makes it of the key "system_message"'
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
 
 
@@ -88,6 +89,17 @@ def explain(options: GlobalOptions, key: str, agent: str | None, as_json: bool) 
     return 0 if rows else 2
 
 
+@config.command("system-message", short_help="Print what a model is told first.")
+@agent_option
+@click.pass_obj
+def system_message(options: GlobalOptions, agent: str | None) -> int:
+    """Print the system message that the plugins of an agent make for a request, as it would be sent now.
+
+    Exit status: 0 made, 2 something in it is at fault, which is said on standard error.
+    """
+    return run_to_end(make_system_message(options, agent))
+
+
 @config.command(short_help="Print the JSON Schema of the file.")
 def schema() -> int:
     """Print the JSON Schema of a configuration file, by which editors complete and check it.
@@ -112,6 +124,19 @@ async def check_once(options: GlobalOptions, strict: bool, as_json: bool) -> int
             show_problems(problems, on_stdout=True)
             show_summary(problems, str(options.config))
         return exit_code(problems, strict=strict)
+
+
+async def make_system_message(options: GlobalOptions, agent: str | None) -> int:
+    async with open_application(options) as app:
+        agent = known_agent(app.agents(), agent)
+        made = await app.system_message(agent)
+        if made.text:
+            show_text(made.text.rstrip("\n") + "\n")
+        elif not made.problems:
+            show_note(f"agent '{agent}' has no system message", "warning", hint=NO_MESSAGE)
+        problems = [*(one for one in app.problems(of_requests=False) if one.severity == "error"), *made.problems]
+        show_problems(problems)
+        return exit_code(problems)
 
 
 def show_summary(problems: list[Problem], file: str) -> None:

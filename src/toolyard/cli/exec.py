@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.application import known_agent, open_application
-from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain
+from toolyard.cli.application import agent_option, known_agent, open_application
+from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain, status_without
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
-from toolyard.cli.running import run_to_end
+from toolyard.cli.running import postpone, run_to_end
 from toolyard.core.reach import REACHES
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from toolyard.app import AgentApplication
     from toolyard.cli.main import GlobalOptions
     from toolyard.core.events import Event
     from toolyard.core.tool import JsonObject, ToolResult
@@ -29,23 +30,29 @@ TIMED_OUT = 124
 @click.argument("command")
 @click.option("--timeout", metavar="S", help="How many seconds the command may take; default 5.")
 @click.option("--reach", type=click.Choice(REACHES), help="How far it may reach; default as the preset says.")
+@agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.pass_obj
-def execute(options: GlobalOptions, command: str, timeout: str | None, reach: str | None, as_json: bool) -> int:
+def execute(
+    options: GlobalOptions, command: str, timeout: str | None, reach: str | None, agent: str | None, as_json: bool
+) -> int:
     """Run COMMAND in a bash of its own, as a model does with the tool `shell`.
 
     What it prints appears as it comes. Exit status: the command's own, or 124 it took too long, 1 it could not be
-    started, 2 wrong usage, 3 refused, 130 interrupted.
+    started, 2 wrong usage or no configuration that can be read, 3 refused, 130 interrupted.
     """
     # The number goes as it was typed, since a time-out names it as it was given; decoding is lenient.
     given = {"command": command, "timeout": timeout, "reach": reach}
     arguments = {name: value for name, value in given.items() if value is not None}
-    return run_to_end(execute_once(options, arguments, as_json))
+    postpone("asyncio")
+    application = open_application(options, approver=approver_for(), only="shell:command")
+    application.begin()  # so that the keeper starts while the rest is imported
+    return run_to_end(execute_once(application, arguments, agent, as_json))
 
 
-async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: bool) -> int:
-    async with open_application(options, approver=approver_for(), only="shell:command") as app:
-        agent = known_agent(app.agents(), None)
+async def execute_once(application: AgentApplication, arguments: JsonObject, agent: str | None, as_json: bool) -> int:
+    async with application as app:
+        agent = known_agent(app.agents(), agent)
         if as_json:
             watcher = Watcher(quiet=True)
             result = await app.call_tool(SHELL, arguments, agent=agent, on_event=watcher.see)
@@ -55,12 +62,10 @@ async def execute_once(options: GlobalOptions, arguments: JsonObject, as_json: b
             result = await output.follow(app.call_tool(SHELL, arguments, agent=agent, on_event=output.see))
             output.finish(result)
         explain(app, result)
-        return exit_status(result)
+        return status_without(app) if result.failure == "unknown_tool" else exit_status(result)
 
 
 def exit_status(result: ToolResult) -> int:
-    if result.failure == "unknown_tool":
-        return 1
     if result.failure == "timeout":
         return TIMED_OUT
     return result.exit_code if result.ok and result.exit_code is not None else exit_code_of(result)

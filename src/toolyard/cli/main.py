@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
@@ -22,8 +25,16 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell.command:shell", "Sit at the live session of the tool bash."),
+    "chat": ("toolyard.cli.chat.command:chat", "Say something to an agent."),
+    "sessions": (
+        "toolyard.cli.chat.sessions:sessions",
+        "Look after conversations: list, show, search, resume, fork, rewind …",
+    ),
     "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
-    "config": ("toolyard.cli.config:config", "Look into the configuration: check, show, explain, schema."),
+    "config": (
+        "toolyard.cli.config:config",
+        "Look into the configuration: check, show, explain, system-message, schema.",
+    ),
     "doctor": ("toolyard.cli.doctor.command:doctor", "Look whether everything is there that tools need."),
     "permissions": (
         "toolyard.cli.permissions:permissions",
@@ -121,7 +132,19 @@ def run(argv: list[str] | None = None) -> None:
     """Run a command line to its end, and end with its exit code."""
     if os.name == "nt":
         sys.exit("toolyard runs on Linux and macOS; on Windows use it inside WSL 2")
-    sys.exit(exit_code_of(argv))
+    leave(exit_code_of(argv))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process without taking the interpreter apart, which would take longer than many a command does."""
+    if threading.active_count() > 1:  # somebody's thread, whose end is waited for
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads any more
+            if stream is not None:
+                stream.flush()
+    os._exit(code)
 
 
 def exit_code_of(argv: list[str] | None) -> int:

@@ -15,6 +15,7 @@ from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
+    from toolyard.config.configuration import Configuration
     from toolyard.core.reach import Reach
     from toolyard.permissions.grants import Grant
     from toolyard.permissions.policy import RulePolicy
@@ -84,12 +85,15 @@ def test(options: GlobalOptions, file: Path, rules: Path | None, agent: str | No
 @json_option
 @click.pass_obj
 def list_rules(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
-    """List the rules in force here, with where each is written, and the grants with their ids."""
-    policy, agent = policy_in_force(options, agent)
-    book = policy.book(agent, os.getcwd())
+    """List the rules in force here, your own before a preset's, with where each is written, grants with their ids."""
+    from toolyard.runtime.sandbox_policy import how_kept
+
+    policy, agent, configuration = policy_in_force(options, agent)
+    book = policy.book(agent, os.getcwd(), kept=how_kept(configuration))
     show_problems([*policy.sections.of(agent).problems, *policy.problems()])
     grants = {f"{policy.grants.file}, grant {grant.id}": grant for grant in policy.grants.load().grants}
-    rows = [rule_row(rule, grants.get(str(rule.origin))) for rule in book.rules]
+    ones_own = sorted(book.rules, key=lambda rule: rule.origin.is_preset)
+    rows = [rule_row(rule, grants.get(str(rule.origin))) for rule in ones_own]
     if as_json:
         show_json(rows)
     elif rows:
@@ -154,7 +158,11 @@ def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str,
     store = policy_in_force(options)[0].grants
     kept = store.add(decision, value, workspace=workspace, source=text, by=f"toolyard permissions {decision}")
     show_text(f"{kept.id} {decision} {rule.text}{f' in {workspace}' if workspace else ''}\n")
-    if decision == "allow" and (why := without_effect(rule)):
+    if decision == "allow" and rule.command is not None and not rule.command.words:
+        where = f" in {workspace}" if workspace else ", everywhere"
+        undo = f"toolyard permissions revoke {kept.id}"
+        show_note(f"this allows every command that no rule denies{where}", "warning", hint=undo)
+    elif decision == "allow" and (why := without_effect(rule)):
         show_note(f"this rule alone allows nothing: {why}", "warning")
     return 0
 
@@ -244,13 +252,16 @@ async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agen
 def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
     """The rules of a file, or those in force; None, after a message, when they cannot be read."""
     if rules is None:
-        policy, agent = policy_in_force(options, agent)
+        from toolyard.runtime.sandbox_policy import how_kept
+
+        policy, agent, configuration = policy_in_force(options, agent)
         section = policy.sections.of(agent)
         show_problems([*section.problems, *policy.problems()])
-        if not section.is_configured:
-            if says_so:
-                show_note("no 'permissions' are configured; this is what the preset 'workspace' says")
-            section.is_configured = True
+        if section.is_configured:
+            return policy.book(agent, os.getcwd(), kept=how_kept(configuration))
+        if says_so:
+            show_note("no 'permissions' are configured, so nobody is asked; this is what the preset 'workspace' says")
+        section.is_configured = True
         return policy.book(agent, os.getcwd())
     from toolyard.config.document import read_document
     from toolyard.core.problems import Problem
@@ -271,7 +282,7 @@ def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, sa
     return RuleBook([rule for found, _ in read for rule in found])
 
 
-def policy_in_force(options: GlobalOptions, agent: str | None = None) -> tuple[RulePolicy, str]:
+def policy_in_force(options: GlobalOptions, agent: str | None = None) -> tuple[RulePolicy, str, Configuration]:
     """The rules of the configuration in use and the user's grants, without loading any tool; and the agent meant."""
     from toolyard.permissions.grants import GrantStore, default_grants_file
     from toolyard.permissions.policy import RulePolicy
@@ -281,7 +292,8 @@ def policy_in_force(options: GlobalOptions, agent: str | None = None) -> tuple[R
     damage = () if configuration.readable else configuration.problems
     show_problems(damage)
     sections = Sections(configuration.value, configuration.document, damage)
-    return RulePolicy(sections, GrantStore(default_grants_file())), known_agent(configuration.agents(), agent)
+    policy = RulePolicy(sections, GrantStore(default_grants_file()))
+    return policy, known_agent(configuration.agents(), agent), configuration
 
 
 def show_verdict(verdict: Verdict) -> None:

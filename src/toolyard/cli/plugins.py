@@ -50,7 +50,7 @@ async def refresh_once(options: GlobalOptions, names: tuple[str, ...], as_json: 
             show_rows([[one.state, one.repository, commits(one)] for one in found])
         else:
             show_note("no plugin comes from a git repository")
-        show_problems(app.problems() + [one.problem for one in found if one.problem])
+        show_problems(app.problems(of_requests=False) + [one.problem for one in found if one.problem])
         return 2 if any(one.state == "failed" for one in found) else 0
 
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sys
-import traceback
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import click
@@ -48,13 +47,18 @@ def is_open(descriptor: int) -> bool:
 
 
 def show_text(text: str, style: str = "") -> None:
-    """Show an answer; on a terminal it ends with a newline."""
+    """Show an answer, which ends its last line, so that nothing runs into it."""
     text = paint(text, style, sys.stdout)
-    write(sys.stdout, text + "\n" if text and not text.endswith("\n") and is_terminal(sys.stdout) else text)
+    write(sys.stdout, text + "\n" if text and not text.endswith("\n") else text)
 
 
 def show_json(value: Any) -> None:
     write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def show_line(value: Any) -> None:
+    """Show one object of a list, on a line of its own, at once."""
+    write(sys.stdout, json.dumps(value, ensure_ascii=False, default=str) + "\n")
 
 
 def show_rows(rows: Sequence[Sequence[str]]) -> None:
@@ -91,6 +95,8 @@ def show_piece(text: str, *, is_error: bool = False) -> None:
 
 
 def show_bug() -> None:
+    import traceback
+
     traceback.print_exc(file=sys.stderr)
     show_note("This is a bug in toolyard; please report it with the lines above.", "error")
 

@@ -1,11 +1,15 @@
-"""Runs a command's work to its end, or to a signal."""
+"""Runs a command's work to its end, or to a signal; what that needs is imported as late as can be."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+import sys
 import threading
+import time
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +21,33 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3.0
 """How long whatever holds up the event loop, such as a file on a dead disk, may hold up the end of the program."""
 INTERRUPTED = 130
+IMPORTING = threading.RLock()
+
+
+class PostponedModule(ModuleType):
+    """Becomes the module itself when something is first asked of it.
+
+    `importlib.util.LazyLoader` does so already when a second module imports it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        with IMPORTING:  # who asks meanwhile in another thread waits, and gets the whole module
+            spec = self.__spec__
+            if type(self) is PostponedModule and spec and spec.loader and not vars(self).get("__being_imported__"):
+                vars(self)["__being_imported__"] = True
+                try:
+                    spec.loader.exec_module(self)
+                finally:
+                    del vars(self)["__being_imported__"]
+                self.__class__ = ModuleType  # type: ignore[assignment]  # a module like all others from now on
+            return ModuleType.__getattribute__(self, name)
+
+
+def postpone(name: str) -> None:
+    """Have a module that many others name, and that is part of none, imported when something of it is first used."""
+    if name not in sys.modules and (spec := find_spec(name)):
+        sys.modules[name] = module = module_from_spec(spec)
+        module.__class__ = PostponedModule
 
 
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
@@ -28,7 +59,12 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
     async def watched() -> int:
         if task := asyncio.current_task():
             on_signals(handled, task.cancel, asyncio.get_running_loop(), patience=PATIENCE)
-        return await work
+        try:
+            return await work
+        finally:
+            # There is nothing left to cancel; tasks and threads that stay behind must not make us deaf.
+            for number in handled:
+                signal.signal(number, end_soon)
 
     before = after = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
     handled = [number for number in ENDING_SIGNALS if before[number] is not signal.SIG_IGN]  # nohup means it
@@ -51,13 +87,21 @@ def on_signals(
     *,
     patience: float | None = None,
 ) -> None:
-    """Call a function in the event loop at each signal; with `patience`, end the process if the loop does not listen.
+    """Call a function in the event loop at each signal.
 
+    With `patience`, end the process if the loop does not listen, and at a further signal if that had no effect by then.
     asyncio's own handler raises an exception at the second Ctrl-C, wherever the loop is at that moment. A step that the
     loop was about to take can get lost by that, and its end then waits for the step for ever.
     """
 
+    first: float | None = None
+
     def handle(*_: object) -> None:
+        nonlocal first
+        now = time.monotonic()
+        first = now if first is None else first
+        if patience is not None and now - first > patience:
+            end_at_once()
         heard = threading.Event()
 
         def listen() -> None:
@@ -73,8 +117,18 @@ def on_signals(
         signal.signal(number, handle)
 
 
+def end_soon(*_: object) -> None:
+    """End the process, unless it ends by itself first."""
+    threading.Thread(target=end_unless, args=(threading.Event(), PATIENCE), daemon=True).start()
+
+
 def end_unless(heard: threading.Event, patience: float) -> None:
-    """End the process at once if nobody listens; the keeper sees that, and ends all that we started."""
+    """End the process at once if nobody listens."""
     if not heard.wait(patience):
-        os.write(2, b"toolyard: interrupted while it was busy\n")
-        os._exit(INTERRUPTED)
+        end_at_once()
+
+
+def end_at_once() -> None:
+    """The keeper sees that we are gone, and ends all that we started."""
+    os.write(2, b"toolyard: interrupted while it was busy\n")
+    os._exit(INTERRUPTED)

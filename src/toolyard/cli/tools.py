@@ -57,7 +57,7 @@ def show_tools(app: AgentApplication, agent: str, form: str, everything: bool) -
             show_json(all_rows(app, agent) if everything else tool_rows(app, agent))
         case _:
             show_wire_format(app, agent, cast("WireFormat", form))
-    problems = app.problems()
+    problems = app.problems(of_requests=False)
     show_problems(problems)
     return 2 if any(problem.severity == "error" for problem in problems) else 0
 
@@ -71,7 +71,7 @@ def show_table(app: AgentApplication, agent: str, everything: bool) -> None:
         show_rows([[row["name"] or "-", row["kind"], row["state"], row["plugin"], why(row)] for row in rows])
     elif rows:
         show_rows([[row["name"], row["kind"], row["description"]] for row in rows])
-    elif not app.problems():
+    elif not app.problems(of_requests=False):
         show_note("no tools: add plugins to the configuration, or start one with `toolyard tool new NAME`")
 
 
@@ -109,7 +109,7 @@ def all_rows(app: AgentApplication, agent: str) -> list[dict[str, str]]:
 
 def failed_rows(app: AgentApplication) -> Iterator[dict[str, str]]:
     """A row for each problem that says that something did not load."""
-    for problem in app.problems():
+    for problem in app.problems(of_requests=False):
         named = problem.where and problem.where.file != app.config_path
         # The syntax of a descriptor has the codes of a configuration's.
         if not problem.code.startswith(NOT_ABOUT_LOADING) or (named and problem.code.startswith("config_")):
@@ -130,7 +130,7 @@ def why(row: dict[str, str]) -> str:
 
 
 def show_wire_format(app: AgentApplication, agent: str, form: WireFormat) -> None:
-    from toolyard.core.formats import export
+    from toolyard.core.wire.formats import export
 
     exported = export((tool.spec for tool in app.tools(agent)), form)
     show_json(exported.tools)

@@ -5,10 +5,12 @@ Every step runs the real command line in a temporary folder, and the tour fails 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
@@ -25,8 +27,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
+NAME = "toolyard"
 SAMPLE = "notes.txt"
 SAMPLE_TEXT = "bread\nmilk\neggs\nrye flour\n"
+AGENT_CONFIG = {
+    "plugins": ["shell:session", "path:${env:BUILTIN_PLUGINS}/replay"],
+    "provider": "replay",
+    "replay": "${env:CONFIG_DIR}/answers.jsonl",
+}
+"""An agent whose model is a recording: it needs no account and no network, and its calls are real."""
+RECORDED = (
+    {
+        "text": "I will look.",
+        "calls": [{"id": "call_1", "name": "bash", "arguments": {"command": "grep -n flour notes.txt"}}],
+        "stop": "tool_calls",
+    },
+    {"text": "Yes: rye flour, in line 4 of notes.txt."},
+)
 
 
 class TourStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +53,8 @@ class TourStep(msgspec.Struct, frozen=True, kw_only=True):
     words: Sequence[str]
     exit_code: int = 0
     shows: str
+    with_agent: bool = False
+    """Whether it talks to an agent, which has a configuration of its own."""
 
 
 STEPS = (
@@ -51,10 +70,11 @@ STEPS = (
         shows="milk\neggs\n",
     ),
     TourStep(
-        about="The template to copy for a tool of your own.",
-        words=["call", "template_bash_echo", '{"value": "hello, world", "uppercase": true}'],
-        shows="HELLO, WORLD",
+        about="A tool of your own begins as a folder with one that works, and its tests.",
+        words=["tool", "new", "greet"],
+        shows="greet.bash",
     ),
+    TourStep(about="Its cases run as a model's calls do.", words=["tool", "test", "greet"], shows="passed"),
     TourStep(
         about='Models get arguments wrong. "2" becomes 2; what cannot be mended is explained, and nothing runs.',
         words=["call", "read_line_range", '{"path": "notes.txt", "start_line": "2", "endLine": 3}'],
@@ -73,19 +93,48 @@ STEPS = (
         shows="recipe.txt",
     ),
 )
+LAST_STEPS = (
+    TourStep(
+        about="An agent works with these tools. This one's model is a recording; its calls are real.",
+        words=["chat", "-p", "Is there any flour on my list?"],
+        shows="rye flour, in line 4",
+        with_agent=True,
+    ),
+    TourStep(
+        about="Every conversation is kept, and goes on after whatever happened.",
+        words=["sessions", "list"],
+        shows="Is there any flour",
+    ),
+)
 
 
 def main() -> int:
     """Take the tour; 0 only if each step did what it should."""
+    called = how_to_call()
     try:
         show_text("A tour of Toolyard, in a temporary folder with the built-in configuration.\n")
         with tempfile.TemporaryDirectory(prefix="toolyard-tour-") as folder:
-            return 0 if all([*steps_in(Path(folder))]) else 1
+            went_well = all([*steps_in(Path(folder))])
+        show_heading("Now write your own.", f"{called} tool new my_tool")
+        if called != NAME:
+            show_text(f"`. {Path(called).with_name('activate')}` lets you call it just `{NAME}`.\n")
+        return 0 if went_well else 1
     except ReaderLeft as left:
         left.show()
         return left.exit_code
     except KeyboardInterrupt:
         return 130
+
+
+def how_to_call() -> str:
+    """What to type for `toolyard`, from where the tour was started: its path, where it is not on PATH."""
+    program = Path(sys.executable).with_name(NAME)
+    if shutil.which(NAME) or not program.exists():
+        return NAME
+    with contextlib.suppress(OSError):  # the folder may be gone
+        if program.is_relative_to(Path.cwd()):
+            return str(program.relative_to(Path.cwd()))
+    return str(program)
 
 
 def steps_in(folder: Path) -> Iterator[bool]:
@@ -96,11 +145,15 @@ def steps_in(folder: Path) -> Iterator[bool]:
     for name in ("cache", "state"):
         os.environ[f"XDG_{name.upper()}_HOME"] = str(folder / name)
     os.chdir(workspace)
-    options = ["--config", str(DEFAULT_CONFIG), "--sessions", str(sessions), "--workspace", str(workspace)]
+    agent_config = folder / "agent.json"
+    agent_config.write_text(json.dumps(AGENT_CONFIG), encoding="utf-8")
+    (folder / "answers.jsonl").write_text("".join(f"{json.dumps(answer)}\n" for answer in RECORDED), encoding="utf-8")
+    places = ["--sessions", str(sessions), "--workspace", str(workspace)]
     for step in STEPS:
-        yield take(step, options)
+        yield take(step, ["--config", str(DEFAULT_CONFIG), *places])
     yield show_audit(sessions / "audit")
-    show_heading("Now write your own.", "toolyard tool new my_tool")
+    for step in LAST_STEPS:
+        yield take(step, ["--config", str(agent_config if step.with_agent else DEFAULT_CONFIG), *places])
 
 
 def take(step: TourStep, options: Sequence[str]) -> bool:

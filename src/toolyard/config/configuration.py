@@ -11,7 +11,7 @@ import msgspec
 
 from toolyard.config.document import Document, parse_document, read_document
 from toolyard.config.known_keys import UnknownKey, unknown_keys
-from toolyard.config.layers import Layer, effective_config, layers_of, mapping, provider_of
+from toolyard.config.layers import Layer, effective_config, layers_of, mapping
 from toolyard.config.mixins import expand_mixins
 from toolyard.config.named_files import prompt_files
 from toolyard.config.placeholders import Names, expand_placeholders, expand_variables
@@ -27,8 +27,9 @@ from toolyard.config.settings import (
     Settings,
 )
 from toolyard.config.workspace import writable_of
-from toolyard.core.problems import Problem, did_you_mean
+from toolyard.core.problems import Problem
 from toolyard.files.door import Door
+from toolyard.files.working_folder import working_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -101,7 +102,7 @@ def read_configuration(
     path: Path, names: Names, settings: Settings, stands_for: StandsFor | None = None
 ) -> Configuration:
     """Read a file; it never raises for what is in it."""
-    document = read_document(path, door_for({}, os.path.dirname(os.path.abspath(path))))
+    document = read_document(path, door_for({}, os.path.dirname(os.path.abspath(path))), accepted=True)
     if isinstance(document, Problem):
         unread = Document(path, "{}", {})
         return Configuration(document=unread, value={}, policy=settings.policy(), problems=(document,), readable=False)
@@ -147,7 +148,6 @@ def resolve(document: Document, names: Names, settings: Settings, stands_for: St
             *expanded.problems,
             *(problem for problem in shape if problem.where not in told),
             *repeated_keys(document),
-            *unknown_providers(value, merged),
         ),
         unknown=tuple(unknown_keys(document, settings)),
         files=tuple(dict.fromkeys([*expanded.files, *prompt_files(value, merged.folder)])),
@@ -156,11 +156,7 @@ def resolve(document: Document, names: Names, settings: Settings, stands_for: St
 
 def door_for(value: Json, folder: str) -> Door:
     """The door of a configuration: where its tools can write, it follows no link."""
-    try:
-        cwd = os.getcwd()
-    except FileNotFoundError:  # it was removed
-        cwd = folder
-    return Door.to(writable_of(value, folder, cwd))
+    return Door.to(writable_of(value, folder, working_folder()))
 
 
 def read_settings(document: Document, value: JsonObject, settings: Settings) -> tuple[FileSettings, list[Problem]]:
@@ -207,21 +203,6 @@ def repeated_keys(document: Document) -> Iterator[Problem]:
             where=lost,
             severity="warning",
         )
-
-
-def unknown_providers(value: JsonObject, document: Document) -> Iterator[Problem]:
-    """Agents that name a provider which is not among those there are; without any, the name is a plugin's."""
-    providers = mapping(value.get("providers"))
-    for agent, own in mapping(value.get("agents")).items() if providers else ():
-        name = provider_of(value, mapping(own))
-        if name and name not in providers:
-            yield Problem(
-                code="provider_unknown",
-                message=f"agent '{agent}' names the provider '{name}', which is not among the 'providers'",
-                hint=did_you_mean(name, providers, otherwise=f"known: {', '.join(providers)}"),
-                where=document.position(("agents", agent, "provider")),
-                severity="warning",
-            )
 
 
 def builtin_names(config_path: Path, working_dir: Path) -> Mapping[str, str]:

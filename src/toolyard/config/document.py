@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import msgspec
 from toolyard.core.json_values import ABSENT, refuse_constant, value_at
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import LARGEST_CONFIGURATION, Door, FileRefused
+from toolyard.files.working_folder import absolute_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     from toolyard.config.origins import Origins
     from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Json
+    from toolyard.files.door import Stamp
 
 
+NOT_ACCEPTED = "config_not_accepted"
 DEEPEST = 100
 """How far values may be nested: what walks over them does so by calling itself."""
 CONSTANTS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)')
@@ -43,11 +47,13 @@ class Document(msgspec.Struct):
     """The folder that relative paths start at."""
     door: Door = msgspec.field(default_factory=Door.here)
     """By which it was read, and by which files are read that it names."""
+    stamp: Stamp | None = None
+    """That of the file when it was read."""
     _tree: Node | None = None
     _lines: list[str] = msgspec.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.folder = os.path.dirname(os.path.abspath(self.path))
+        self.folder = os.path.dirname(absolute_path(self.path))
 
     def at(self, pointer: Pointer) -> Json:
         """The value at a pointer; None where there is none."""
@@ -113,23 +119,30 @@ class Place(msgspec.Struct, frozen=True):
 
     def path(self, name: str) -> str:
         """A path that is written there, absolute; links are not followed, so that messages show what was written."""
-        return os.path.abspath(os.path.join(self.document.folder, os.path.expanduser(name)))
+        return absolute_path(os.path.join(self.document.folder, os.path.expanduser(name)))
 
 
-def read_document(path: Path, door: Door | None = None) -> Document | Problem:
-    """Read a JSON file, strictly; anything wrong with it is one problem that says where and what."""
+def read_document(path: Path, door: Door | None = None, *, accepted: bool = False) -> Document | Problem:
+    """Read a JSON file, strictly; anything wrong with it is one problem that says where and what.
+
+    With `accepted` it is one that tools must not have written, unless a person accepted that.
+    """
     where, door = Position(file=path), door or Door.here()
     try:
-        text = door.read(path, largest=LARGEST_CONFIGURATION).data.decode("utf-8-sig")
+        content = (door.read_accepted if accepted else door.read)(path, largest=LARGEST_CONFIGURATION)
+        text = content.data.decode("utf-8-sig")
     except FileRefused as refused:
-        return refused.problem()
+        return refused.problem(NOT_ACCEPTED if refused.errno == errno.EACCES else "file_refused")
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text (byte {error.start})"
         return Problem(code="config_not_text", message=message, hint="save the file as UTF-8", where=where)
     except OSError as error:
         message, hint = f"cannot be read: {error.strerror}", "check the path and its permissions"
         return Problem(code="config_unreadable", message=message, hint=hint, where=where)
-    return parse_document(path, text, door)
+    document = parse_document(path, text, door)
+    if isinstance(document, Document):
+        document.stamp = content.stamp
+    return document
 
 
 def json_of(path: Path) -> Json:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
+from toolyard.config.agent_settings import BudgetSettings, CheckpointSettings, ContextSettings
 from toolyard.config.layers import STRUCTURE, Layer, mapping, values_in_layers
 from toolyard.config.origins import Origin, dotted
 from toolyard.config.settings import SECTIONS, PermissionSettings
@@ -25,7 +26,13 @@ ADDED_UP = {*((key,) for key in PLUGIN_LISTS), *(("permissions", key) for key in
 """Lists that do not replace each other: those of all layers count together."""
 WHOLE_FILE = (STRUCTURE | set(SECTIONS)) - {"output", "permissions"}
 """Keys that only the top level has, for all agents."""
-WITH_DEFAULTS: dict[str, type[msgspec.Struct]] = {**SECTIONS, "permissions": PermissionSettings}
+WITH_DEFAULTS: dict[str, type[msgspec.Struct]] = {
+    **SECTIONS,
+    "permissions": PermissionSettings,
+    "budget": BudgetSettings,
+    "context": ContextSettings,
+    "checkpoints": CheckpointSettings,
+}
 
 
 class LayerValue(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -81,5 +80,7 @@ def unknown(key: str, message: str, hint: str, pointer: Pointer, document: Docum
 
 @lru_cache(maxsize=1024)
 def nearest(key: str, known: tuple[str, ...] | frozenset[str], closeness: float = CLOSENESS) -> str | None:
+    import difflib
+
     close = difflib.get_close_matches(key, sorted(known), n=1, cutoff=closeness)
     return close[0] if close and not key.startswith(f"{close[0]}_") else None

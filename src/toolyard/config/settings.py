@@ -4,12 +4,14 @@ Annotations are evaluated here and not kept as text: reading text back would cos
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from toolyard.config.agent_settings import BudgetSettings, CheckpointSettings, ContextSettings
 from toolyard.core.reach import Reach
+from toolyard.core.sandbox_properties import PROPERTIES, SandboxProperty
 
 MISFITS = (msgspec.ValidationError, UnicodeEncodeError)
 """What converting raises for a value of a wrong shape; the second for half a character, which JSON can spell."""
@@ -72,21 +74,6 @@ class AuditPolicy(msgspec.Struct, frozen=True, kw_only=True):
     on_failure: Literal["continue", "stop"] = "continue"
 
 
-SandboxProperty = Literal[
-    "writes",
-    "attributes",
-    "secrets",
-    "protected",
-    "obeyed",
-    "network",
-    "sockets",
-    "processes",
-    "temporary",
-    "privileges",
-    "reach",
-]
-
-
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`sandbox`: what keeps the processes of tools in."""
 
@@ -96,9 +83,11 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = "auto"
     properties: Annotated[
         list[SandboxProperty], Meta(description="What 'require' requires; everything unless said.")
-    ] = msgspec.field(default_factory=lambda: list(get_args(SandboxProperty)))
+    ] = msgspec.field(default_factory=lambda: list(PROPERTIES))
     network: Annotated[bool, Meta(description="Whether tools can reach any host.")] = False
-    hosts: Annotated[list[str], Meta(description="Names that can be reached although the network is off.")] = []
+    hosts: Annotated[
+        list[str], Meta(description="Names, and groups such as @python, that can be reached though the network is off.")
+    ] = []
     unix_sockets: Annotated[bool, Meta(description="Whether tools can reach sockets of other processes.")] = False
     hide_processes: Annotated[bool, Meta(description="Whether tools see only their own processes.")] = False
     processes: Annotated[Count, Meta(description="How many processes there may be inside at a time.")] = 4096
@@ -107,7 +96,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     hidden: Annotated[list[str], Meta(description="Paths that tools do not see.")] = []
 
 
-Preset = Literal["read-only", "workspace", "ask-everything", "allowlist", "trusted"]
+Preset = Literal["read-only", "workspace", "sandboxed", "ask-everything", "allowlist", "trusted"]
 
 
 class PermissionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,11 +128,17 @@ Rules = list[str | PermissionRule]
 class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`permissions`: which calls may happen. A rule is a pattern of commands, or an object that says more."""
 
-    preset: Annotated[Preset, Meta(description="What holds where no rule says otherwise.")] = "workspace"
+    preset: Annotated[
+        Preset | None,
+        Meta(description="What holds where no rule says otherwise: 'sandboxed' where a sandbox holds, or 'workspace'."),
+    ] = None
     allow: Annotated[Rules, Meta(description="Calls that may happen.")] = []
     ask: Annotated[Rules, Meta(description="Calls that a person is asked about.")] = []
     deny: Annotated[Rules, Meta(description="Calls that may not happen, whatever else is said.")] = []
     allowed_commands: Annotated[list[str] | None, Meta(description="The programs of the preset 'allowlist'.")] = None
+    operators: Annotated[
+        bool, Meta(description="Whether a line may have pipes, lists, redirections and expansions, or be one command.")
+    ] = True
     ask_timeout_seconds: Annotated[
         Seconds, Meta(description="How long a question waits for its answer, which is no after that.")
     ] = 300
@@ -182,6 +177,12 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
         UNSET
     )
     system_message: str | dict[str, Any] | UnsetType = UNSET
+    api_key: Annotated[str | UnsetType, Meta(description="The key of the model's service; best '${env:NAME}'.")] = UNSET
+    base_url: Annotated[str | UnsetType, Meta(description="Where the model's service is.")] = UNSET
+    options: Annotated[dict[str, Any] | UnsetType, Meta(description="What else goes into each request.")] = UNSET
+    budget: BudgetSettings | UnsetType = UNSET
+    context: ContextSettings | UnsetType = UNSET
+    checkpoints: CheckpointSettings | UnsetType = UNSET
     working_directory: Annotated[str | UnsetType, Meta(description="The folder that tools work in.")] = UNSET
     output: OutputSettings | UnsetType = UNSET
     permissions: Annotated[

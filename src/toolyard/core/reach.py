@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+Kept = Literal["not", "partly", "wholly"]
+"""How well a sandbox keeps a call in."""
 Reach = Literal["look", "work", "outside"]
 """From the least to the most."""
 REACHES: tuple[Reach, ...] = get_args(Reach)

@@ -63,3 +63,11 @@ def seconds(number: float) -> str:
 
 def limit_hit(signal: int) -> str:
     return {24: ", its processor time was used up", 25: ", a file grew beyond its limit"}.get(signal, "")
+
+
+def joined(*parts: str | None) -> str:
+    """Parts below each other, each beginning its own line."""
+    text = ""
+    for part in filter(None, parts):
+        text += part if not text or text.endswith("\n") else "\n" + part
+    return text

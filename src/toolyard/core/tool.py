@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from toolyard.core.content import Part, TextPart
 from toolyard.core.reach import Reach
 
 Json: TypeAlias = Any
@@ -62,6 +63,10 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     arguments: JsonObject | str
+    free_text: bool = False
+    """Whether it came as a call of its own kind for free text, which its result has to follow."""
+    timeout: float | None = None
+    """How many seconds it may take, instead of the usual limit of such tools."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +114,8 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """How far calls of this conversation reach without a question, for tools that keep a process for it."""
     given: JsonObject | str | None = None
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
+    timeout: float | None = None
+    """How many seconds the call may take, instead of the usual limit of such tools."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +128,13 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     bytes_out: int = 0
     truncated: Truncation | None = None
     data: JsonObject | None = None
+    attachments: tuple[Part, ...] = ()
+    """Images, sound and links that belong to the result, beside its text."""
+
+    @property
+    def content(self) -> tuple[Part, ...]:
+        """The whole result in parts: its text, if there is any, and what is attached."""
+        return (TextPart(text=self.text), *self.attachments) if self.text else self.attachments
 
     @property
     def ok(self) -> bool:

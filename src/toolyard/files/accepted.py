@@ -7,14 +7,13 @@ import fcntl
 import hashlib
 import json
 import os
-import shlex
-import stat
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
 from toolyard.files.atomic import replace_file
+from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
 from toolyard.files.write_times import may_be_from_tools
 
@@ -47,25 +46,10 @@ def objection(path: str, data: bytes, facts: os.stat_result) -> str | None:
     return f"{path} was changed while tools could write it, so it is not obeyed"
 
 
-def why_not_obeyed(path: str, digest: str) -> str | None:
-    """The same for what was read before, by its digest."""
-    try:
-        data, facts = read_with_facts(path)
-    except OSError:
-        return None  # whoever read it says what is wrong
-    return objection(path, data, facts) if digest_of(data) == digest else f"{path} changes while it is read"
-
-
-def unaccepted(path: str) -> str | None:
-    """The same for what a file says now; None for what is no file."""
-    try:
-        return objection(path, *read_with_facts(path))
-    except OSError:
-        return None
-
-
 def how_to_accept(path: str) -> str:
     """What a person types who has looked at a file."""
+    import shlex
+
     return f"look at it, and if it is as you want it: toolyard trust accept {shlex.quote(path)}"
 
 
@@ -73,21 +57,17 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data.removeprefix(MARK)).hexdigest()
 
 
-def read_with_facts(path: str) -> tuple[bytes, os.stat_result]:
-    """The content of a regular file and what the system says of that very file."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
-            raise OSError(f"{path} is not a file that could be obeyed")
-        return file.read(LARGEST + 1), facts
+def digest_now(path: str) -> str:
+    """The digest of what a file says now, wherever links lead; OSError when it is none that could be obeyed."""
+    return digest_of(Door().read(path, largest=LARGEST).data)
 
 
 def accepted() -> list[Accepted]:
     """All that was accepted; nothing where the file cannot be read, or others may write it."""
     try:
-        data, facts = read_with_facts(str(accepted_file()))
-        ours = facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
-        return decode_json(data, list[Accepted]) if ours else []
+        content = Door().read(accepted_file(), largest=LARGEST)
+        ours = content.facts.st_uid == os.geteuid() and not content.facts.st_mode & 0o022
+        return decode_json(content.data, list[Accepted]) if ours else []
     except (OSError, ValueError):
         return []
 
@@ -96,9 +76,8 @@ def accept(path: str) -> Accepted:
     """Keep what a file says now as accepted; OSError when it cannot be read."""
     from datetime import UTC, datetime
 
-    data, _ = read_with_facts(path)
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    added = Accepted(path=os.path.realpath(path), digest=digest_of(data), at=at)
+    added = Accepted(path=os.path.realpath(path), digest=digest_now(path), at=at)
     with changing() as kept:
         kept[:] = [one for one in kept if (one.path, one.digest) != (added.path, added.digest)] + [added]
     return added

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +12,9 @@ if TYPE_CHECKING:
 
 def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Write beside the file and move into place; with `durable` it is on the disk when this returns."""
-    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # Named here and not by `tempfile`, which takes five milliseconds to import.
+    name = os.path.join(path.parent, f".{path.name}.{os.urandom(8).hex()}")
+    fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)

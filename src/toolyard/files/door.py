@@ -15,6 +15,7 @@ import msgspec
 
 from toolyard.core.problems import Position, Problem
 from toolyard.files.inside import is_inside
+from toolyard.files.steps import PASSING, open_folder
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ LARGEST_SCRIPT = 16 << 20
 MOST_LINKS = 40
 READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 """What is no regular file must not hold us up before we can see that it is none."""
-PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 HINTS = {
     errno.ELOOP: "name the file itself: a link there may have been made by a tool",
     errno.EINVAL: "only a regular file is read: no pipe, device or socket",
@@ -129,11 +129,10 @@ class Door(msgspec.Struct, frozen=True):
         A person can accept such a file, by its content.
         """
         content = self.read(path, largest=largest)
-        if self.is_writable(os.fspath(path)):
-            from toolyard.files.accepted import objection
+        from toolyard.files.accepted import objection
 
-            if reason := objection(os.path.abspath(path), content.data, content.facts):
-                raise FileRefused(errno.EACCES, reason, os.fspath(path))
+        if reason := objection(os.path.abspath(path), content.data, content.facts):
+            raise FileRefused(errno.EACCES, reason, os.fspath(path))
         return content
 
     def folder_problem(self, path: str) -> Problem | None:
@@ -196,22 +195,28 @@ def open_anywhere(path: str) -> int:
 
 def open_below(top: str, names: Sequence[str], path: str) -> int:
     """Open a file step by step, so that nobody can put a link in the way meanwhile."""
-    fd, name = os.open(top, PASSING), ""
+
+    def entered(name: str, folder: int, how: int = PASSING) -> int:
+        try:
+            return os.open(name, how | os.O_NOFOLLOW, dir_fd=folder)
+        except OSError as error:
+            raise refusal(error, name, folder, path) from None
+
+    folder = open_folder(top, names[:-1], entered)
     try:
-        for name in names[:-1]:
-            above, fd = fd, os.open(name, PASSING | os.O_NOFOLLOW, dir_fd=fd)
-            os.close(above)
-        name = names[-1] if names else os.curdir
-        return os.open(name, READING | os.O_NOFOLLOW, dir_fd=fd)
-    except OSError as error:
-        if is_link(name, fd):
-            which = "it" if name == os.path.basename(path) else f"'{name}' on the way to it"
-            raise FileRefused(errno.ELOOP, f"{which} is a link in a folder that tools can write", path) from None
-        if error.errno == errno.ENXIO:
-            raise no_regular_file(path) from None
-        raise type(error)(error.errno, error.strerror, path) from None
+        return entered(names[-1] if names else os.curdir, folder, READING)
     finally:
-        os.close(fd)
+        os.close(folder)
+
+
+def refusal(error: OSError, name: str, folder: int, path: str) -> OSError:
+    """Why a name on the way to a path cannot be opened."""
+    if is_link(name, folder):
+        which = "it" if name == os.path.basename(path) else f"'{name}' on the way to it"
+        return FileRefused(errno.ELOOP, f"{which} is a link in a folder that tools can write", path)
+    if error.errno == errno.ENXIO:
+        return no_regular_file(path)
+    return type(error)(error.errno, error.strerror, path)
 
 
 def is_link(name: str, folder: int) -> bool:

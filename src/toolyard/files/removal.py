@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def remove_tree(path: str) -> None:
     files, and no path is ever too long.
     """
     with contextlib.suppress(OSError), opened(path) as top:
-        mark = f".{secrets.token_hex(8)}"
+        mark = f".{os.urandom(8).hex()}"
         names = (f"{mark}-{number}" for number in itertools.count())
         waiting = raise_folders(top, top, names)
         while waiting:

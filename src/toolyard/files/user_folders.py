@@ -19,3 +19,10 @@ def user_folder(which: Folder) -> Path:
     """One of them; it may not exist yet."""
     named = os.environ.get(f"XDG_{which.upper()}_HOME")
     return Path(named or os.path.join(os.path.expanduser("~"), USUAL[which]), "toolyard")
+
+
+def temporary_folder() -> str:
+    """Where temporary files go: as the environment says, else the usual place."""
+    named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
+    found = (path for path in (*named, "/tmp", "/var/tmp") if path and os.access(path, os.W_OK | os.X_OK))  # noqa: S108
+    return os.path.abspath(next(found, os.curdir))

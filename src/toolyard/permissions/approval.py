@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from toolyard.permissions.verdict import Answer, Judged, Offer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from toolyard.permissions.verdict import Approver, PermissionRequest, Scope, Verdict
+    from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionRequest, Scope, Verdict
 
 log = logging.getLogger("toolyard.permissions")
 
@@ -84,6 +85,33 @@ async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, 
     if answer.bound_to is not None and answer.bound_to != request.fingerprint:
         return Answer(allowed=False, reason="the answer was for another call")
     return answer
+
+
+class FunctionApprover:
+    """Lets a plain function answer: True, False or an `Answer`. One that is not async may wait: it has a thread."""
+
+    def __init__(self, function: ApproverFunction) -> None:
+        self._function = function
+        self._name = getattr(function, "__name__", type(function).__name__)
+        self._takes_verdict = takes_two(function)
+
+    async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+        given = (request, verdict) if self._takes_verdict else (request,)
+        answer: Any = await asyncio.to_thread(self._function, *given)  # an async one gives its coroutine at once
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, bool):
+            return Answer(allowed=answer, reason=f"{'approved' if answer else 'refused'} by {self._name}")
+        if isinstance(answer, Answer):
+            return answer
+        raise TypeError(f"an approver returns True, False or an Answer, not {type(answer).__name__}")
+
+
+def takes_two(function: ApproverFunction) -> bool:
+    """Whether a function wants the verdict, too."""
+    parameters = inspect.signature(function).parameters.values()
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return len(positional) > 1 or any(one.kind is one.VAR_POSITIONAL for one in parameters)
 
 
 class ApprovalDesk:

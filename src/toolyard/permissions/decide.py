@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from toolyard.bash.syntax.cross_check import shfmt_agrees
+from toolyard.bash.syntax.operators import first_operator
 from toolyard.core.globs import star_pattern
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.events import Decision
     from toolyard.core.tool import Json, JsonObject
+    from toolyard.permissions.judge import LineVerdict
     from toolyard.permissions.rules import Rule, RuleBook
     from toolyard.permissions.verdict import PermissionRequest
 
@@ -52,6 +54,11 @@ async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
         part = judged_tool(site.tool, rule.decision, rule.why(), rule)
         return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=shown)
     found = judge_line(text, book, site)
+    if not book.operators and (operator := first_operator(text)) and is_listed(found):
+        named = "newline" if operator == "\n" else escaped(operator)
+        reason = f"Shell operator '{named}' is not allowed"
+        doubt = Judged(text=shown, kind="doubt", decision="deny", reason=reason, doubt="operator")
+        return Verdict(decision="deny", reason=reason, parts=(*found.parts, doubt), shown=shown)
     if found.needs_cross_check and not await shfmt_agrees(text):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
@@ -60,6 +67,11 @@ async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
     return Verdict(
         decision=found.decision, reason=found.reason, rule=decided_by, parts=found.parts, offers=offers, shown=shown
     )
+
+
+def is_listed(found: LineVerdict) -> bool:
+    """Whether the first command of a line may run by itself; if not, that is what there is to tell."""
+    return next((part.decision != "deny" for part in found.parts if part.kind == "command"), True)
 
 
 def without_secrets(verdict: Verdict, redact: Callable[[str], str]) -> Verdict:

@@ -49,6 +49,9 @@ OBEYS_INPUT = "input"
 """The code of a doubt that no rule takes away."""
 MOST_SHOWN = 200
 TRUSTED = "everything is trusted that no rule is against"
+SEEN_THROUGH = frozenset({"construct", "endless", "empty"})
+"""Codes of doubts about what a line may do, not about which commands it holds."""
+KEPT_IN = "it stays in the sandbox, and no rule is against it"
 
 
 class LineVerdict(msgspec.Struct, kw_only=True):
@@ -97,7 +100,7 @@ class Judge(msgspec.Struct):
             reason=reason_for(worst, parts),
             reading=reading,
             parts=tuple(parts),
-            needs_cross_check=worst == "allow" and not reading.plain and not self._trusts_blindly,
+            needs_cross_check=worst == "allow" and not reading.plain and not self._trusts_past(reading),
         )
 
     def part(self, part: Part) -> Iterator[Judged]:
@@ -118,9 +121,10 @@ class Judge(msgspec.Struct):
             case Condition():
                 why = check_condition([as_checked(word) for word in part.words] if self.book.confines else part.words)
                 yield self._unless(why, part.text, "condition", "a condition runs nothing itself")
-            case Loop():
-                is_free = part.name is None or self._is_own(part.name)
-                why = self._why_listed(part.words) if is_free else f"it sets '{part.name}'"
+            case Loop(name=None):
+                yield judged_as("allow", part.text, "case", "patterns of a case are compared, and name no files")
+            case Loop(name=str(name)):
+                why = self._why_listed(part.words) if self._is_own(name) else f"it sets '{name}'"
                 yield self._unless(why, part.text, "loop", "a loop runs nothing itself")
             case Arithmetic():
                 yield self._unless(self._why_evaluates(part), part.text, "arithmetic", "it only computes numbers")
@@ -177,7 +181,7 @@ class Judge(msgspec.Struct):
         layers = [*wrapped, words]
         if refused := self._refused(layers, text):
             return refused
-        if not self._trusts_blindly and (why := self._why_changed(layers)):
+        if not self._trusts_blindly and not self._is_kept_in and (why := self._why_changed(layers)):
             return self._ask(text, why, "meaning")
         found = [each for words_ in layers for each in self.book.commands("allow", words_, self.tool) if each.certain]
         # What git does is also up to the repository, which is looked at for rules of presets.
@@ -215,6 +219,18 @@ class Judge(msgspec.Struct):
     def _trusts_blindly(self) -> bool:
         return not self.book.refuses and self._trusts
 
+    def _trusts_past(self, reading: Reading) -> bool:
+        """Whether no second reader is needed; the one that we have knows nothing of what is seen through."""
+        return self._trusts_blindly or (self._is_kept_in and bool(reading.doubts))
+
+    @property
+    def _is_kept_in(self) -> bool:
+        return self.book.kept_in and self.book.trusts
+
+    @property
+    def _why_trusted(self) -> str:
+        return KEPT_IN if self._is_kept_in else TRUSTED
+
     def _refused(self, layers: Sequence[Sequence[Word]], text: str) -> Judged | None:
         possible = possible_commands(layers)
         if found := find_refusal(possible, self.book, self.tool):
@@ -239,8 +255,14 @@ class Judge(msgspec.Struct):
         return FileAccess(self.book, self.tool, self.folder)
 
     def _trusted(self, words: Sequence[Word], text: str) -> Judged:
-        """Everything may run that no rule is against; with such rules, only what is known to be something else."""
-        if self.book.refuses:
+        """Everything may run that no rule is against; with such rules, only what is known to be something else.
+
+        In a sandbox a script may run whatever it does: a rule is about the lines that are seen, not a wall.
+        """
+        if self.book.refuses and self._is_kept_in:
+            if words[0].value is None:
+                return self._ask(text, "it may run what a rule is against", "unproven")
+        elif self.book.refuses:
             carried = carried_by(words)
             is_known = words[0].value is not None and not why_never_covered(words, 0)
             if not is_known and not (carried is not None and carried.is_all):
@@ -248,7 +270,7 @@ class Judge(msgspec.Struct):
             concerns = (each for each in concerns_about(words, self.folder, 1) if each.runs and each.writes is None)
             if is_known and (concern := next(concerns, None)) is not None:
                 return self._ask(text, f"{concern.message}, and so it may run what a rule is against", "unproven")
-        return judged_as("allow", text, "command", TRUSTED)
+        return judged_as("allow", text, "command", self._why_trusted)
 
     def _by_content(self, words: Sequence[Word], text: str) -> Judged | None:
         """A carrier of commands that are certain is as dangerous as those."""
@@ -292,7 +314,11 @@ class Judge(msgspec.Struct):
             if covered.decision == "allow":
                 return covered
             judged = judged or covered
-        return judged or self._otherwise(text, "no rule allows it", "no_rule")
+        return judged or self._otherwise(text, self._why_unlisted(words[0]), "no_rule")
+
+    def _why_unlisted(self, program: Word) -> str:
+        name = program.value or program.text
+        return f"Command '{name}' is not in the allowlist" if self.book.is_allowlist else "no rule allows it"
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
@@ -340,7 +366,7 @@ class Judge(msgspec.Struct):
         if NETWORK_FILE.match(target.value):
             return self._unless("a connection is opened", part.text, "redirection", "")
         if self._trusts and not self._files.holds_rules(target.value):
-            return judged_as("allow", part.text, "redirection", TRUSTED)
+            return judged_as("allow", part.text, "redirection", self._why_trusted)
         if part.operator == "<":
             why, fine, rule = self._files.why_not_read(target), "it may be read", None
         else:
@@ -366,14 +392,15 @@ class Judge(msgspec.Struct):
         """Free, unless there is a reason why not."""
         if why is None:
             return judged_as("allow", text, kind, fine, rule=rule)
-        if self._trusts_blindly:
-            return judged_as("allow", text, kind, TRUSTED)
+        is_about_files = kind == "redirection" and self.book.refuses_files
+        if self._trusts_blindly or (self._is_kept_in and not is_about_files):
+            return judged_as("allow", text, kind, self._why_trusted)
         return self._otherwise(text, why, kind, kind)
 
     def _doubt(self, doubt: Doubt, line: str) -> Judged:
         text = doubt.text or line
-        if self._trusts_blindly:
-            return judged_as("allow", text, "doubt", TRUSTED)
+        if self._trusts_blindly or (self._is_kept_in and doubt.code in SEEN_THROUGH):
+            return judged_as("allow", text, "doubt", self._why_trusted)
         return self._otherwise(text, doubt.message, doubt.code, "doubt")
 
     def _allow(self, text: str, rule: Rule, *, streams_only: bool = False) -> Judged:

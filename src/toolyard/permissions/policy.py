@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from toolyard.config.settings import Preset
     from toolyard.core.problems import Problem
+    from toolyard.core.reach import Kept
     from toolyard.core.tool import JsonObject
-    from toolyard.permissions.expansion.shell_state import ShellStates
+    from toolyard.permissions.expansion.shell_state import ShellFacts, ShellStates
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.grants import GrantStore
     from toolyard.permissions.rules import Rule, RuleBook
@@ -59,11 +60,12 @@ class RulePolicy:
         """May be replaced while calls are running: a configuration was read again."""
         self.grants = grants
         self._protected = (*protected, *map(str, grants.files))
-        self._books: dict[tuple[str, str, str], tuple[object, RuleBook]] = {}
+        self._books: dict[tuple[str, str, str, Kept], tuple[object, RuleBook]] = {}
         self._session_rules: dict[str, list[Rule]] = {}
         self._session_presets: dict[str, Preset] = {}
         self._raised: dict[tuple[str, Preset], tuple[Section, Section]] = {}
         """For each agent and preset the section that it came from, and the one with that preset."""
+        self._last_site: tuple[object, CallSite] | None = None
 
     @cached_property
     def _shells(self) -> ShellStates:
@@ -89,6 +91,9 @@ class RulePolicy:
         """A conversation is over, and what was answered and set for it alone."""
         self._session_presets.pop(session, None)
         self._session_rules.pop(session, None)
+        self._books = {key: book for key, book in self._books.items() if key[2] != session}
+        if "_shells" in vars(self):
+            self._shells.forget_all_of(f"{session}/")
 
     async def decide(self, request: PermissionRequest) -> Verdict:
         section, wanted = self.section(request.agent, request.session), request.plan.reach
@@ -99,7 +104,7 @@ class RulePolicy:
         from toolyard.permissions.reach import with_reach
 
         site = self._site(request)
-        book = self.book(request.agent, site.workspace, request.session)
+        book = self.book(request.agent, site.workspace, request.session, kept=request.kept)
         verdict = await self._decide(request, section, book.reaching(wanted), site)
         verdict = with_reach(verdict, wanted, book.usual_reach)
         if verdict.reach == "outside" and site.own.folders:  # there temporary files are everybody's
@@ -168,16 +173,17 @@ class RulePolicy:
             self.grants.add("allow", rule, workspace=workspace, source=offer.source, by="answered with always")
         return f"{texts} allowed from now on"
 
-    def book(self, agent: str, workspace: str, session: str = "") -> RuleBook:
+    def book(self, agent: str, workspace: str, session: str = "", *, kept: Kept = "not") -> RuleBook:
+        """All rules for an agent's calls that are kept in so well."""
         from toolyard.permissions.presets import make_book
 
         section, granted = self.section(agent, session), self.grants.load()
         session_rules = self._session_rules.get(session, [])
-        known = self._books.get((agent, workspace, session))
+        known = self._books.get((agent, workspace, session, kept))
         state = (section, granted, len(session_rules))
         if known is None or known[0] != state:
             rules = [*granted.rules(workspace, self.grants.file), *session_rules]
-            known = self._books[agent, workspace, session] = (state, make_book(section, rules))
+            known = self._books[agent, workspace, session, kept] = (state, make_book(section, rules, kept=kept))
         return known[1]
 
     def _keep_for_session(self, session: str, rules: Sequence[JsonObject]) -> None:
@@ -187,16 +193,25 @@ class RulePolicy:
         self._session_rules.setdefault(session, []).extend(kept)
 
     def _site(self, request: PermissionRequest) -> CallSite:
+        """Where a call would run; most are made where the one before was."""
         from toolyard.permissions.expansion.shell_state import FRESH
+
+        shell = self._shells.of(shell_of(request)) if request.kind == LIVE_SHELL else FRESH
+        workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
+        told = (request.tool.name, request.plan.cwd, workspace, request.temporary, request.not_temporary, shell)
+        if self._last_site is None or self._last_site[0] != told:
+            self._last_site = (told, self._new_site(request, workspace, shell))
+        return self._last_site[1]
+
+    def _new_site(self, request: PermissionRequest, workspace: str, shell: ShellFacts) -> CallSite:
         from toolyard.permissions.file_access import CallSite
         from toolyard.permissions.paths import OwnFolders
 
-        workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
         return CallSite(
             tool=request.tool.name,
             cwd=os.fspath(request.plan.cwd or workspace),
             workspace=workspace,
             protected=self._protected,
             own=OwnFolders(request.temporary, request.not_temporary),
-            shell=self._shells.of(shell_of(request)) if request.kind == LIVE_SHELL else FRESH,
+            shell=shell,
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, valid_rules
+from toolyard.permissions.rules import PRESET, Rule, RuleBook, RuleOrigin, valid_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.settings import Preset
+    from toolyard.core.reach import Kept
     from toolyard.permissions.section import Section
 
 
@@ -54,29 +55,42 @@ ALLOWLIST = ("ls", "cat", "echo", "pwd", "grep", "find", "wc", "head", "tail")
 
 
 TRUSTED = RuleBook([], trusts=True, tools_otherwise="allow")
+SANDBOXED = RuleBook([], trusts=True, kept_in=True, tools_otherwise="allow")
 
 
-def make_book(section: Section, more: Sequence[Rule] = ()) -> RuleBook:
-    """The rules of a section with those of its preset, and further ones."""
-    preset = TRUSTED
+def make_book(section: Section, more: Sequence[Rule] = (), *, kept: Kept = "not") -> RuleBook:
+    """The rules of a section with those of its preset, and further ones, for calls that are kept in so well."""
+    preset = SANDBOXED if kept == "wholly" else TRUSTED
     if section.is_configured:
-        preset = preset_rules(section.preset, section.allowed_commands)
-    return preset.extended([*section.rules, *more], broken=section.broken)
+        preset = preset_rules(preset_in_force(section.preset, kept), section.allowed_commands)
+    return preset.extended([*section.rules, *more], broken=section.broken, operators=section.operators)
+
+
+def preset_in_force(named: Preset | None, kept: Kept) -> Preset:
+    """The preset that holds. `sandboxed` rests on a sandbox: where none is, it is `workspace`.
+
+    Where none is named, a sandbox that keeps only a part is not enough: nobody chose to do with it.
+    """
+    if named is None:
+        return "sandboxed" if kept == "wholly" else "workspace"
+    return "workspace" if named == "sandboxed" and kept == "not" else named
 
 
 def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) -> RuleBook:
     """The rules of a preset; those of `read-only` and `workspace` hold only for paths inside the workspace."""
-    origin = RuleOrigin(label=f"preset {preset}")
+    origin = RuleOrigin(label=f"{PRESET}{preset}")
     match preset:
         case "ask-everything":
             return RuleBook([])
         case "trusted":
             return TRUSTED
+        case "sandboxed":
+            return SANDBOXED
         case "allowlist":
             names = ALLOWLIST if allowed_commands is None else allowed_commands
             rules = valid_rules([f"{name} **" for name in names], "allow", origin)
             rules += valid_rules([TYPING], "deny", origin)
-            return RuleBook(rules, otherwise="deny", tools_otherwise="allow")
+            return RuleBook(rules, otherwise="deny", tools_otherwise="allow", is_allowlist=True)
         case "read-only":
             patterns = [*split(LOOKING), *split(MAKING), *OF_THE_SESSION]
             rules = valid_rules(patterns, "allow", origin, confined=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 Access = Literal["read", "write"]
+PRESET = "preset "
 KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason", "host"})
 
 
@@ -40,6 +41,11 @@ class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     label: str
     document: Document | None = None
     pointer: Pointer = ()
+
+    @property
+    def is_preset(self) -> bool:
+        """Whether nobody wrote it but us."""
+        return self.label.startswith(PRESET)
 
     def __str__(self) -> str:
         return self._shown
@@ -174,13 +180,18 @@ class RuleBook:
         rules: Iterable[Rule],
         *,
         trusts: bool = False,
+        kept_in: bool = False,
         otherwise: Decision = "ask",
         tools_otherwise: Decision = "ask",
         usual_reach: Reach = "work",
         broken: str = "",
+        is_allowlist: bool = False,
+        operators: bool = True,
     ) -> None:
         self.trusts = trusts and not broken
         """Whether every command may run that no rule is against."""
+        self.kept_in = kept_in
+        """Whether a sandbox keeps what it trusts in, so that a program need not be known to be let run."""
         self.otherwise = otherwise
         """What becomes of a command that no rule allows."""
         self.tools_otherwise: Decision = "ask" if broken else tools_otherwise
@@ -189,6 +200,10 @@ class RuleBook:
         """How far a call reaches where no rule says otherwise."""
         self.broken = broken
         """Why the rules cannot be relied on; nothing is allowed by them then."""
+        self.is_allowlist = is_allowlist
+        """Whether the rules are a list of programs, by which a refusal is told."""
+        self.operators = operators
+        """Whether a line may be more than one command with its words."""
         self.rules = tuple(rule for rule in rules if not (broken and rule.decision == "allow"))
         self._commands: dict[Decision, CommandIndex] = {key: CommandIndex() for key in ("allow", "ask", "deny")}
         self._files: dict[tuple[Decision, Access], PathIndex[Rule]] = {}
@@ -215,14 +230,17 @@ class RuleBook:
         elif rule.tool is not None:
             self._tools.setdefault(rule.tool, []).append(rule)
 
-    def extended(self, rules: Iterable[Rule], *, broken: str = "") -> RuleBook:
+    def extended(self, rules: Iterable[Rule], *, broken: str = "", operators: bool | None = None) -> RuleBook:
         return RuleBook(
             [*self.rules, *rules],
             trusts=self.trusts,
+            kept_in=self.kept_in,
             otherwise=self.otherwise,
             tools_otherwise=self.tools_otherwise,
             usual_reach=self.usual_reach,
             broken=broken or self.broken,
+            is_allowlist=self.is_allowlist,
+            operators=self.operators if operators is None else operators,
         )
 
     def reaching(self, reach: Reach | None) -> RuleBook:
@@ -230,7 +248,14 @@ class RuleBook:
         if reach is None or not is_beyond(reach, self.usual_reach):
             return self
         rules = [rule for rule in self.rules if rule.decision != "allow" or not is_beyond(reach, rule.reach or "look")]
-        return RuleBook(rules, otherwise=self.otherwise, usual_reach=self.usual_reach, broken=self.broken)
+        return RuleBook(
+            rules,
+            otherwise=self.otherwise,
+            usual_reach=self.usual_reach,
+            broken=self.broken,
+            is_allowlist=self.is_allowlist,
+            operators=self.operators,
+        )
 
     def trusts_tool(self, tool: str) -> bool:
         """Whether every command of a tool may run that no rule is against."""

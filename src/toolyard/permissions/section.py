@@ -29,8 +29,10 @@ class Section(msgspec.Struct, eq=False):
     """What the configuration says about an agent's calls."""
 
     is_configured: bool = False
-    preset: Preset = "workspace"
+    preset: Preset | None = None
+    """None where none is named: what is best then depends on what keeps calls in."""
     allowed_commands: list[str] | None = None
+    operators: bool = True
     ask_timeout: float = PermissionSettings().ask_timeout_seconds
     rules: list[Rule] = msgspec.field(default_factory=list)
     problems: list[Problem] = msgspec.field(default_factory=list)
@@ -86,8 +88,8 @@ def read_level(level: Json, document: Document, pointer: Pointer, section: Secti
 
 def read_setting(key: str, value: Json, document: Document, here: Pointer, section: Section) -> None:
     match key, value:
-        case "preset", str() if value in PRESETS:
-            section.preset = msgspec.convert(value, Preset)
+        case "preset", str() | None if value is None or value in PRESETS:
+            section.preset = msgspec.convert(value, Preset | None)
         case "preset", _:
             section.problems.append(problem(document, here, f"'preset' must be one of {', '.join(PRESETS)}"))
         case "allowed_commands", None:
@@ -96,6 +98,10 @@ def read_setting(key: str, value: Json, document: Document, here: Pointer, secti
             section.allowed_commands = value
         case "allowed_commands", _:
             section.problems.append(problem(document, here, "'allowed_commands' must be a list of names"))
+        case "operators", bool():
+            section.operators = value
+        case "operators", _:
+            section.problems.append(problem(document, here, "'operators' must be true or false"))
         case "ask_timeout_seconds", int() | float() if not isinstance(value, bool) and value > 0:
             section.ask_timeout = float(value)
         case "ask_timeout_seconds", _:

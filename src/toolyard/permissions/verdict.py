@@ -6,15 +6,17 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from toolyard.core.events import Decision
-from toolyard.core.reach import Reach
+from toolyard.core.reach import Kept, Reach
 from toolyard.core.tool import Json, Plan, ToolSpec
 
 Scope = Literal["once", "session", "always"]
+NETWORK = "network"
+"""The kind of a question about a host, and the name that stands in the place of a tool's."""
 
 
 class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The folder that the call should not leave."""
     kept_in: bool = True
     """Whether it would run in a sandbox, or the owner wants none; False where one is wanted and cannot be had."""
+    kept: Kept = "not"
+    """How much of what a sandbox can keep the one that it would run in does."""
     temporary: tuple[str, ...] = ()
     """Folders for temporary files that are its own where it would run, whatever others have under these names."""
     not_temporary: tuple[str, ...] = ()
@@ -151,6 +155,11 @@ class Approver(Protocol):
         """Yes or no, with a reason that the model sees."""
 
 
+ApproverFunction: TypeAlias = (
+    Callable[[PermissionRequest], "bool | Answer | Awaitable[bool | Answer]"]
+    | Callable[[PermissionRequest, Verdict], "bool | Answer | Awaitable[bool | Answer]"]
+)
+"""The same as a plain function, async or not."""
 ALLOWED = Verdict(decision="allow", reason="no permission rules are configured", rule="allow-all")
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from toolyard.core.problems import Position, Problem
+from toolyard.files.door import LARGEST_SCRIPT, Door
 from toolyard.plugins.enablement import asks_each_time, decide
 from toolyard.plugins.loader import load_all
+from toolyard.plugins.tool_problems import tool_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Tool
@@ -42,6 +46,20 @@ class Changes:
 
     def __init__(self) -> None:
         self.count = 0
+        self._failures: dict[int, Problem] = {}
+
+    async def load(self, sources: Sequence[Source]) -> None:
+        """Read what has changed of the sources."""
+        failures = await load_all(sources)
+        tried = set(map(id, sources))
+        self._failures = {key: one for key, one in self._failures.items() if key not in tried} | failures
+        self.count += 1
+
+    def problems_of(self, source: Source) -> Iterator[Problem]:
+        """What is wrong with a source, also that it broke when it was last loaded."""
+        yield from source.problems
+        if failure := self._failures.get(id(source)):
+            yield failure
 
 
 class Catalog:
@@ -69,8 +87,10 @@ class Catalog:
         self._taken: list[Shadowed] = []
 
     def rivalries(self) -> list[Problem]:
-        """What is wrong among the plugins, though each may be sound by itself."""
-        return [*map(shadowed_problem, self.shadowed), *self._faulty()]
+        """What is wrong among the plugins and their tools, though each may be sound by itself."""
+        self._settle()
+        tools = {name: (source.file, tool) for name, (source, tool) in self._by_name.items()}
+        return [*map(shadowed_problem, self.shadowed), *self._faulty(), *tool_problems(tools)]
 
     @property
     def shadowed(self) -> Sequence[Shadowed]:
@@ -114,9 +134,16 @@ class Catalog:
         found = self._by_name.get(name)
         return found[1] if found else None
 
+    def failure(self, name: str) -> Problem | None:
+        """Why there is no tool of that name, if it is one that could not be loaded."""
+        for source in self._sources:
+            found = [problem for problem in self._changes.problems_of(source) if problem.severity == "error"]
+            if found and names_tool(source, found, name):
+                return next((problem for problem in found if f"'{name}'" in problem.message), found[0])
+        return None
+
     async def refresh(self) -> None:
-        await load_all(self._sources)
-        self._changes.count += 1
+        await self._changes.load(self._sources)
         self._settle()
 
     def _settle(self) -> None:
@@ -163,6 +190,20 @@ class Catalog:
                     hint="mend the plugin, or list it in force_enabled_plugins",
                     where=Position(file=self._plugins[id].source.file),
                 )
+
+
+def names_tool(source: Source, problems: Sequence[Problem], name: str) -> bool:
+    """Whether a source has, or would have, a tool of that name: its file is called so, or speaks of it."""
+    files = {source.file, *(problem.where.file for problem in problems if problem.where)}
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return any(file.stem.replace("-", "_") == name or word.search(text_of(file)) for file in files)
+
+
+def text_of(file: Path) -> str:
+    try:
+        return Door.here().read(file, largest=LARGEST_SCRIPT).data.decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def shadowed_problem(shadowed: Shadowed) -> Problem:

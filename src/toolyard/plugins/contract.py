@@ -16,29 +16,58 @@ arguments it wants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, overload
 
 import msgspec
 
-from toolyard.core.tool import Hints, JsonObject, TextInput, ToolResult, ToolSpec
-from toolyard.errors import ToolError, ToolStopped
+from toolyard.core.conversation import (
+    AssistantMessage,
+    CallAnswer,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from toolyard.core.model import Answered, CallDelta, ModelEvent, ModelRequest, TextDelta, ThinkingDelta, Waiting
+from toolyard.core.tool import Hints, JsonInput, JsonObject, TextInput, ToolCall, ToolResult, ToolSpec
+from toolyard.errors import ProviderError, ToolError, ToolStopped
 from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.plugins.author_code.context import ToolContext
 
 __all__ = [
+    "Answered",
+    "AssistantMessage",
+    "CallAnswer",
+    "CallDelta",
     "FeatureContext",
     "FeaturePlugin",
+    "JsonInput",
+    "Message",
+    "ModelEvent",
+    "ModelRequest",
     "Notice",
+    "ProviderError",
+    "ProviderPlugin",
     "Selective",
+    "SummaryMessage",
+    "TextDelta",
+    "TextInput",
+    "ThinkingDelta",
+    "ToolCall",
     "ToolContext",
     "ToolError",
+    "ToolMessage",
     "ToolOptions",
     "ToolPlugin",
     "ToolResult",
     "ToolSpec",
     "ToolStopped",
+    "Usage",
+    "UserMessage",
+    "Waiting",
     "tool",
 ]
 
@@ -184,6 +213,18 @@ class FeaturePlugin(Protocol):
         """Controls by which a person changes the configuration, as JSON objects."""
 
 
+class ProviderPlugin(Protocol):
+    """Asks a model. Required: `id` and `stream`."""
+
+    id: str
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Send a request and tell what comes; the last event is `Answered`.
+
+        Raises `ProviderError` when there is no answer to be had. Cancelling ends the request.
+        """
+
+
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a person should mend, found while a request was made."""
 
@@ -216,6 +257,14 @@ class FeatureContext(msgspec.Struct, frozen=True, kw_only=True):
     def report(self, message: str, *, hint: str = "", file: str | None = None, line: int | None = None) -> None:
         """Say that something is wrong, and go on."""
         self.notices.append(Notice(message=message, hint=hint, file=file, line=line))
+
+
+def read_file(path: Path, *, largest: int) -> bytes:
+    """A file that a configuration names, for a plugin that goes by what it says: a regular one, not of tools' making.
+
+    OSError when there is none, or it is not to be obeyed.
+    """
+    return Door.here().read_accepted(path, largest=largest).data
 
 
 def options_of(function: Any) -> ToolOptions | None:

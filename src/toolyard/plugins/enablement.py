@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.config.layers import mapping, provider_of
 from toolyard.core.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def decide(
     """First what the configuration says, then what the plugins that are on say of themselves, force at last."""
     decisions = {plugin.id: by_rules(plugin, rules) for plugin in plugins}
     if any(has_hooks(plugin) for plugin in plugins):
-        tags = frozenset(circumstances.tags).union(*(tags_of(p, circumstances) for p in plugins if decisions[p.id].on))
+        tags = tags_in_use(plugins, decisions, circumstances)
         for plugin in plugins:
             if decisions[plugin.id].on and has_hooks(plugin):
                 decisions[plugin.id] = by_itself(plugin, tags, circumstances) or decisions[plugin.id]
@@ -159,6 +160,14 @@ def asked(instance: Any, tags: frozenset[str], circumstances: Circumstances) -> 
     return Enablement(on=True, reason="its tags fit") if required or forbidden else None
 
 
+def tags_in_use(
+    plugins: Iterable[Plugin], decisions: Mapping[str, Enablement], circumstances: Circumstances
+) -> frozenset[str]:
+    """The tags of the configuration, and those that the plugins give that are on."""
+    given = (tags_of(plugin, circumstances) for plugin in plugins if decisions[plugin.id].on)
+    return frozenset(circumstances.tags).union(*given)
+
+
 def tags_of(plugin: Plugin, circumstances: Circumstances) -> frozenset[str]:
     """The tags that a plugin gives others to go by; a provider only where it is the one in use."""
     if plugin.kind == "provider" and plugin.id != circumstances.provider:
@@ -202,6 +211,38 @@ def unknown_ids(configuration: Configuration, plugins: Mapping[str, Collection[s
                         where=configuration.document.position(pointer),
                         severity="warning",
                     )
+
+
+def unknown_providers(configuration: Configuration, plugins: Mapping[str, Mapping[str, Plugin]]) -> Iterator[Problem]:
+    """A warning for each agent whose provider is nowhere, or is an entry of `providers` whose plugin is nowhere."""
+    for agent, known in plugins.items():
+        name, pointer = provider_named(configuration.value, agent)
+        usable = [id for id, plugin in known.items() if plugin.kind == "provider"]
+        if name and name not in usable:
+            entries = [] if pointer[0] == "providers" else mapping(configuration.value.get("providers"))
+            yield Problem(
+                code="provider_unknown",
+                message=f"agent '{agent}' has the provider '{name}': no plugin is one, nor is it among 'providers'",
+                hint=did_you_mean(name, [*entries, *usable], otherwise=provider_hint(name)),
+                where=configuration.document.position(pointer),
+                severity="warning",
+            )
+
+
+def provider_named(value: JsonObject, agent: str) -> tuple[str, Pointer]:
+    """The plugin that an agent wants as its provider, by itself or by an entry of `providers`; and where it says so."""
+    own = mapping(mapping(value.get("agents")).get(agent))
+    name, entries = provider_of(value, own), mapping(value.get("providers"))
+    if name in entries:
+        of_entry = mapping(entries[name]).get("provider")
+        return of_entry if isinstance(of_entry, str) else "", ("providers", name, "provider")
+    return name, ("agents", agent, "provider") if "provider" in own else ("provider",)
+
+
+def provider_hint(id: str) -> str:
+    """What to write where no plugin is a provider."""
+    folder = id.replace("_", "-")
+    return f'add "path:${{env:BUILTIN_PLUGINS}}/{folder}" to "plugins", or the plugin that has it'
 
 
 def layers_with_plugins(

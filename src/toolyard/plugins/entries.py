@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration, StandsFor
+    from toolyard.config.layers import Layer
     from toolyard.core.json_values import Pointer
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, JsonObject
@@ -81,21 +82,31 @@ def read_entries(configuration: Configuration, kinds: Sequence[Kind]) -> Entries
 
 
 def read_only(word: str, configuration: Configuration, kinds: Sequence[Kind]) -> Entries:
-    """One entry for every agent: as it stands at the top level, with its options, or else the plain word."""
+    """One entry for every agent: as its configuration has it, with its options, or else the plain word.
+
+    None where the configuration cannot be read: it may have forbidden anything.
+    """
     found = Entries()
-    listed = configuration.value.get("plugins")
-    key = word.replace(":", "_")  # the same with options: "a:b" becomes {"a_b": {…}}
-    index, entry = next(
-        (
-            (index, entry)
-            for index, entry in enumerate(listed if isinstance(listed, list) else ())
-            if entry == word or (isinstance(entry, dict) and key in entry)
-        ),
-        (0, word),
-    )
-    named = add_entry(entry, Place(configuration.document, ("plugins", index)), kinds, found)
-    found.by_agent.update({agent: list(named) for agent in configuration.agents()})
+    read: dict[Pointer, list[Entry]] = {}
+    if not configuration.readable:
+        found.by_agent.update({agent: [] for agent in configuration.agents()})
+        return found
+    for agent in configuration.agents():
+        pointer, entry = next(spelled(word, configuration.layers(agent)), (("plugins", 0), word))
+        if pointer not in read:
+            read[pointer] = add_entry(entry, Place(configuration.document, pointer), kinds, found)
+        found.by_agent[agent] = list(read[pointer])
     return found
+
+
+def spelled(word: str, layers: Sequence[Layer]) -> Iterator[tuple[Pointer, Json]]:
+    """The entries that are a word, or the same with options, with their places."""
+    key = word.replace(":", "_")  # "a:b" becomes {"a_b": {…}}
+    for layer in layers:
+        listed = layer.value.get("plugins")
+        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+            if entry == word or (isinstance(entry, dict) and key in entry):
+                yield (*layer.pointer, "plugins", index), entry
 
 
 def read_list(entries: Json, at: Place, kinds: Sequence[Kind], found: Entries) -> Iterator[Entry]:

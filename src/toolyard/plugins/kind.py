@@ -167,7 +167,7 @@ class Kind(Protocol):
         """Why nothing of it may be loaded here, by policy or for want of a program."""
         return None
 
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:  # noqa: ARG002 - most have none
+    def stores(self, policy: Any, plugin_cache: Path, folder: str) -> Sequence[str]:  # noqa: ARG002 - most have none
         """Folders of its own beside the plugin cache, of which plugins are made: tools must not write them."""
         return ()
 

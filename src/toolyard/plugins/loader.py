@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.problems import Position, Problem
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from toolyard.core.json_values import Pointer
-    from toolyard.core.problems import Position, Problem
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.acquire.git_reference import GitReference
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.host import Host
     from toolyard.plugins.kind import Reference, Source
+
+
+log = logging.getLogger("toolyard.plugins")
 
 
 class NamedSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,10 +36,6 @@ class NamedSource(msgspec.Struct, frozen=True, kw_only=True):
     def pointer(self) -> Pointer:
         """The entry of the configuration that names it."""
         return self.reference.at.pointer
-
-    def problems(self) -> Iterable[Problem]:
-        """What is wrong with it, each where a user can do something about it."""
-        return (shown(problem, self.reference) for problem in self.source.problems)
 
 
 class Loader:
@@ -94,15 +95,35 @@ class Loader:
         return agent
 
 
-async def load_all(sources: Sequence[Source]) -> None:
-    """Read what has changed: at once what needs nothing to be run, the rest as many at a time as the machine takes."""
-    unknown = [source for source in sources if not source.is_current() and not await source.load(without_running=True)]
+async def load_all(sources: Sequence[Source]) -> dict[int, Problem]:
+    """Read what has changed: at once what needs nothing to be run, the rest as many at a time as the machine takes.
+
+    A source that breaks is a problem, by its identity, and does not stop the others.
+    """
+    failures: dict[int, Problem] = {}
+    unknown = [source for source in sources if not await is_loaded(source, failures, without_running=True)]
 
     async def load_some() -> None:
         while unknown:
-            await unknown.pop(0).load()
+            await is_loaded(unknown.pop(0), failures)
 
     await asyncio.gather(*(load_some() for _ in range(min(len(unknown), 3 * (os.cpu_count() or 1)))))
+    return failures
+
+
+async def is_loaded(source: Source, failures: dict[int, Problem], *, without_running: bool = False) -> bool:
+    """Load a source unless nothing changed; one that breaks has nothing more to load."""
+    try:
+        return source.is_current() or await source.load(without_running=without_running)
+    except Exception as error:  # whatever broke, the other plugins must load
+        log.exception("%s broke while it was loaded", source.file)
+        failures[id(source)] = Problem(
+            code="plugin_crashed",
+            message=f"it cannot be loaded: {type(error).__name__}: {error}",
+            hint="this is a bug in toolyard; please report it with what the log says",
+            where=Position(file=source.file),
+        )
+        return True
 
 
 def shown(problem: Problem, reference: Reference) -> Problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 from toolyard.process.keeper.groups import SEPARATOR, is_removed, kill_groups, remove_groups, with_belonging, write
@@ -29,7 +28,7 @@ class ControlGroup:
     @classmethod
     def create(cls, *, memory_bytes: int | None, processes: int | None, of: str = "") -> ControlGroup:
         """A group with those limits that can be had; `holds` tells which. It ends with the group `of`, if any."""
-        group = cls(f"{of}{SEPARATOR}{secrets.token_hex(6)}" if of else f"{PREFIX}{secrets.token_hex(6)}")
+        group = cls(f"{of}{SEPARATOR}{os.urandom(6).hex()}" if of else f"{PREFIX}{os.urandom(6).hex()}")
         if memory_bytes is not None:
             group._limit("memory", MEMORY, memory_bytes, "oom_kill")
         if processes is not None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
+from toolyard.files.inside import is_inside
 from toolyard.files.removal import remove_tree
+from toolyard.files.user_folders import temporary_folder
 from toolyard.process.private_folders import base_folders, claim_folder, remove_abandoned
+
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - the names that they have inside, where they are nobody else's
 
 
 class CommonFolder:
@@ -24,8 +27,8 @@ class CommonFolder:
     def temporary(self) -> dict[str, str]:
         """Where the folders for temporary files of the inside really are, by their names inside."""
         if not self._temporary:
-            folder = self._claim([tempfile.gettempdir(), *base_folders()])
-            for name in ("/tmp", "/var/tmp"):  # noqa: S108 - the names that they have inside
+            folder = self._claim([temporary_folder(), *base_folders()])
+            for name in TEMPORARY:
                 place = self._temporary[name] = os.path.join(folder, name.strip("/").replace("/", "-"))
                 os.mkdir(place)
                 os.chmod(place, 0o1777)  # noqa: S103 - as programs expect; nobody else can enter the folder around it
@@ -38,6 +41,22 @@ class CommonFolder:
             self._handouts = os.path.join(self._claim(base_folders()), "handouts")
             os.mkdir(self._handouts, 0o700)
         return self._handouts
+
+    @property
+    def empty_file(self) -> str:
+        """A file that nothing can be written to, for what is to be empty inside."""
+        path = os.path.join(self.handouts, "empty")
+        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o444))
+        return path
+
+    def base(self) -> str | None:
+        """Where a sandbox must put what it shares with us alone; None where it may choose.
+
+        Among temporary files another sandbox could move it, except below what that one has mounted itself.
+        """
+        usual = [os.path.realpath(place) for place in base_folders()[:1]]
+        shared = any(is_inside(place, name) for place in usual for name in TEMPORARY)
+        return os.path.dirname(self.handouts) if shared else None
 
     def places(self) -> list[str]:
         """What has to be removed if we are killed."""

@@ -138,12 +138,21 @@ class Companion:
 
     async def _watch(self) -> None:
         """Wait for the end, take what was printed last, and call `on_end`."""
+        # Stays so if the loop ends first, which cancels this: whoever waits for the end must not wait for ever.
+        end = CompanionEnd(trouble="the event loop was ended")
         try:
             ended = await self._spawned.ended()
             exit_code, signal = read_wait_status(ended.wait_status)
             end = CompanionEnd(exit_code=exit_code, signal=signal)
         except ProcessError as error:
             end = CompanionEnd(trouble=str(error))
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        finally:
+            self._finish(end)
+
+    def _finish(self, end: CompanionEnd) -> None:
         try:
             self._lines.drain(self._take)
             self._log.drain(self._on_log)

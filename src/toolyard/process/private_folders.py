@@ -10,11 +10,11 @@ import contextlib
 import fcntl
 import os
 import stat
-import tempfile
 import time
 from typing import TYPE_CHECKING
 
 from toolyard.files.removal import remove_tree
+from toolyard.files.user_folders import temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,8 +85,8 @@ class SharedFolder:
     An application that is killed leaves its folder behind; the next one to make a folder removes it.
     """
 
-    def __init__(self) -> None:
-        self.path, self._claim = claim_folder(base_folders())
+    def __init__(self, base: str | None = None) -> None:
+        self.path, self._claim = claim_folder([base] if base else base_folders())
         self.exchange = os.path.join(self.path, "exchange")
         """Written by both sides."""
         self.view = os.path.join(self.path, "view")
@@ -101,7 +101,7 @@ class SharedFolder:
 
 def base_folders() -> list[str]:
     """Where such folders may be, the best one first."""
-    places = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", tempfile.gettempdir())  # noqa: S108 - ours alone
+    places = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", temporary_folder())  # noqa: S108 - ours alone
     return [place for place in places if place and os.access(place, os.W_OK | os.X_OK)]
 
 
@@ -109,7 +109,8 @@ def new_folder(places: list[str], prefix: str) -> str:
     reason: OSError = FileNotFoundError("no folder for temporary files can be written")
     for place in places:
         try:
-            return os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=place))
+            os.mkdir(path := os.path.join(os.path.realpath(place), f"{prefix}{os.urandom(8).hex()}"), 0o700)
+            return path
         except OSError as error:
             reason = error
     raise reason

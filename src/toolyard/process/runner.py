@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 from typing import TYPE_CHECKING
 
-from toolyard.process.environment import ParentEnvironment, as_bytes
+from toolyard.process.environment import ParentEnvironment, as_bytes, raw_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,11 @@ class Runner:
             return []
         current = self.environment.current()
         return sorted(name for name in self._passed if as_bytes(name) in current)
+
+    def withheld(self) -> frozenset[str]:
+        """The variables that are set here and do not reach tools."""
+        current = self.environment.current()
+        return frozenset(os.fsdecode(name) for name in raw_environment() if name not in current)
 
     def limited_to(self, limits: Limits) -> Runner:
         runner = copy.copy(self)

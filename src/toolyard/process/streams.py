@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
 from typing import TYPE_CHECKING
 
 from toolyard.process.output import Transcript
@@ -188,6 +187,8 @@ def memory_file() -> int:
     """A file without a name, in memory where the system has such files."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("toolyard", os.MFD_CLOEXEC)
+    import tempfile
+
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 

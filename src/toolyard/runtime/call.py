@@ -1,4 +1,4 @@
-"""The one path of every call.
+"""The one path of every call, step by step.
 
 find → decode → plan → preview → permit → checkpoint → run → limit → redact → audit → result
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import sys
 import time
 import traceback
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,11 +30,12 @@ from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_r
 from toolyard.runtime.call_events import CallEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
     from toolyard.core.events import Observer
+    from toolyard.core.problems import Problem
     from toolyard.core.reach import Reach
     from toolyard.core.tool import JsonObject, Plan, Tool, ToolCall, ToolSpec
     from toolyard.permissions.verdict import Approver, PermissionPolicy
@@ -63,12 +65,26 @@ class ToolFinder(Protocol):
     def names(self) -> Sequence[str]:
         """The names there are, for a helpful answer to one there is not."""
 
+    def failure(self, name: str) -> Problem | None:
+        """Why there is no tool of that name, if it is one that could not be loaded."""
+
 
 class Checkpointer(Protocol):
-    """Keeps states of a workspace."""
+    """Keeps states of a workspace, and whatever else must be kept before a call runs."""
 
-    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan) -> str | None:
-        """Keep the state before a call; the id of what was kept, or None when nothing was."""
+    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan, reach: Reach) -> None:
+        """A call was permitted and is about to run; what this raises ends it."""
+
+
+class CallHooks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation adds to the path of its calls."""
+
+    approver: Approver | None = None
+    """Who is asked instead of the application's own."""
+    checkpoints: Checkpointer | None = None
+
+
+NO_HOOKS = CallHooks()
 
 
 class CallSettings(msgspec.Struct, kw_only=True):
@@ -89,8 +105,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
             self.cwd = self.cwd / configured
 
 
-class CallPath:
-    """Takes the calls of one agent along the path."""
+class CallServices:
+    """What the calls of one agent have in common."""
 
     def __init__(
         self,
@@ -100,7 +116,6 @@ class CallPath:
         redactor: Redactor,
         permissions: PermissionPolicy | None = None,
         approver: Approver | None = None,
-        checkpoints: Checkpointer | None = None,
         sandboxes: Mapping[Reach, Sandbox | None] | None = None,
     ) -> None:
         self.tools = tools
@@ -108,39 +123,9 @@ class CallPath:
         self.redactor = redactor
         self.permissions = permissions or AllowAll()
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
-        self.checkpoints = checkpoints
         self.sandboxes = sandboxes or {}
         """What keeps the children of tools in, by how far they may reach."""
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
-
-    async def call(self, call: ToolCall, settings: CallSettings, observer: Observer | None = None) -> ToolResult:
-        """Take one call along the whole path; whatever happens to it, it has one result."""
-        pending = PendingCall(self, call, settings, observer)
-        await pending.prepare()
-        return pending.result or await pending.execute()
-
-    async def preview(self, call: ToolCall, settings: CallSettings) -> str | ToolResult:
-        """What a call would do, in a line; the refusal when it could not even begin."""
-        return await PendingCall(self, call, settings, None).preview()
-
-    async def call_all(
-        self,
-        calls: Iterable[ToolCall],
-        settings: CallSettings,
-        observer: Observer | None = None,
-        *,
-        cancelled: asyncio.Event | None = None,
-    ) -> dict[str, ToolResult]:
-        """Take the calls of one model turn: asked for in order, run side by side, answered in order by their ids."""
-        pending: dict[str, PendingCall] = {}
-        for call in calls:
-            pending.setdefault(call.id, PendingCall(self, call, settings, observer))
-        async with asyncio.TaskGroup() as group:
-            work = group.create_task(take_all(list(pending.values())))
-            if cancelled is not None:
-                watch = group.create_task(cancel_when(cancelled, work))
-                work.add_done_callback(lambda _: watch.cancel())
-        return {id: one.result or one.cancel() for id, one in pending.items()}
 
     def decoder_for(self, tool: Tool) -> ArgumentDecoder:
         """The tool's decoder, made once for each version of the tool."""
@@ -175,12 +160,20 @@ class CallEnded(Exception):
 class PendingCall:
     """One call on its way: `prepare`, then `execute`; `result` is set exactly once, at its end."""
 
-    def __init__(self, path: CallPath, call: ToolCall, settings: CallSettings, observer: Observer | None) -> None:
+    def __init__(
+        self,
+        services: CallServices,
+        call: ToolCall,
+        settings: CallSettings,
+        observer: Observer | None,
+        hooks: CallHooks = NO_HOOKS,
+    ) -> None:
         self.call = call
+        self._hooks = hooks
         self.result: ToolResult | None = None
-        self._path = path
+        self._services = services
         self._settings = settings
-        self._events = CallEvents(call.id, observer, path.redactor) if observer else None
+        self._events = CallEvents(call.id, observer, services.redactor) if observer else None
         self._started = time.monotonic()
         self._ready: Ready | None = None
         self._verdict: Verdict | None = None
@@ -246,13 +239,15 @@ class PendingCall:
         return self._finish(self._limit(ToolResult(text=text, failure="cancelled", bytes_out=printed)))
 
     async def _find(self) -> Tool:
-        tool = await self._path.tools.find(self.call.name)
+        tool = await self._services.tools.find(self.call.name)
         if tool is None:
-            raise CallEnded(unknown_tool(self.call.name, self._path.tools.names()))
+            if failed := self._services.tools.failure(self.call.name):
+                raise CallEnded(not_loaded(self.call.name, failed))
+            raise CallEnded(unknown_tool(self.call.name, self._services.tools.names()))
         return tool
 
     def _decode(self, tool: Tool) -> JsonObject:
-        arguments = self._path.decoder_for(tool).decode(self.call.arguments)
+        arguments = self._services.decoder_for(tool).decode(self.call.arguments)
         if not isinstance(arguments, dict):
             raise CallEnded(ToolResult(text=arguments.describe(tool.spec.name), failure="invalid_arguments"))
         return arguments
@@ -278,6 +273,7 @@ class PendingCall:
             emit=self._events.output if self._events else None,
             spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
             given=self.call.arguments,
+            timeout=self.call.timeout,
         )
 
     async def _show_preview(self) -> None:
@@ -288,13 +284,13 @@ class PendingCall:
     async def _get_preview(self) -> str:
         if self._preview is None and self._ready:
             text = await self._ready.tool.preview(self._ready.plan, self._ready.context)
-            self._preview = self._path.redactor.redact(text)
+            self._preview = self._services.redactor.redact(text)
         return self._preview or ""
 
     async def _permit(self, ready: Ready) -> None:
         """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
-        verdict = await self._path.permissions.decide(request)
+        verdict = await self._services.permissions.decide(request)
         if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is
             verdict = replace(verdict, reach="outside", usual_reach="outside")
         self._let_reach(ready, verdict)
@@ -318,7 +314,7 @@ class PendingCall:
             self._preview = None
 
     def _request(self, ready: Ready) -> PermissionRequest:
-        settings, sandbox = self._settings, self._path.sandboxes.get("work")
+        settings, sandbox = self._settings, self._services.sandboxes.get("work")
         own, shown = sandbox.temporary() if sandbox and ready.tool.confined else ((), ())
         return PermissionRequest(
             call_id=self.call.id,
@@ -330,20 +326,21 @@ class PendingCall:
             session=settings.session,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
+            kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
             temporary=own,
             not_temporary=shown,
-            redact=self._path.redactor.redact,
+            redact=self._services.redactor.redact,
         )
 
     async def _ask(self, request: PermissionRequest, verdict: Verdict) -> Verdict:
         """What a person, or whoever stands in for one, makes of what the rules leave open."""
         from toolyard.permissions.approval import ask
 
-        policy = self._path.permissions
+        policy = self._services.permissions
         if verdict.reach != verdict.usual_reach:
             await self._get_preview()  # a tool may have to take something along, which is what was there when it asked
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
-        answer = await ask(self._path.approver, request, verdict, timeout)
+        answer = await ask(self._hooks.approver or self._services.approver, request, verdict, timeout)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
         reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         if answer.allowed and isinstance(policy, RemembersAnswers):
@@ -368,21 +365,24 @@ class PendingCall:
     async def _checkpoint(self, ready: Ready) -> None:
         if ready.tool.confined and (sandbox := self._sandbox_of(ready)) and (reason := sandbox.refusal()):
             raise CallEnded(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
-        if self._path.checkpoints:
-            await self._path.checkpoints.before(self.call, ready.tool.spec, ready.plan)
+        if self._hooks.checkpoints:
+            await self._hooks.checkpoints.before(self.call, ready.tool.spec, ready.plan, ready.context.reach)
 
     async def _run(self, ready: Ready) -> ToolResult:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
+        if sandbox:
+            sandbox.begin_call()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
         if sandbox and has_failed(result):
             result = self._explained(result, sandbox, refused_before)
-        work = self._path.sandboxes.get("work")
+        work = self._services.sandboxes.get("work")
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        notes += work.take_notes() if work else []
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
     def _explained(self, result: ToolResult, sandbox: Sandbox, refused_before: int) -> ToolResult:
@@ -392,7 +392,15 @@ class PendingCall:
         from toolyard.runtime.sandbox_notes import CallSurroundings, notes_on
 
         refused = sandbox.refusals_since(refused_before)
-        around = CallSurroundings(reach=self._verdict.reach, policy=sandbox.policy, refused=refused)
+        around = CallSurroundings(
+            reach=self._verdict.reach,
+            policy=sandbox.policy,
+            refused=refused,
+            refused_sockets=sandbox.take_refused_sockets(),
+            writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
+            own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
+            has_mounts=sandbox.name.partition(" ")[0] != "landlock",
+        )
         notes = notes_on(result, around)
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
@@ -412,8 +420,8 @@ class PendingCall:
 
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
-        if self._path.redactor.knows_any:
-            result = self._path.redactor.redact_result(result)
+        if self._services.redactor.knows_any:
+            result = self._services.redactor.redact_result(result)
         self.result = result
         duration = time.monotonic() - self._started
         if not self._unrecorded:
@@ -426,7 +434,7 @@ class PendingCall:
         """Nothing runs that is not on record first, unless policy lets it."""
         try:
             self._recorded = self._record(ready)
-            self._path.audit.write({"event": "start", **self._recorded})
+            self._services.audit.write({"event": "start", **self._recorded})
         except AuditUnavailable as error:
             self._unrecorded = True
             raise CallEnded(ToolResult(text=f"The call was not run: {error}", failure="denied")) from error
@@ -436,64 +444,50 @@ class PendingCall:
         if self._ready:
             recorded["sandbox"] = self._sandbox_name(self._ready)  # only now it is sure which one could be built
         try:
-            self._path.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
+            self._services.audit.write({"event": "end", **recorded, **outcome_record(result, duration)})
         except AuditUnavailable:
             log.error("call %s ended but its end could not be recorded", self.call.id)
 
     def _record(self, ready: Ready | None) -> dict[str, Any]:
         """What the audit says of the call, before and after."""
-        redactor = self._path.redactor
+        redactor = self._services.redactor
         record: dict[str, Any] = {"session": self._settings.session, "call_id": self.call.id, "tool": self.call.name}
         if ready:
             record |= plan_record(ready.tool, ready.plan, self._settings.cwd, self._sandbox_name(ready), redactor)
         if self._verdict:
-            sandbox = self._path.sandboxes.get(self._verdict.reach)
+            sandbox = self._services.sandboxes.get(self._verdict.reach)
             kept_in = sandbox is not None and not sandbox.is_missing
             record |= verdict_record(self._verdict, redactor, kept_in=kept_in)
         return record
 
     def _sandbox_of(self, ready: Ready) -> Sandbox | None:
         """What keeps the call in."""
-        return self._path.sandboxes.get(ready.context.reach)
+        return self._services.sandboxes.get(ready.context.reach)
 
     def _sandbox_name(self, ready: Ready) -> str:
         """What keeps a call in; one whose tool runs in the application itself, or that was let out, says so."""
-        if self._path.sandboxes.get("work") is None:
+        if self._services.sandboxes.get("work") is None:
             return "off"
         sandbox = self._sandbox_of(ready)
         return sandbox.name if sandbox and ready.tool.confined else "none"
 
     def _crashed(self, error: Exception) -> ToolResult:
         """Something broke that no step foresaw: the traceback goes to the log, a sentence to the model."""
-        trace = self._path.redactor.redact("".join(traceback.format_exception(error)))
+        trace = self._services.redactor.redact("".join(traceback.format_exception(error)))
         log.error("call of '%s' crashed\n%s", self.call.name, trace)
         text = f"The tool '{self.call.name}' could not be run: {type(error).__name__}: {error}"
         return ToolResult(text=text, failure="crash")
 
 
-async def take_all(calls: Sequence[PendingCall]) -> None:
-    """Ask in order; then run side by side, but those tools one after the other that want to be alone."""
-    alone = asyncio.Lock()
-    async with asyncio.TaskGroup() as group:
-        for call in calls:
-            await call.prepare()
-            if call.result is None:
-                group.create_task(call.execute() if call.parallel else execute_within(alone, call))
-
-
-async def execute_within(lock: asyncio.Lock, call: PendingCall) -> ToolResult:
-    async with lock:
-        return await call.execute()
-
-
-async def cancel_when(cancelled: asyncio.Event, work: asyncio.Task[None]) -> None:
-    await cancelled.wait()
-    work.cancel()
-
-
 def has_failed(result: ToolResult) -> bool:
     """Whether something in it went wrong that the sandbox may have caused."""
     return result.failure in ("exit_code", "timeout") or bool(result.exit_code)
+
+
+def not_loaded(name: str, problem: Problem) -> ToolResult:
+    """The tool would be there, but for a fault that its author or the user has to mend."""
+    place = f"{problem.where}: " if problem.where else ""
+    return ToolResult(text=f"The tool '{name}' could not be loaded: {place}{problem.sentence}", failure="unknown_tool")
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from toolyard.core.tool import JsonInput, Plan, ToolSpec
-from toolyard.permissions.verdict import Judged, Offer, PermissionRequest, Verdict
+from toolyard.permissions.verdict import NETWORK, Judged, Offer, PermissionRequest, Verdict
 from toolyard.process.sandbox.hosts import PORTS, AllowedHosts
 from toolyard.process.sandbox.proxy import HostAnswer
 
@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Answer, Approver
 
 
-NETWORK = "network"
-"""The kind of such a question, and the name that stands in the place of a tool's."""
 ONCE_HOLDS, NO_HOLDS = 300.0, 30.0
 """How long an answer holds, in seconds, since programs connect again and again for one thing."""
-NAME_IT = "name it in sandbox.hosts to allow it"
 SPEC = ToolSpec(name=NETWORK, description="Reach a host from the sandbox.", input=JsonInput(schema={"type": "object"}))
 
 
-def nobody_to_ask() -> HostAnswer:
-    return HostAnswer(allowed=False, reason=f"it is not named, and nobody is there to ask; {NAME_IT}")
+def nobody_to_ask(host: str) -> HostAnswer:
+    return HostAnswer(allowed=False, reason=f"it is not named, and nobody is there to ask; {name_it(host)}")
+
+
+def name_it(host: str) -> str:
+    """What to write to reach a host; for a registry, the group that it is in."""
+    from toolyard.process.sandbox.packages.host_groups import group_with
+
+    return f"name {group_with(host) or 'it'} in sandbox.hosts to allow it"
 
 
 class HostQuestions:
@@ -68,12 +72,12 @@ class HostQuestions:
         answer = await ask(self._approver, request, verdict, self._policy.ask_timeout(self._agent))
         if answer.allowed and answer.scope != "once":
             self._policy.remember(request, verdict, answer)
-        found = HostAnswer(allowed=answer.allowed, reason=self._reason(answer))
+        found = HostAnswer(allowed=answer.allowed, reason=self._reason(answer, host))
         self._answers[host, port] = (found, time.monotonic() + (ONCE_HOLDS if answer.allowed else NO_HOLDS))
         return found
 
-    def _reason(self, answer: Answer) -> str:
-        return answer.reason if answer.allowed else f"{answer.reason}; {NAME_IT}"
+    def _reason(self, answer: Answer, host: str) -> str:
+        return answer.reason if answer.allowed else f"{answer.reason}; {name_it(host)}"
 
     def _question(self, host: str, port: int) -> tuple[PermissionRequest, Verdict]:
         place = f"{host}:{port}"

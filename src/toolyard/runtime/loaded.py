@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,11 @@ from msgspec.structs import replace
 from toolyard.errors import UnknownAgent
 from toolyard.files.accepted import accepted_file
 from toolyard.files.door import stamp_of
+from toolyard.files.working_folder import working_folder
 from toolyard.plugins.catalog import Catalog, Changes
-from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids
+from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader, load_all
+from toolyard.plugins.loader import Loader, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
-    from toolyard.plugins.enablement import Enablement
+    from toolyard.plugins.enablement import Circumstances, Enablement
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
     from toolyard.plugins.kind import Kind, Source
     from toolyard.plugins.loader import NamedSource
     from toolyard.plugins.plugin import Plugin
-    from toolyard.runtime.call import CallPath, CallSettings
+    from toolyard.runtime.call import CallSettings
+    from toolyard.runtime.call_path import CallPath
 
 
 class AgentTools:
@@ -62,26 +63,31 @@ class Loaded:
         self._session = session
         self._only_some = only_some
         """Whether this is only a part of the configuration, of which all plugins are on."""
-        self._cwd = os.getcwd()
+        self._cwd = working_folder()
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
-        self._agents: dict[str, AgentTools] = {}
+        self._agents: dict[tuple[str, tuple[str, ...] | None], AgentTools] = {}
         self._loader = Loader(host, kept or {})
         self._by_agent = {
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
             for agent, named in entries.by_agent.items()
         }
-        file = [] if self.configuration.in_memory else [str(self.configuration.document.path)]
-        self._stamps = {path: stamp_of(path) for path in (*file, str(accepted_file()), *entries.watched)}
+        self._stamps = {path: stamp_of(path) for path in (str(accepted_file()), *entries.watched)}
+        if not self.configuration.in_memory:
+            read = self.configuration.written or self.configuration.document
+            self._stamps[str(read.path)] = read.stamp or stamp_of(read.path)
 
     @property
     def configuration(self) -> Configuration:
         return self.host.configuration
 
-    def agent(self, name: str | None = None) -> AgentTools:
-        """An agent's tools; without a name those of the agent called `default`, else of the first."""
+    def agent(self, name: str | None = None, chosen: tuple[str, ...] | None = None) -> AgentTools:
+        """An agent's tools; without a name those of the agent called `default`, else of the first.
+
+        A conversation may have chosen its plugins itself.
+        """
         name = name or self.default_agent()
-        if (known := self._agents.get(name)) is not None:
+        if (known := self._agents.get((name, chosen))) is not None:
             return known
         if name not in self._by_agent:
             raise UnknownAgent(f"there is no agent '{name}'; known: {', '.join(self._by_agent)}")
@@ -89,10 +95,10 @@ class Loaded:
         catalog = Catalog(
             [one.source for one in listed],
             pointers=[one.pointer for one in listed],
-            decide=self._decide_for(name),
+            decide=self._decide_for(name, chosen),
             changes=self._changes,
         )
-        made = self._agents[name] = AgentTools(catalog, self._make_path(catalog))
+        made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog))
         return made
 
     def default_agent(self) -> str:
@@ -113,12 +119,15 @@ class Loaded:
         return self._loader.sources
 
     async def refresh(self) -> None:
-        await load_all([one.source for one in self.sources()])
-        self._changes.count += 1
+        await self._changes.load([one.source for one in self.sources()])
 
     def loading_problems(self) -> list[Problem]:
         """What is wrong with the configuration, and what of it cannot be loaded."""
         return [*self.configuration.problems, *self.entries.problems, *self._loader.problems]
+
+    def faults(self) -> list[Problem]:
+        """The same, and what is wrong with the plugins that were loaded; nothing that takes long to find."""
+        return [*self.loading_problems(), *self._source_problems()]
 
     def problems(self) -> list[Problem]:
         """What is wrong with the configuration and with what it names."""
@@ -127,17 +136,22 @@ class Loaded:
         catalogs = {agent: self.agent(agent).catalog for agent in self._by_agent}
         loading = [*self.entries.problems, *self._loader.problems, *self._source_problems()]
         problems = [*self.configuration.problems, *unknown, *loading]
-        problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
+        if not self._only_some:  # what is ours alone has no rivals
+            problems += [problem for catalog in catalogs.values() for problem in catalog.rivalries()]
         if not self._only_some and not loading:  # an id may well be that of a plugin that could not be loaded
-            ids = {agent: catalog.plugins for agent, catalog in catalogs.items()}
-            problems += unknown_ids(self.configuration, ids)
+            plugins = {
+                agent: {id: found.plugin for id, found in catalog.plugins.items()}
+                for agent, catalog in catalogs.items()
+            }
+            problems += [*unknown_ids(self.configuration, plugins), *unknown_providers(self.configuration, plugins)]
         places = {problem.where for problem in problems}  # a file that stands for a configuration tells it, too
         return [*problems, *(problem for problem in self._broken_edit if problem.where not in places)]
 
     def _source_problems(self) -> Iterator[Problem]:
         first = {id(one.source): one for listed in self._by_agent.values() for one in reversed(listed)}
         for one in self.sources():
-            yield from first.get(id(one.source), one).problems()
+            reference = first.get(id(one.source), one).reference
+            yield from (shown(problem, reference) for problem in self._changes.problems_of(one.source))
 
     def state(self) -> object:
         """Something that is equal as long as nothing changed for anybody."""
@@ -151,7 +165,7 @@ class Loaded:
                 return True
         if self.host.children("work").sandbox is None:
             return False
-        return os.getcwd() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
+        return working_folder() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""
@@ -176,13 +190,16 @@ class Loaded:
             if id(one.source) not in kept:
                 await one.source.aclose()
 
-    def _decide_for(self, agent: str) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
+    def circumstances(self, agent: str) -> Circumstances:
+        """What an agent's configuration tells its plugins."""
+        context = {"agent": agent, "session": self._session, "metadata": self._metadata}
+        return read_circumstances(self.configuration.layers(agent), self.configuration.for_agent(agent), context)
+
+    def _decide_for(
+        self, agent: str, chosen: tuple[str, ...] | None
+    ) -> Callable[[Sequence[Plugin]], Mapping[str, Enablement]]:
         if self._only_some:
             return decide
-        layers = self.configuration.layers(agent)
-        context = {"agent": agent, "session": self._session, "metadata": self._metadata}
-        return partial(
-            decide,
-            rules=read_rules(layers, self._metadata.get("plugins")),
-            circumstances=read_circumstances(layers, self.configuration.for_agent(agent), context),
-        )
+        named = self._metadata.get("plugins") if chosen is None else chosen
+        rules = read_rules(self.configuration.layers(agent), named)
+        return partial(decide, rules=rules, circumstances=self.circumstances(agent))

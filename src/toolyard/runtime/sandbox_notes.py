@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.files.inside import is_inside
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -25,6 +27,11 @@ LOOKED_AT = 1 << 14
 MOST_HOSTS = 3
 OUTSIDE = 'or ask for "reach": "outside" with a reason'
 READ_ONLY = re.compile(r"Read-only file system|\bEROFS\b")
+NOT_MADE = re.compile(r"ENOENT: no such file or directory, mkdir '(/[^'\n]+)'")
+"""What Node says where a folder cannot be made because nothing can be written there."""
+NO_ACCESS = re.compile(r"(?i)^.*(?:permission denied|EACCES).*$", re.MULTILINE)
+PATH = re.compile(r"""(?:^|[\s'"`(])(/[^\s'"`:,)]+)""")
+"""What programs say of a path that Landlock keeps them from."""
 NO_NAME = re.compile(
     r"(?i)could not resolve|temporary failure in name resolution|name or service not known|nodename nor servname"
     r"|EAI_AGAIN|ENOTFOUND|failed to lookup address|no address associated"
@@ -44,6 +51,17 @@ class CallSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     policy: SandboxPolicy
     refused: Sequence[ConnectionAttempt] = ()
     """The hosts that were refused while it ran."""
+    refused_sockets: Sequence[str] = ()
+    """The sockets of others that were."""
+    writable: Sequence[str] = ()
+    """The folders that can be written."""
+    own_environment: str = ""
+    """The environment of Python that runs the application, if it has one of its own."""
+    has_mounts: bool = True
+    """Whether what cannot be written is on a disk that cannot; without, nobody may write there."""
+
+    def keeps_from(self, path: str) -> bool:
+        return not any(is_inside(path, folder) for folder in self.writable)
 
 
 def notes_on(result: ToolResult, around: CallSurroundings) -> list[str]:
@@ -52,16 +70,40 @@ def notes_on(result: ToolResult, around: CallSurroundings) -> list[str]:
 
 
 def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
-    if READ_ONLY.search(text):
-        yield about_writing(around.reach)
+    if READ_ONLY.search(text) or any(map(around.keeps_from, paths_not_written(text, around))):
+        yield about_environment() if is_own(around, text) else about_writing(around.reach)
     if around.refused:
         yield about_hosts(around.refused)
     elif not around.policy.network and (NO_NAME.search(text) or NO_WAY.search(text)):
         yield about_network(around)
-    if not around.policy.unix_sockets and NO_SOCKET.search(text):
-        yield f"[sandbox: sockets of the file system are off; set sandbox.unix_sockets, {OUTSIDE}]"
+    if around.refused_sockets:
+        yield (
+            f"[sandbox: {around.refused_sockets[-1]} belongs to a process outside, which cannot be reached; "
+            f"set sandbox.unix_sockets, {OUTSIDE}]"
+        )
+    elif not around.policy.unix_sockets and NO_SOCKET.search(text):
+        yield f"[sandbox: this kind of socket is off; set sandbox.unix_sockets, {OUTSIDE}]"
     if NO_SIGNAL.search(text):
         yield f"[sandbox: only its own processes can be signalled; {OUTSIDE.removeprefix('or ')}]"
+
+
+def paths_not_written(text: str, around: CallSurroundings) -> Iterator[str]:
+    """The paths that a program says it could not write, without the reason why."""
+    yield from NOT_MADE.findall(text)
+    if not around.has_mounts:
+        yield from (path for line in NO_ACCESS.findall(text) for path in PATH.findall(line))
+
+
+def is_own(around: CallSurroundings, text: str) -> bool:
+    """Whether it is about the environment that runs us, where most who install something do not expect that."""
+    return bool(around.own_environment) and f"{around.own_environment}/" in text
+
+
+def about_environment() -> str:
+    return (
+        "[sandbox: this is the environment that Toolyard itself runs in, so it cannot be changed from inside; make "
+        "another one with python3 -m venv, or install Toolyard apart with uv tool install or pipx]"
+    )
 
 
 def about_writing(reach: Reach) -> str:

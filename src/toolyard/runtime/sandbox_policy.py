@@ -19,6 +19,7 @@ from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.cgroups import can_end_groups
 from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.packages.caches import cache_folder
 from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.sandbox import Sandbox
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration
+    from toolyard.core.reach import Kept
     from toolyard.plugins.kind import Reference
     from toolyard.process.common_folder import CommonFolder
     from toolyard.process.sandbox.policy import Backend
@@ -92,9 +94,21 @@ def damage(configuration: Configuration) -> str:
 
 def tools_sandbox(inputs: SandboxInputs, common: CommonFolder) -> Sandbox | None:
     """What keeps tools in that work; None when the configuration says that nothing shall."""
-    settings = inputs.configuration.sandbox
+    policy = wanted_policy(inputs.configuration)
+    return Sandbox(policy, sandbox_places(inputs), common) if policy else None
+
+
+def how_kept(configuration: Configuration) -> Kept:
+    """How well tools are kept in by what the configuration wants, without building it."""
+    policy = wanted_policy(configuration)
+    return Sandbox(policy, SandboxPaths(home="/", workspace=())).keeps if policy else "not"
+
+
+def wanted_policy(configuration: Configuration) -> SandboxPolicy | None:
+    """What the configuration wants of a sandbox; None when it wants none."""
+    settings = configuration.sandbox
     policy = SandboxPolicy(
-        damaged=damage(inputs.configuration),
+        damaged=damage(configuration),
         mode="require" if settings.mode == "require" else "auto",
         properties=tuple(settings.properties),
         network=settings.network,
@@ -104,7 +118,7 @@ def tools_sandbox(inputs: SandboxInputs, common: CommonFolder) -> Sandbox | None
         processes=settings.processes,
         backends=backends(settings),
     )
-    return None if settings.mode == "off" and not policy.damaged else Sandbox(policy, sandbox_places(inputs), common)
+    return None if settings.mode == "off" and not policy.damaged else policy
 
 
 def looking(tools: Sandbox) -> Sandbox:
@@ -126,7 +140,8 @@ def build_runner(tools: Sandbox | None, *, allow_remote: bool) -> BuildRunner:
     if tools is None:
         return BuildRunner()
     policy = replace(tools.policy, network=allow_remote, hosts=(), unix_sockets=False)
-    places = replace(tools.paths, workspace=(), protected=(), also_writable=())
+    # Nor with what tools left in their caches.
+    places = replace(tools.paths, workspace=(), protected=(), also_writable=(), caches="")
     return BuildRunner(sandbox=(policy, places))
 
 
@@ -139,8 +154,9 @@ def bad_hosts(configuration: Configuration) -> Iterator[Problem]:
     if not configuration.sandbox.hosts:
         return
     from toolyard.process.sandbox.hosts import invalid_hosts
+    from toolyard.process.sandbox.packages.host_groups import GROUPS
 
-    hint = "a host is written example.com, *.example.com or example.com:8443"
+    hint = f"a host is written example.com, *.example.com or example.com:8443; groups are {', '.join(GROUPS)}"
     where = configuration.document.position(("sandbox", "hosts"))
     for text in invalid_hosts(configuration.sandbox.hosts):
         message = f"'sandbox.hosts': '{text}' is no host"
@@ -187,6 +203,7 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
         unseen=[str(user_folder("state")), *locked_parts(sessions, workspace)],
         shown=[str(sessions / "outputs")],
         unwanted=inputs.unwanted(),
+        caches=cache_folder(workspace),
         readable=[
             *(str(folder), str(sessions), *inputs.stores),
             *plugin_paths(inputs.references, folder),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import termios
@@ -150,6 +151,44 @@ def test_a_command_that_asks_gets_an_answer(toolyard: CommandLine, env, prompt):
         enter(terminal, "36", then=rf"36:Ada\n.*?{prompt}")
         terminal.type("\x04")
         assert terminal.finish() == 0
+
+
+def screen(text: str, *, columns: int = 80) -> list[str]:
+    """What a terminal shows of a text that moves its cursor."""
+    lines, row, column = [""], 0, 0
+    for code, number, letter, char in re.findall(r"(\x1b\[[?]?(\d*)([A-Za-z]))|([\s\S])", text):
+        count = int(number or 1)
+        if code:
+            column += {"C": count, "D": -count}.get(letter, 0)
+            row -= count if letter == "A" else 0
+            if letter == "J":
+                lines[row:] = [lines[row][:column]]
+        elif char == "\r":
+            column = 0
+        elif char == "\n":
+            row, column = row + 1, 0
+        else:
+            if column == columns:
+                row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+            lines[row] = lines[row].ljust(column)[:column] + char + lines[row][column + 1 :]
+            column += 1
+        lines += [""] * (row + 1 - len(lines))
+    return lines
+
+
+@pytest.mark.parametrize(("env", "prompt"), [({}, PROMPT), (EDITING, EDITED_PROMPT)])
+@pytest.mark.parametrize("length", [1, 100, 160])
+def test_a_question_of_a_program_is_on_the_screen_once(toolyard: CommandLine, env, prompt, length):
+    with shell(toolyard, **env) as terminal:
+        terminal.read_until(prompt)
+        asked = f"printf before; printf '%{length}s? ' na''me; read n; echo go''t $n"
+        enter(terminal, asked, then=r"name\?.*name\?" if env else r"name\?")
+        enter(terminal, "Ada", then=rf"got Ada\n.*?{prompt}")
+        seen = "".join(screen(terminal.text))
+    assert seen.count("before") == 2, "typed, and printed"
+    assert seen.count("name?") == 1
+    assert seen.count("got Ada") == 1
 
 
 @pytest.mark.parametrize(("env", "prompt"), [({}, PROMPT), (EDITING, EDITED_PROMPT)])
@@ -305,3 +344,14 @@ def test_a_history_that_cannot_be_kept_is_said_and_changes_nothing(toolyard: Com
         terminal.read_until("the history cannot be kept")
         terminal.read_until(EDITED_PROMPT)
         enter(terminal, "echo wo''rks", then="works\n")
+
+
+def test_an_agents_own_session_and_rules_are_used(toolyard: CommandLine):
+    options = {"shell_session": {"timeout_seconds": 1}}
+    agents = {"default": {}, "other": {"plugins": [options], "permissions": {"deny": ["true **"]}}}
+    toolyard.config(agents=agents)
+    assert toolyard("shell", stdin="true; echo done\n").out == "done\n"
+    ran = toolyard("shell", "--agent", "other", stdin="true; echo done\n")
+    assert (ran.code, ran.out) == (3, "")
+    assert "deny true **" in ran.err
+    assert toolyard("shell", "--agent", "nobody", stdin="").code == 2

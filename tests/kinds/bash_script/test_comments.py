@@ -16,13 +16,8 @@ from hypothesis import strategies as st
 
 from toolyard.kinds.bash_script.comments.program import COMMENT_ENVIRONMENT, PROGRAM, program_argv
 from toolyard.kinds.bash_script.comments.schema import parameters_schema
-from toolyard.kinds.bash_script.comments.tags import (
-    CommentParameter,
-    CommentTool,
-    CommentValue,
-    has_comment_tags,
-    parse_comments,
-)
+from toolyard.kinds.bash_script.comments.script import CommentScript, CommentTool, parse_comments, tool_name
+from toolyard.kinds.bash_script.comments.tags import CommentParameter, CommentValue, has_comment_tags
 
 BASH = shutil.which("bash") or "bash"
 ARGC_LINE = 'eval "$(argc --argc-eval "$0" "$@")"'
@@ -30,9 +25,14 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 
 
 def tool_of(source: str) -> CommentTool:
-    tool = parse_comments(source)
-    assert isinstance(tool, CommentTool), tool
+    (tool,) = tools_of(source)
     return tool
+
+
+def tools_of(source: str) -> tuple[CommentTool, ...]:
+    script = parse_comments(source)
+    assert isinstance(script, CommentScript), script
+    return script.tools
 
 
 def declared(line: str, functions: str = "_fn() { :; }") -> CommentParameter:
@@ -61,11 +61,20 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def run(self, source: str, arguments: dict | None = None, *, env: dict | None = None, stdin: str = "") -> Ran:
+    def run(
+        self,
+        source: str,
+        arguments: dict | None = None,
+        *,
+        env: dict | None = None,
+        stdin: str = "",
+        tool: CommentTool | None = None,
+        withheld: tuple[str, ...] = (),
+    ) -> Ran:
         file = self.folder / "my tool's.sh"
         file.write_text(source, encoding="utf-8")
         completed = subprocess.run(
-            program_argv(BASH, file, tool_of(source), arguments or {}),
+            program_argv(BASH, file, tool or tool_of(source), arguments or {}, withheld),
             cwd=self.folder,
             env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **COMMENT_ENVIRONMENT, **(env or {})},
             input=stdin.encode(),
@@ -268,8 +277,74 @@ def test_meta_lines_name_tools_and_a_file_of_variables():
 
 def test_the_only_command_is_the_tool():
     tool = tool_of("# @describe A box\n# @flag --loud\n# @cmd Open it\n# @arg lid!\nfunction open_ {\n :\n}\n")
-    assert (tool.description, tool.function, tool.command) == ("Open it", "open_", "open")
+    assert (tool.description, tool.function, tool.command) == ("Open it", "open_", ("open",))
     assert [parameter.name for parameter in tool.parameters] == ["loud", "lid"]
+
+
+COMMANDS = f"""# @describe A list of things to do
+# @meta version 1.2
+# @meta require-tools cat
+# @env PLACE=here
+# @option --file=todo.txt Where they are kept
+
+# @cmd Add one
+# @alias a
+# @option --text! What to do
+# @option --level[high|low|middle]
+add_todo() {{ echo "add $argc_text in $argc_file at $PLACE ($argc__fn)"; }}
+
+# @cmd
+# @meta no-inherit-env
+# @arg number! <INT>
+del-todo_() {{ echo "delete $1 of ${{PLACE-nowhere}}"; }}
+
+# @cmd Those that hold others
+show() {{ :; }}
+
+# @cmd Show all
+show::all() {{ echo "all ${{argc__args[*]}}"; }}
+
+# @cmd Not for others
+_private() {{ :; }}
+
+helper() {{ :; }}
+
+{ARGC_LINE}
+"""
+
+
+def test_each_of_several_commands_is_a_tool():
+    first, second, third = tools_of(COMMANDS)
+    assert [tool_name(tool.command) for tool in (first, second, third)] == ["add_todo", "del_todo", "show_all"]
+    assert [tool.function for tool in (first, second, third)] == ["add_todo", "del-todo_", "show::all"]
+    assert [tool.description for tool in (first, second, third)] == ["Add one", "A list of things to do", "Show all"]
+    schema = parameters_schema(first)
+    assert (list(schema["properties"]), schema["required"]) == (["file", "text", "level"], ["text"])
+    assert schema["properties"]["level"]["enum"] == ["high", "low", "middle"]
+    assert list(parameters_schema(second)["properties"]) == ["file", "number"]
+    assert [[variable.name for variable in tool.env] for tool in (first, second)] == [["PLACE"], []]
+    assert {tool.required_tools for tool in (first, second, third)} == {("cat",)}
+    assert {tool.version for tool in (first, second, third)} == {"1.2"}
+
+
+def test_each_command_is_called_by_itself(desk):
+    first, second, third = tools_of(COMMANDS)
+    assert desk.run(COMMANDS, {"text": "sleep"}, tool=first).out == "add sleep in todo.txt at here (add_todo)\n"
+    assert desk.run(COMMANDS, {"number": 3}, tool=second).out == "delete 3 of nowhere\n"
+    assert desk.run(COMMANDS, tool=third).out == "all my tool's show all\n"
+    bare = COMMANDS.replace(ARGC_LINE, "")
+    assert desk.run(bare, {"number": 3}, tool=tools_of(bare)[1]).out == "delete 3 of nowhere\n"
+
+
+def test_a_command_may_be_described_by_a_tag_of_its_own():
+    first, second = tools_of("# @describe All\n# @cmd\n# @describe One\na() { :; }\n# @cmd\nb() { :; }\n")
+    assert (first.description, second.description) == ("One", "All")
+
+
+def test_the_line_of_argc_may_stand_without_quotes(desk):
+    functions = 'main() { echo "<$argc_name>"; }\n_argc_after() { echo after; }\n'
+    source = f'# @option --name!\n{functions}eval $(argc --argc-eval "$0" "$@")\n'
+    assert desk.run(source, {"name": "a  b"}).out == "<a  b>\nafter\n"
 
 
 def test_a_script_without_main_works_at_its_top_level():
@@ -291,7 +366,16 @@ def test_a_script_without_main_works_at_its_top_level():
         ("# @option --3d $$\nmain() { :; }", [(1, "'3D' cannot be the name")]),
         ("# @option --a-b\n# @flag --a.b\nmain() { :; }", [(2, "'a_b' is declared twice, first at line 1")]),
         ("# @option --a=`_x`\n# @arg b[`_y`]\nmain() { :; }", [(1, "function _x"), (2, "function _y")]),
-        ("# @cmd One\na() { :; }\n# @cmd Two\n# @arg x\nb() { :; }", [(3, "2 sub-commands")]),
+        ("# @cmd One\na-b() { :; }\n# @cmd Two\na_b() { :; }", [(3, "called 'a_b', the first at line 1")]),
+        ("# @cmd One\n# @arg x\n# @flag --x\na() { :; }\n# @cmd Two\n# @arg x\nb() { :; }", [(3, "'x' is declared")]),
+        (
+            "# @optoin --name\n# @flga --loud\n# @evn KEY\nmain() { :; }\n# @flag --x\n",
+            [(1, "@optoin is no tag"), (2, "@flga is no tag"), (3, "@evn is no tag"), (5, "@flag stands below")],
+        ),
+        (
+            "# @flag --a\n# @description Does it\n# @command x\nmain() { :; }",
+            [(2, "@description is no tag"), (3, "@command is no tag")],
+        ),
         ("# @cmd One\n", [(1, "no function follows @cmd")]),
         ("helper() { :; }\n# @option --a\nmain() { :; }", [(2, "@option stands below a function")]),
         ("# @option --a\nother() { :; }", [(1, "no function main")]),
@@ -534,7 +618,7 @@ main() { bash -c 'echo "$TOKEN $MODE $HOST $LEVEL ${COLOUR-none}"'; }
             {"TOKEN": "t", "MODE": "m", "HOST": "h", "LEVEL": "high", "COLOUR": "red"},
             Ran(0, "t m h high red\n", ""),
         ),
-        ({}, Ran(1, "", "error: the environment variable TOKEN is required, but not set\n")),
+        ({}, Ran(1, "", "error: these environment variables are required, but not set: TOKEN\n")),
         (
             {"TOKEN": "t", "LEVEL": "odd"},
             Ran(1, "", "error: 'odd' is no value for the environment variable LEVEL; possible are: low high\n"),
@@ -547,6 +631,20 @@ main() { bash -c 'echo "$TOKEN $MODE $HOST $LEVEL ${COLOUR-none}"'; }
 )
 def test_declared_environment_variables_are_checked_and_exported(desk, env, ran):
     assert desk.run(ENVIRONMENT, env=env) == ran
+
+
+def test_all_variables_that_are_missing_are_told_at_once_and_those_withheld_as_that(desk):
+    variables = "# @env A!\n# @env B_KEY!\n# @env C!\n# @env D!\n"
+    source = f"{variables}# @option --e! $E_TOKEN\n# @option --f $F_KEY\nmain() {{ :; }}\n"
+    ran = desk.run(source, env={"D": "d"}, withheld=("B_KEY", "D", "E_TOKEN", "F_KEY"))
+    assert ran.code == 1
+    assert ran.err == (
+        "error: these environment variables are required, but not set: A C; these are set, but withheld from tools, "
+        "since they look like credentials: B_KEY E_TOKEN (name them in plugin_policy.pass_env)\n"
+    )
+    ran = desk.run(source, {"e": "given"}, env={"A": "a", "C": "c", "D": "d"}, withheld=("B_KEY", "E_TOKEN"))
+    assert "look like credentials: B_KEY (" in ran.err
+    assert desk.run(source, {"e": "given"}, env={"A": "a", "B_KEY": "b", "C": "c", "D": "d"}).code == 0
 
 
 def test_a_file_of_variables_fills_the_gaps_and_is_never_code(desk):

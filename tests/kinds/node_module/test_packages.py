@@ -14,7 +14,7 @@ import pytest
 
 from node_yard import NodeYard, call, codes
 from repositories import git, repository
-from support import PATIENCE, TOOLYARD, Signpost, is_alive, need
+from support import PATIENCE, TOOLYARD, Signpost, is_alive, need, need_backend
 from toolyard.config.document import Document
 from toolyard.core.events import OutputChunk
 from toolyard.core.tool import CallContext
@@ -173,6 +173,8 @@ async def test_an_install_that_fails_is_a_problem(yard):
         (problem,) = app.get_config_errors()
         assert (problem["type"], "npm install" in problem["detail"]) == ("node_install", True)
         assert "node_install_deps" in problem["hint"]
+        assert problem["detail"].startswith("what it depends on may not be downloaded (allow_remote is false)")
+        assert '{"allow_remote": true}' in problem["hint"]
     assert cached(yard) == []
 
 
@@ -253,6 +255,9 @@ BOTH = {"dependencies": {"a": "*"}, "devDependencies": {"b": "*"}, "scripts": {"
         ({**BOTH, "packageManager": "yarn@4.0.0"}, ("yarn.lock",), {"allow_install_scripts": False},
          ["yarn install --immutable --mode=skip-build", "yarn run build"]),
         ({**BOTH, "packageManager": "yarn@4.0.0"}, (), {"build": False}, ["yarn install --no-immutable"]),
+        ({"scripts": {"build": "tsc"}, "packageManager": "yarn@4.0.0"}, ("yarn.lock",), {},
+         ["yarn install --immutable", "yarn run build"]),
+        ({"scripts": {"build": "tsc"}}, ("yarn.lock",), {}, ["yarn run build"]),
         (BOTH, (), {"install_deps": False, "build_command": "make all"}, ["sh -c make all"]),
         ({"scripts": {"build": " "}}, (), {}, []),
     ],
@@ -579,3 +584,28 @@ async def test_a_module_may_be_a_link_and_a_pipe_is_none(yard):
     async with yard.app("node:probe.mjs", "node:pipe.mjs") as app:
         assert codes(app) == ["node_file_missing"]
         assert (await app.call_tool("probe", {})).text == "by a link"
+
+
+YARN = """#!/usr/bin/env bash
+# As the first yarn does: it asks for its version first, and stops at settings that it may not read.
+set -euo pipefail
+[ "$1" = --version ] && { echo 1.22.22; exit; }
+node -e 'try { require("fs").readFileSync(process.env.HOME + "/.npmrc") } catch (e) { if (e.code != "ENOENT") throw e }'
+[ "$*" = "run build" ]
+echo "export default { description: 'd', run: () => 'built' }" >index.js
+"""
+
+
+async def test_yarn_builds_a_package_in_the_sandbox(yard, monkeypatch, tmp_path_factory):
+    need_backend("bubblewrap", "landlock")
+    home, programs = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("programs")
+    (home / ".npmrc").write_text("//registry.example/:_authToken=secret\n")
+    (programs / "yarn").write_text(YARN)
+    (programs / "yarn").chmod(0o755)
+    yard.package({"yarn.lock": ""}, TOOL, **MODULE, scripts={"build": "x"})
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.chdir(yard.folder)
+    async with yard.app("node:pkg", sandbox={"readable": [str(programs)]}) as app:
+        assert app.get_config_errors() == []
+        assert await call(app) == "built"

@@ -142,6 +142,7 @@ async def test_dependencies_come_along_only_when_policy_says_so(tmp_path, acquir
     assert refused.code == "plugin_install_failed"
     assert "helper" in refused.message
     assert "allow_remote" in refused.hint
+    assert "may not be downloaded (allow_remote is false)" in refused.message
 
 
 async def test_what_cannot_be_built_here_is_used_as_it_is_and_that_is_said(tmp_path, acquirer, installer):

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import msgspec
+import pydantic
 import pytest
 from pydantic import BaseModel
 
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.schema import schema_fault
 from toolyard.core.problems import Problem
-from toolyard.kinds.python_function.signature import Signature, read_docstring, read_signature
+from toolyard.kinds.python_function.signatures.docstring import read_docstring
+from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 from toolyard.plugins.author_code.context import ToolContext
 
 
@@ -49,6 +51,9 @@ class Person(BaseModel):
     name: str
 
 
+BOX = {"type": "object", "additionalProperties": False}
+
+
 def typed(hint: Any) -> Any:
     """A function with one parameter of that type."""
 
@@ -75,16 +80,19 @@ def signature(function: Any) -> Signature:
         (list[int], {"type": "array", "items": {"type": "integer"}}),
         (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
-        (Literal[1, 2], {"enum": [1, 2]}),
+        (Literal[1, 2], {"type": "integer", "enum": [1, 2]}),
+        (Literal["z", 1, True, None], {"enum": ["z", 1, True, None]}),
         (Optional[str], {"anyOf": [{"type": "string"}, {"type": "null"}]}),  # noqa: UP045
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
         (Annotated[int, "How many."], {"type": "integer", "description": "How many."}),
         (Annotated[int, msgspec.Meta(ge=1)], {"type": "integer", "minimum": 1}),
-        (Colour, {"type": "string", "enum": ["blue", "red"]}),
+        (Colour, {"type": "string", "enum": ["red", "blue"]}),
         (Path, {"type": "string"}),
         (datetime.date, {"type": "string", "format": "date"}),
         (Any, {}),
-        (Box, {"type": "object", "properties": {"width": {"type": "number"}}, "required": ["width"]}),
+        (Box, {**BOX, "properties": {"width": {"type": "number"}}, "required": ["width"]}),
+        (list, {"type": "array", "items": {}}),
+        (dict, {"type": "object"}),
     ],
 )
 def test_a_type_becomes_a_schema(hint, schema):
@@ -125,6 +133,113 @@ def test_a_type_that_holds_itself_is_referred_to():
 )
 def test_arguments_arrive_in_the_types_of_the_annotations(hint, given, value):
     assert signature(typed(hint)).convert({"value": given}) == {"value": value}
+
+
+class Tree(BaseModel):
+    """A tree of names."""
+
+    name: str
+    colour: Colour = Colour.BLUE
+    below: list[Tree] = []
+
+
+class Garden(BaseModel):
+    trees: list[Tree]
+    first: Person | None = None
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+def test_models_inside_models_are_written_out_and_those_inside_themselves_referred_to():
+    found = signature(typed(Garden))
+    schema = found.input.schema
+    assert schema_fault(schema) is None
+    tree = schema["properties"]["value"]["properties"]["trees"]["items"]
+    assert tree["properties"]["colour"] == {"type": "string", "enum": ["red", "blue"], "default": "blue"}
+    assert tree["properties"]["below"]["items"] == {"$ref": "#/$defs/Tree"}
+    assert list(schema["$defs"]) == ["Tree"]
+    sent = {"value": {"trees": [{"name": "a", "below": [{"name": "b", "colour": "red"}]}], "first": {"name": "Ada"}}}
+    decoded = ArgumentDecoder(schema).decode(sent)
+    assert found.convert(decoded)["value"] == Garden.model_validate(sent["value"])
+    odd = {"name": "a", "below": [{"name": "b", "colour": "green"}]}
+    assert "below[0].colour" in str(ArgumentDecoder(schema).decode({"value": {"trees": [odd]}}))
+
+
+def test_two_classes_of_one_name_do_not_get_mixed_up():
+    class Tree(msgspec.Struct):
+        height: int
+        below: list[Tree] = []
+
+    Tree.__annotations__["below"] = list[Tree]
+    found = signature(typed(tuple[Garden, Tree, Node]))
+    assert schema_fault(found.input.schema) is None
+    assert sorted(found.input.schema["$defs"]) == ["Node", "Tree", "Tree_2"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "sent", "value"),
+    [
+        (Cat | Dog, {"kind": "dog"}, Dog(kind="dog")),
+        (Annotated[Cat | Dog, pydantic.Field(discriminator="kind")], {"kind": "dog"}, Dog(kind="dog")),
+        (Point | Box, {"width": 1.0}, {"width": 1.0}),
+        (list[Point | Person], [{"x": 1}, {"name": "Ada"}], [Point(1), Person(name="Ada")]),
+        (datetime.date | str, "2024-02-29", datetime.date(2024, 2, 29)),
+        (datetime.date | str, "tomorrow", "tomorrow"),
+        (str | bytes, "abcd", "abcd"),
+        (str | Path, "a", "a"),
+        (float | int, 3, 3),
+        (int | bool, True, True),
+        (pydantic.PositiveInt, 3, 3),
+        (pydantic.Json[list[int]], "[1]", [1]),
+    ],
+)
+def test_of_several_types_the_one_that_fits_best_is_made(hint, sent, value):
+    found = signature(typed(hint))
+    decoded = ArgumentDecoder(found.input.schema).decode({"value": sent})
+    got = found.convert(decoded)["value"]
+    assert (got, type(got)) == (value, type(value))
+
+
+def test_fields_of_pydantic_say_more_of_a_parameter():
+    def function(
+        a: Annotated[int, pydantic.Field(description="how many", ge=1)],
+        b: str = pydantic.Field("x", max_length=3, pattern="^x"),
+        c: str = pydantic.Field(description="needed"),
+        d: list[str] = pydantic.Field(default_factory=lambda: ["made"]),  # noqa: B008 - as authors write it
+    ):
+        return (a, b, c, d)
+
+    schema = signature(function).input.schema
+    assert signature(function).call(function, {"a": 1, "c": "c"}, None) == (1, "x", "c", ["made"])
+    assert schema["required"] == ["a", "c"]
+    assert schema["properties"] == {
+        "a": {"type": "integer", "minimum": 1, "description": "how many"},
+        "b": {"type": "string", "maxLength": 3, "pattern": "^x", "default": "x"},
+        "c": {"type": "string", "description": "needed"},
+        "d": {"type": "array", "items": {"type": "string"}},
+    }
+
+
+def test_what_a_class_refuses_is_said_with_its_place():
+    @dataclass
+    class Even:
+        number: int
+
+        def __post_init__(self):
+            if self.number % 2:
+                raise ValueError("not an even number")
+
+    with pytest.raises(ValueError, match=r"^value\[1\]: not an even number$"):
+        signature(typed(list[Even])).convert({"value": [{"number": 2}, {"number": 3}]})
+    with pytest.raises(ValueError, match=r"^value\.lives: Input should be"):
+        signature(typed(Cat)).convert({"value": {"kind": "cat", "lives": "many"}})
 
 
 def test_only_parameters_without_a_default_are_required():
@@ -170,7 +285,7 @@ def test_keyword_arguments_are_open():
         return (a, rest)
 
     found = signature(function)
-    assert found.input.schema["additionalProperties"] is True
+    assert found.input.schema["additionalProperties"] == {"type": "string"}
     arguments = found.convert({"a": 1, "b": "x"})
     assert found.call(function, arguments, None) == (1, {"b": "x"})
 
@@ -188,7 +303,8 @@ def test_positional_only_parameters_are_given_by_place():
     ("hint", "message"),
     [
         (object, "no JSON form"),
-        (Point | Box, "no JSON form"),
+        (Point | object, "no JSON form"),
+        (list[type], "no JSON form"),
         ("Nowhere", "annotations cannot be read"),
     ],
 )
@@ -260,6 +376,27 @@ def test_a_docstring_of_any_manner_describes_the_tool_and_its_arguments(text):
     found = read_docstring(text)
     assert found.description == "Count the words.\n\nMore about it,\non two lines."
     assert found.arguments == {"text": "The text, which may go on.", "limit": "How many: at most.", "rest": "More."}
+
+
+GOES_ON = "Do it.\n\nArgs:\n    a: One\n        two\n        three.\n    b: Four\n\n        five.\n"
+LONG = {
+    "google": f"{GOES_ON}\nRaises:\n    c: Six.\n",
+    "rest": "Do it.\n\n:param a: One\n    two\n    three.\n:param b: Four\n    five.\n:returns: Six\n    seven.\n",
+    "numpy": "Do it.\n\nParameters\n----------\na : int\n    One\n    two\n    three.\nb\n    Four\n    five.\n",
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_what_is_said_of_an_argument_goes_on_over_several_lines_and_ends_where_the_next_begins(text):
+    found = read_docstring(text)
+    assert found.description == "Do it."
+    assert found.arguments == {"a": "One two three.", "b": "Four five."}
+
+
+def test_text_after_the_fields_is_about_the_tool_again():
+    found = read_docstring("Do it.\n\n:param a: One\n    two.\n:returns: Three.\n\nMore of it.")
+    assert found.description == "Do it.\n\n\nMore of it."
+    assert found.arguments == {"a": "One two."}
 
 
 @pytest.mark.parametrize("text", [None, "", "  \n "])

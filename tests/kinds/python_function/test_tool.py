@@ -13,6 +13,7 @@ import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from toolyard.app import AgentApplication
@@ -537,3 +538,17 @@ async def test_a_thread_that_yields_faster_than_somebody_listens_waits_for_them(
             tracemalloc.stop()
     assert sum(heard) == len(PIECE) * PIECES, "nothing is lost"
     assert peak < 20_000_000
+
+
+async def test_a_tool_can_ask_how_much_time_is_left():
+    def asks(context: ToolContext) -> list[float | None]:
+        """Ask."""
+        late = msgspec.structs.replace(context, deadline=time.monotonic() - 1)
+        free = msgspec.structs.replace(context, deadline=None)
+        return [context.remaining(), late.remaining(), free.remaining()]
+
+    async with open_plugin(asks, timeout=1000) as plugin:
+        left, late, free = json.loads((await plugin.call("asks", {})).text)
+    assert 0 < left <= 1000
+    assert left > 1000 - PATIENCE
+    assert (late, free) == (0, None)

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from hosts import make_host
 from support import PATIENCE, Signpost
-from toolyard.core.formats import export
 from toolyard.core.tool import CallContext, Plan, ToolResult
+from toolyard.core.wire.formats import export
 from toolyard.kinds.shell.command import ShellCommandTool
 from toolyard.process.child import Children
 from toolyard.process.environment import NON_INTERACTIVE
@@ -191,7 +191,7 @@ async def test_both_streams_are_heard_while_the_command_runs(desk):
         assert await heard.get() == ("stderr", "err\n")
         assert not running.done()
         post.go_on()
-        assert (await running).text == "stdout:\nout\n\nstderr:\nerr\n\nexit code: 0"
+        assert (await running).text == "stdout:\nout\nstderr:\nerr\nexit code: 0"
     post.close()
 
 
@@ -216,7 +216,7 @@ async def test_long_output_keeps_its_ends_and_both_streams_share_the_room(desk):
 
 @pytest.mark.parametrize("timeout", [10**400, 1e300])
 async def test_a_time_limit_beyond_all_clocks_is_none(desk, timeout):
-    assert (await desk.run("echo done", timeout=timeout)).text == "stdout:\ndone\n\nexit code: 0"
+    assert (await desk.run("echo done", timeout=timeout)).text == "stdout:\ndone\nexit code: 0"
 
 
 async def test_a_signal_is_told_beside_the_exit_code(desk):

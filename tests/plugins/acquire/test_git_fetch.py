@@ -10,7 +10,10 @@ import pytest
 
 from repositories import Redirect, commit, git, git_server, repository, serving, static_server, write
 from toolyard.core.problems import Problem
+from toolyard.files.door import Door
 from toolyard.plugins.acquire.fetch import Fetched
+from toolyard.plugins.acquire.git import Git
+from toolyard.plugins.acquire.git_reference import read_git_reference
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
@@ -228,3 +231,30 @@ async def test_a_fault_of_what_was_fetched_is_told_where_the_repository_is_named
     assert (problem["file"], problem["line"] > 1) == (str(yard.folder / "toolyard.json"), True)
     assert problem["detail"].startswith(words)
     assert f" of {yard.folder}/origin: " in problem["detail"]
+
+
+async def test_a_listing_that_failed_or_was_cut_is_no_proof_of_a_size(origin, children, tmp_path, monkeypatch):
+    """What is in a repository is known only from a whole list of it."""
+    work = tmp_path / "work"
+    work.mkdir()
+    reference = read_git_reference(str(origin), "", "/")
+    opened = Git.open(reference, work, children, Door.here(), timeout=60, most_bytes=1 << 20)
+    assert (await opened.run("init", "--quiet", "--bare", str(opened.repository), inside=False)).exit_code == 0
+    head = await opened.fetch()
+    assert await opened.listing(head) is False
+    failed = await opened.listing("0" * 40)
+    assert isinstance(failed, Problem)
+    assert "could not list the files" in failed.message
+    monkeypatch.setattr("toolyard.plugins.acquire.git.MOST_LISTING", 60)
+    cut = await opened.listing(head)
+    assert isinstance(cut, Problem)
+    assert cut.code == "plugin_fetch_failed"
+
+
+async def test_a_repository_of_more_bytes_than_allowed_is_refused_before_a_file_is_written(tmp_path, fetch):
+    origin = repository(tmp_path / "large", {"large": "x" * 5000, "other": "y" * 4000})
+    assert isinstance(await fetch(str(origin), install_max_bytes=9000), Fetched), "all that may be"
+    refused = await fetch(str(origin), install_max_bytes=8999)
+    assert isinstance(refused, Problem)
+    assert refused.code == "plugin_too_large"
+    assert "holds 9000 bytes, more than 8999" in refused.message

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from support import command_lines, need, need_backend, running, until
 from toolyard.errors import CannotStart, NoSandbox
+from toolyard.process.environment import exact_environment
 from toolyard.process.limits import Limits
 from toolyard.process.sandbox.layout import lay_out
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 60.0
 PLACEHOLDERS = [".cargo", ".git", ".npmrc", ".yarnrc.yml"]
-"""Empty folders that keep others from being made, as long as a sandbox lasts."""
+"""Folders that keep others from being made, as long as a sandbox lasts; one is room for a repository."""
 
 
 async def test_the_workspace_is_shared_and_the_rest_is_not(box, backend):
@@ -123,6 +124,19 @@ async def test_temporary_files_stay_from_call_to_call_and_outside_nobody_sees_th
     assert not Path("/tmp", name).exists()
 
 
+async def test_variables_that_are_given_exactly_are_all_there_are_but_for_where_temporary_files_go(
+    box, backend, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(box.home))
+    monkeypatch.setenv("LANG", "C")
+    ran = await box.bash(
+        box.children(backend), "", argv=[need("env")], env=exact_environment(("PATH", "HOME", "UNSET"))
+    )
+    names = {line.partition("=")[0] for line in ran.stdout.text.splitlines()}
+    without_own_folder = {"TMPDIR"} if backend == "landlock" else set()
+    assert names == {"PATH", "HOME"} | without_own_folder
+
+
 @pytest.mark.parametrize("backend", ["bubblewrap", "bubblewrap-pids"])
 async def test_what_is_in_memory_cannot_fill_it(box, backend):
     outcome = await box.bash(box.children(backend), "stat -f -c '%b %S' /dev/shm /run")
@@ -175,10 +189,10 @@ async def test_git_works_inside_but_for_what_is_protected(box):
 
 async def test_what_was_put_there_to_protect_it_is_gone_afterwards(box):
     children = box.mounts()
-    outcome = await box.bash(children, "git init; mkdir .git/hooks; echo x > .git/x; ls; ls -A")
+    outcome = await box.bash(children, "echo x > .git/hooks/x; echo x > .git/config; ls; ls -A")
     assert outcome.stdout.text.split() == PLACEHOLDERS
     assert sorted(path.name for path in box.workspace.iterdir()) == PLACEHOLDERS
-    assert not any(list(path.iterdir()) for path in box.workspace.iterdir())
+    assert [path.name for path in sorted(box.workspace.iterdir()) if path.is_socket()] == [".npmrc", ".yarnrc.yml"]
     await children.aclose()
     assert list(box.workspace.iterdir()) == []
 
@@ -188,7 +202,7 @@ async def test_it_stays_as_long_as_another_sandbox_needs_it(box):
     for children in (first, second):
         await box.bash(children, "true")
     await first.aclose()
-    outcome = await box.bash(second, "mkdir .git/hooks; ls -A")
+    outcome = await box.bash(second, "mkdir .git/hooks/made; ls -A")
     assert outcome.stdout.text.split() == PLACEHOLDERS
     assert "Read-only" in outcome.stderr.text
     await second.aclose()
@@ -229,10 +243,15 @@ async def test_paths_can_be_opened_and_closed(box, backend, setting):
 
 
 async def test_local_sockets_can_be_allowed(box, backend):
-    source = "import socket; s = socket.socket(socket.AF_UNIX); s.bind('own'); print('bound')"
-    assert "Permission denied" in (await box.python(box.children(backend), source)).stderr.text
-    allowed = box.children(backend, unix_sockets=True)
-    assert (await box.python(allowed, source)).stdout.text == "bound\n"
+    import socket
+
+    source = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('owner'); print('reached')"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(box.workspace / "owner"))
+        server.listen()
+        assert "Permission denied" in (await box.python(box.children(backend), source)).stderr.text
+        allowed = box.children(backend, unix_sockets=True)
+        assert (await box.python(allowed, source)).stdout.text == "reached\n"
     assert allowed.sandbox.name == {"landlock": "landlock without attributes, protected, obeyed, sockets"}.get(
         backend, f"{backend} without sockets"
     )

@@ -164,6 +164,14 @@ def test_the_order_in_which_paths_are_named_does_not_matter(plot, data):
             assert first.access(real) != "write", "what is guarded cannot be written, whatever else is named"
 
 
+def test_what_is_guarded_is_sealed_unless_something_below_it_can_be_written(plot):
+    closed, partly = plot.make("home/work/closed/inner/"), plot.make("home/work/partly/inner/")
+    guarded = [os.path.dirname(path) for path in (closed, partly)]
+    layout = plot.layout(protected=guarded, also_writable=[partly])
+    assert set(guarded) <= set(layout.guards())
+    assert layout.sealed().intersection(guarded) == {guarded[0]}
+
+
 def test_what_is_locked_cannot_even_be_opened_but_what_is_shown_can_be_read(plot):
     for name in ("audit.head", "outputs/one"):
         plot.make(f"home/work/sessions/{name}")

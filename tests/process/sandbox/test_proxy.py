@@ -18,7 +18,7 @@ from toolyard.process.child import Children, ChildRequest
 from toolyard.process.sandbox.hosts import AllowedHosts, invalid_hosts, is_public, normal_name
 from toolyard.process.sandbox.layout import SandboxPaths
 from toolyard.process.sandbox.policy import SandboxPolicy
-from toolyard.process.sandbox.proxy import ConnectionAttempt, Proxy
+from toolyard.process.sandbox.proxy import MOST_CONNECTIONS, ConnectionAttempt, Proxy
 from toolyard.process.sandbox.sandbox import Sandbox
 
 PATIENCE = 60.0
@@ -234,6 +234,26 @@ def connected(port: int) -> socket.socket:
     client = socket.create_connection(("127.0.0.1", port))
     client.setblocking(False)
     return client
+
+
+@pytest.mark.anyio
+async def test_beyond_a_number_of_connections_more_are_closed_at_once(outside):
+    async with proxy_for(outside, f"localhost:{outside.port}") as port, asyncio.timeout(PATIENCE):
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MOST_CONNECTIONS)]
+        request = f"GET http://localhost:{outside.port}/ HTTP/1.1\r\n\r\n".encode()
+        for reader, writer in (held[0], held[-1]):  # each of them was taken, in this order
+            writer.write(request)
+            assert b"served" in await reader.read()
+            writer.close()
+        held = held[1:-1] + [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        held[-1][1].write(b"GET ")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await reader.read() == b"", "one too many"
+        writer.close()
+        for _, writer in held:
+            writer.close()
+        while b"served" not in await outside.ask(port, request):  # until the proxy has seen that they left
+            await asyncio.sleep(0)
 
 
 @pytest.mark.anyio

@@ -2,11 +2,6 @@
 # Repeats a text. The smallest whole tool: copy it and put your own work under `run`.
 set -euo pipefail
 
-usage() {
-  echo "usage: ${0##*/} schema | preview VALUE [UPPERCASE] | run VALUE [UPPERCASE] | error CODE" >&2
-  exit 2
-}
-
 command=${1:-}
 [ "$#" -eq 0 ] || shift
 
@@ -43,7 +38,7 @@ case $command in
 JSON
     ;;
   preview)
-    printf 'echo %q, uppercase=%s\n' "${1-}" "${2:-false}"
+    printf 'template_bash_echo value=%q uppercase=%s\n' "${1-}" "${2:-false}"
     ;;
   run)
     value=${1-}
@@ -51,9 +46,10 @@ JSON
     printf '%s' "$value"
     ;;
   error)
-    echo "template_bash_echo failed with exit code ${1:-1}"
+    echo "Error: template_bash_echo failed (exit_code=${1:-1})"
     ;;
   *)
-    usage
+    echo "Usage: $0 {schema|preview|run|error}" >&2
+    exit 2
     ;;
 esac

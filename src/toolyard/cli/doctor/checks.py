@@ -17,11 +17,11 @@ from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
 from toolyard.config.placeholders import ENV
 from toolyard.core.reach import REACH_DESCRIPTIONS, REACHES
+from toolyard.core.sandbox_properties import PROPERTY_DESCRIPTIONS
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
 from toolyard.process.environment import ParentEnvironment, looks_like_credential
 from toolyard.process.interpreter import find_program, safe_path, why_missing
-from toolyard.process.sandbox.policy import PROPERTY_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
-    from toolyard.process.sandbox.policy import Property, SandboxReport
+    from toolyard.core.reach import Kept
+    from toolyard.core.sandbox_properties import SandboxProperty
+    from toolyard.process.sandbox.policy import SandboxReport
 
 
 VERSION_TIMEOUT = 20.0
@@ -130,9 +132,11 @@ def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
     if report is None:
         hint = "toolyard config explain sandbox.mode"
         yield Row(check="sandbox", status="warning", detail="off: nothing keeps tools in", hint=hint)
+        yield from preset_rows("not", ())
         return
     yield sandbox_row(report)
     yield from reach_rows(report)
+    yield from preset_rows(report.keeps, report.lacking)
     for name in report.properties if report.backend else ():
         yield property_row(name, report)
     for path in report.unguarded:
@@ -162,7 +166,26 @@ def reach_rows(report: SandboxReport) -> Iterator[Row]:
     yield Row(check="preset read-only", status="warning", detail=detail, hint=sandbox_hint())
 
 
-def property_row(name: Property, report: SandboxReport) -> Row:
+def preset_rows(keeps: Kept, lacking: Sequence[SandboxProperty]) -> Iterator[Row]:
+    """In three lines, what runs here unasked where no preset is named, and what is asked about."""
+    if keeps == "wholly":
+        preset = "sandboxed, where none is named: what stays inside runs unasked"
+        unasked = "commands, scripts, tests and installs, which can change the workspace and temporary files alone"
+        asked = "the reach outside, hosts that are not named, and what your rules ask about or deny"
+    elif keeps == "partly":
+        preset = f"workspace, where none is named: the sandbox does not keep {', '.join(lacking)}"
+        unasked = 'commands that look or make files in the workspace; with "preset": "sandboxed", all that stay in'
+        asked = "everything else, as scripts, tests and installs are, once permissions are configured"
+    else:
+        preset = "workspace, where none is named: nothing keeps in what runs"
+        unasked = "commands that look; everything as long as no permissions are configured"
+        asked = "everything else, once they are"
+    status: Literal["ok", "warning"] = "ok" if keeps == "wholly" else "warning"
+    for check, detail in (("preset", preset), ("unasked", unasked), ("asked about", asked)):
+        yield Row(check=check, status=status, detail=detail, hint="" if keeps == "wholly" else sandbox_hint())
+
+
+def property_row(name: SandboxProperty, report: SandboxReport) -> Row:
     check, meaning = f"sandbox {name}", PROPERTY_DESCRIPTIONS[name]
     if report.properties[name]:
         return Row(check=check, status="ok", detail=meaning)

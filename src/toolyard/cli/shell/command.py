@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.application import known_agent, open_application, sessions_dir
-from toolyard.cli.call import approver_for, explain
+from toolyard.cli.application import agent_option, known_agent, open_application, sessions_dir
+from toolyard.cli.call import approver_for, explain, status_without
 from toolyard.cli.render import is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
 
@@ -34,37 +34,40 @@ BASH = "bash"
 
 
 @click.command()
+@agent_option
 @click.pass_obj
-def shell(options: GlobalOptions) -> int:
+def shell(options: GlobalOptions, agent: str | None) -> int:
     """Sit at the live bash session that a model has with the tool `bash`.
 
     Every command goes the way of a model's: permission, limits but for that of time, redaction, the audit log. From a
-    pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage, 130 interrupted.
+    pipe, commands are read without a prompt. Exit status: the last command's, or 2 wrong usage or no configuration that
+    can be read, 130 interrupted.
     """
-    return run_to_end(open_session(options))
+    return run_to_end(open_session(options, agent))
 
 
-async def open_session(options: GlobalOptions) -> int:
+async def open_session(options: GlobalOptions, agent: str | None) -> int:
     from toolyard.cli.shell.grammar import Grammar
 
     history = sessions_dir(options).absolute() / "shell-history"
     async with open_application(options, approver=approver_for(), only="shell:session") as app:
+        agent = known_agent(app.agents(), agent)
         explain(app, None)
-        if all(tool.spec.name != BASH for tool in app.tools()):
-            return 1
+        if all(tool.spec.name != BASH for tool in app.tools(agent)):
+            return status_without(app)
         async with Grammar() as grammar:
             if is_terminal(sys.stdin) and is_terminal(sys.stdout):
-                return await sit_at(app, grammar, history)
-            return await follow(app, grammar)
+                return await sit_at(app, agent, grammar, history)
+            return await follow(app, agent, grammar)
 
 
-async def follow(app: AgentApplication, grammar: Grammar) -> int:
+async def follow(app: AgentApplication, agent: str, grammar: Grammar) -> int:
     """Run the commands of standard input; returns the status of the last."""
     from toolyard.cli.shell.calls import SessionCalls
     from toolyard.cli.shell.lines import Lines
 
     lines = Lines()
-    calls = SessionCalls(app, known_agent(app.agents(), None))
+    calls = SessionCalls(app, agent)
     while (command := await lines.next()) is not None:
         while await grammar.is_unfinished(command) and (more := await lines.next()) is not None:
             command += f"\n{more}"
@@ -73,7 +76,7 @@ async def follow(app: AgentApplication, grammar: Grammar) -> int:
     return calls.state.status
 
 
-async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
+async def sit_at(app: AgentApplication, agent: str, grammar: Grammar, history: Path) -> int:
     """Read commands from a person and run them; returns the status of the last."""
     import asyncio
 
@@ -82,7 +85,7 @@ async def sit_at(app: AgentApplication, grammar: Grammar, history: Path) -> int:
 
     vocabulary = Vocabulary(words=await grammar.words(), variables=await grammar.variables())
     keyboard = open_keyboard(vocabulary, history)
-    calls = SessionCalls(app, known_agent(app.agents(), None), keyboard)
+    calls = SessionCalls(app, agent, keyboard)
 
     def interrupt() -> None:
         keyboard.interrupt()

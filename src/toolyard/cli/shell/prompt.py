@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.completion import Completion as Offer
-from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.formatted_text import ANSI, to_formatted_text
+from prompt_toolkit.formatted_text.utils import fragment_list_width
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
     from toolyard.cli.shell.completion import Vocabulary
     from toolyard.cli.shell.keyboard import ShellState
-
-
-WIDEST_QUESTION = 1000
 
 
 class EditingKeyboard:
@@ -56,9 +54,14 @@ class EditingKeyboard:
         return await self._type(self._commands, GOES_ON if goes_on else prompt_of(state))
 
     async def answer(self, question: str) -> str:
-        """A line in place of the question's, which is drawn once more because a prompt begins its line."""
+        """A line in place of the question's, which is taken away and drawn anew because a prompt begins its line."""
         session: PromptSession[str] = PromptSession(output=self._output, is_password=asks_for_secret(question))
-        return await self._type(session, ANSI(question.rpartition("\r")[2][-WIDEST_QUESTION:]))
+        shown = to_formatted_text(ANSI(question.rpartition("\r")[2]))
+        rows = max(0, fragment_list_width(shown) - 1) // self._output.get_size().columns
+        self._output.write_raw("\r")
+        self._output.cursor_up(rows)
+        self._output.erase_down()
+        return await self._type(session, shown)
 
     def keep(self, command: str) -> None:
         self._history.keep(command)

@@ -49,11 +49,11 @@ def accept(files: tuple[str, ...], as_json: bool) -> int:
     Exit status: 0 done, 2 if one cannot be read; then none is accepted.
     """
     from toolyard.files.accepted import accept as keep
-    from toolyard.files.accepted import read_with_facts
+    from toolyard.files.accepted import digest_now
 
     for file in files:
         try:
-            read_with_facts(file)
+            digest_now(file)
         except OSError as error:
             raise click.UsageError(f"{file}: {error.strerror or error}") from error
     shown([keep(file) for file in files], "accepted", as_json)
@@ -86,11 +86,10 @@ def shown(found: list[Accepted], what: str, as_json: bool) -> None:
 
 
 def row_of(one: Accepted) -> dict[str, str]:
-    from toolyard.files.accepted import digest_of, read_with_facts
+    from toolyard.files.accepted import digest_now
 
     try:
-        same = digest_of(read_with_facts(one.path)[0]) == one.digest
-        state = "in use" if same else "changed since"
+        state = "in use" if digest_now(one.path) == one.digest else "changed since"
     except OSError:
         state = "missing"
     return {"path": one.path, "digest": one.digest, "at": one.at, "state": state}

@@ -10,7 +10,14 @@ import msgspec
 from toolyard.core.arguments.faults import ArgumentFault, BadArguments, faults_in, kind_of
 from toolyard.core.arguments.plain_schema import plain_defaults, property_types
 from toolyard.core.arguments.repair import MOST_LEVELS, MOST_ROUNDS, Repair, changed, is_deeper
-from toolyard.core.arguments.subschemas import Subschema, dialect_of, exact_dialect, in_place, root_schema
+from toolyard.core.arguments.subschemas import (
+    Subschema,
+    dialect_of,
+    exact_dialect,
+    in_place,
+    meta_schemas,
+    root_schema,
+)
 from toolyard.core.json_values import ABSENT, NotJsonError, brief, parse_json
 
 if TYPE_CHECKING:
@@ -55,12 +62,9 @@ class CompiledSchema:
     """A schema as the library checks it, and the defaults of all that it describes."""
 
     def __init__(self, schema: Mapping[str, Json], defaults: Mapping[str, Json]) -> None:
-        from referencing import Registry
-
         dialect = dialect_of(schema)
         root = root_schema(schema, dialect)
-        # An explicit registry, because the library's own would fetch what the schema refers to.
-        self._validator = exact_dialect(dialect)(root.schema, registry=Registry())
+        self._validator = exact_dialect(dialect)(root.schema, registry=meta_schemas())
         self._required = frozenset(name for part in in_place(root) for name in part.schema.get("required", ()))
         self.defaults = Defaults.of_tool(root, defaults)
 
@@ -83,10 +87,18 @@ class CompiledSchema:
             return refusal(f"cannot be checked: {error}")
 
     def _validated(self, given: dict[str, Json]) -> dict[str, Json] | BadArguments:
+        """The arguments with defaults; without any, where only those are in the way."""
+        filled = self._settled(given, self.defaults)
+        if isinstance(filled, BadArguments) and self.defaults != NO_DEFAULTS:
+            plain = self._settled(given, NO_DEFAULTS)
+            return filled if isinstance(plain, BadArguments) else plain
+        return filled
+
+    def _settled(self, given: dict[str, Json], defaults: Defaults) -> dict[str, Json] | BadArguments:
         """Validate, and repair what the errors complain of, until nothing is wrong or nothing can be repaired."""
         repair = Repair()
         filled: set[Pointer] = set()
-        value = self.defaults.fill(given, (), filled)
+        value = defaults.fill(given, (), filled)
         for _ in range(MOST_ROUNDS):
             if is_deeper(value, MOST_LEVELS):
                 raise RecursionError
@@ -94,9 +106,10 @@ class CompiledSchema:
             if not errors:
                 return value  # type: ignore[no-any-return]  # an object stays one
             changes = repair.changes(self._validator, value, errors) | self._refused_nulls(errors, filled)
+            changes = changes or refused_defaults(errors, filled)
             if not changes:
                 break
-            value = self.defaults.fill(changed(value, changes), (), filled)
+            value = defaults.fill(changed(value, changes), (), filled)
         return BadArguments(faults=faults_in(errors, given))
 
     def _refused_nulls(self, errors: Sequence[ValidatorError], filled: set[Pointer]) -> Repairs:
@@ -104,6 +117,13 @@ class CompiledSchema:
         nulls = [tuple(error.path) for error in errors if error.instance is None and error.path]
         optional = (path for path in nulls if path in filled or (len(path) == 1 and path[0] not in self._required))
         return dict.fromkeys(optional, ABSENT)
+
+
+def refused_defaults(errors: Sequence[ValidatorError], filled: set[Pointer]) -> Repairs:
+    """Defaults that do not fit: the author's fault, which no model can mend, so there is none."""
+    paths = [tuple(error.path) for error in errors]
+    prefixes = (path[:length] for path in paths for length in range(1, len(path) + 1))
+    return {prefix: ABSENT for prefix in prefixes if prefix in filled}
 
 
 def refusal(message: str) -> BadArguments:
@@ -170,6 +190,9 @@ class Defaults(msgspec.Struct):
                 for node in nodes:
                     found[name] = node.fill(found.get(name, value[name]), (*path, name), filled)
         return found
+
+
+NO_DEFAULTS = Defaults()
 
 
 def copied(value: Json) -> Json:

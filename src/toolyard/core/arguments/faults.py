@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from toolyard.core.arguments.patterns import pattern
+from toolyard.core.arguments.patterns import readable_pattern
 from toolyard.core.arguments.plain_schema import TYPE_NAMES
 from toolyard.core.json_values import ABSENT, brief, cut, value_at
 from toolyard.core.problems import did_you_mean
@@ -170,7 +170,7 @@ def _unknown_properties(error: ValidatorError) -> Iterator[ArgumentFault]:
     allowed = [*known, *(f"names that match {brief(each)}" for each in patterns)]
     told = f"Known are: {_listed(allowed)}" if allowed else "None is allowed here"
     for name in error.instance:
-        if name not in known and not any(pattern(each).found_in(name) for each in patterns):
+        if name not in known and not any(found.found_in(name) for found in map(readable_pattern, patterns) if found):
             near = did_you_mean(name, known)
             yield from _at_properties(error, [name], f"unknown property{f', {near}' if near else '.'} {told}")
 

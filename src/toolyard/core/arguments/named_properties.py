@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jsonschema.exceptions import ValidationError
 
-from toolyard.core.arguments.patterns import pattern
+from toolyard.core.arguments.patterns import readable_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_pattern(_: Any, wanted: str, instance: Json, __: Json) -> Iterator[ValidationError]:
-    if isinstance(instance, str) and not pattern(wanted).found_in(instance):
+    if isinstance(instance, str) and (found := readable_pattern(wanted)) and not found.found_in(instance):
         yield ValidationError("does not match")
 
 
@@ -29,8 +29,9 @@ def check_pattern_properties(
     if not isinstance(instance, Mapping):
         return
     for text, schema in schemas.items():
-        for name in filter(pattern(text).found_in, instance):
-            yield from validator.descend(instance[name], schema, path=name, schema_path=text)
+        if found := readable_pattern(text):
+            for name in filter(found.found_in, instance):
+                yield from validator.descend(instance[name], schema, path=name, schema_path=text)
 
 
 def check_additional_properties(
@@ -62,10 +63,9 @@ def check_unevaluated_properties(
 
 
 def is_named(name: str, schema: Mapping[str, Json]) -> bool:
-    """Whether a schema has a property of this name, or a pattern that the name matches."""
-    return name in schema.get("properties", ()) or any(
-        pattern(text).found_in(name) for text in schema.get("patternProperties", ())
-    )
+    """Whether a schema has a property of this name, or a pattern that the name matches, or may match."""
+    found = map(readable_pattern, schema.get("patternProperties", ()))
+    return name in schema.get("properties", ()) or any(one is None or one.found_in(name) for one in found)
 
 
 def evaluated_names(validator: Any, instance: Mapping[str, Json], schema: Json) -> set[str]:

@@ -7,7 +7,9 @@ back must be tried out, and of that the number of tries is bounded.
 
 from __future__ import annotations
 
+import json
 import re
+import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -82,6 +84,15 @@ def pattern(text: str) -> Pattern:
     return Pattern(text)
 
 
+@lru_cache(MOST_PATTERNS)
+def readable_pattern(text: str) -> Pattern | None:
+    """The same; None for one that cannot be read, which asks nothing of anybody."""
+    try:
+        return pattern(text)
+    except BadPattern:
+        return None
+
+
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """What a pattern is made of, as far as it decides how long matching takes."""
 
@@ -98,9 +109,10 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 PARTS = re.compile(
     r"""(?P<comment>\(\?\#[^)]*\))
       | \\k<(?P<name>\w+)> | \(\?P=(?P<python_name>\w+)\)
+      | (?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
       | (?P<escape>\\(?:u\{[0-9a-fA-F]+\} | [pP]\{[^{}]*\} | c[A-Za-z] | x[0-9a-fA-F]{2} | u[0-9a-fA-F]{4}
           | [1-9]\d* | .))
-      | (?P<klass>\[\^?\]?(?:\\.|[^\]\\])*\] | \[\^?\])
+      | (?P<klass>\[\^?\]?(?:\[:\^?[a-z]+:\]|\\.|[^\]\\])*\] | \[\^?\])
       | (?P<look>\(\?<?[=!])
       | \((?:\?P?<(?P<group>\w+)>|(?P<capture>(?!\?)))
       | (?P<open>\((?:\?[a-zA-Z-]*[:>])?)
@@ -111,7 +123,9 @@ PARTS = re.compile(
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
-CLASS_PARTS = re.compile(r"(\\[wdsWDS]|\\[pP]\{[^{}]*\})-(?!\])|\\(.)|[^\\]", re.DOTALL)
+CLASS_PARTS = re.compile(
+    r"(\\[wdsWDS]|\\[pP]\{[^{}]*\})-(?!\])|\\(.)|(?P<named>\[:\^?[a-z]+:\])|(?P<operator>[\[&~])|[^\\]", re.DOTALL
+)
 CONTROLS = {"0": r"\x00", "a": r"\x07", "Z": r"\z"}
 """Escapes that JavaScript or Python knows and the engine does not, or by another name."""
 
@@ -212,6 +226,8 @@ class ShapeReader:
             return spelled_class(part)
         if kind == "brace":
             return r"\{"
+        if kind == "pair":
+            return "\\u{" + format(ord(json.loads(f'"{part}"')), "x") + "}"
         if kind == "escape":
             if part[1] in "123456789":
                 self._looks = self._roams = True
@@ -233,6 +249,8 @@ def spelled_class(part: str) -> str:
             return one[1] + r"\-"  # not a range, since what is before it is no single character
         if one[2]:
             return {"b": r"\x08", **CONTROLS}.get(one[2], one[0] if one[2].isascii() else one[2])
+        if one["operator"]:
+            return "\\" + one[0]  # the engine knows sets in sets, and what they have in common
         return one[0]
 
     start = 2 if part.startswith("[^") else 1
@@ -242,7 +260,9 @@ def spelled_class(part: str) -> str:
 def why_not(text: str) -> str:
     """What Python says to a pattern that it does not take either; it names the place."""
     try:
-        re.compile(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what will mean something else one day
+            re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         return f": {error}"
     return " that can be checked in bounded time"

@@ -1,7 +1,8 @@
-"""Lenient in: a text that spells what was wanted is read as that."""
+"""Lenient in: a text that spells what was wanted is read as that, and a number for a text is its text."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.core.arguments.faults import branches_of_its_kind
@@ -70,7 +71,7 @@ class Repair:
         takes_text = bool(branches_of_its_kind(error))
         whole = validator.evolve(schema={str(error.validator): error.validator_value})
         for schema in error.validator_value:
-            attempt = self._settled(validator.evolve(schema=schema), error.instance)
+            attempt = self.settled(validator.evolve(schema=schema), error.instance)
             if attempt is error.instance or (attempt is None and takes_text):
                 continue
             if whole.is_valid(attempt):
@@ -79,7 +80,8 @@ class Repair:
                 nearest = attempt
         return nearest
 
-    def _settled(self, validator: Validator, value: Json) -> Json:
+    def settled(self, validator: Validator, value: Json) -> Json:
+        """A value with all that can be repaired."""
         from referencing.exceptions import Unresolvable
 
         for _ in range(MOST_ROUNDS):
@@ -98,6 +100,8 @@ class Repair:
 
 
 def as_type(value: Json, types: Sequence[str]) -> Json:
+    if type(value) in (int, float) and "string" in types:
+        return number_text(value)
     spelled = spelled_value(value)
     if isinstance(spelled, float) and spelled.is_integer() and "integer" in types and "number" not in types:
         return int(spelled)
@@ -105,8 +109,14 @@ def as_type(value: Json, types: Sequence[str]) -> Json:
 
 
 def as_member(value: Json, members: Sequence[Json]) -> Json:
-    spelled = spelled_value(value)
+    spelled = number_text(value) if type(value) in (int, float) else spelled_value(value)
     return spelled if spelled in members else value
+
+
+def number_text(value: float) -> str:
+    """A number as a model would have written it: without a fraction where there is none."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return json.dumps(int(value) if whole else value)
 
 
 def spelled_value(value: Json) -> Json:

@@ -8,9 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolyard.core.arguments.faults import faults_in, kind_of, path_text
-from toolyard.core.arguments.patterns import BadPattern, pattern
 from toolyard.core.arguments.plain_schema import is_plain
-from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, root_schema
+from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, meta_schemas, root_schema
 from toolyard.core.json_values import brief
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
@@ -59,11 +58,10 @@ def meta_fault(schema: Json, dialect: type[Validator]) -> str | None:
 @cache
 def meta_validator(dialect: type[Validator]) -> Validator:
     from jsonschema import FormatChecker
-    from referencing import Registry
 
-    # Patterns are looked at by `pattern_fault`, for which a regular expression is not what it is in Python.
+    # Patterns are looked at by `schema_notes`, for which a regular expression is not what it is in Python.
     formats = FormatChecker(name for name in dialect.FORMAT_CHECKER.checkers if name != "regex")
-    return dialect(dialect.META_SCHEMA, registry=Registry(), format_checker=formats)
+    return dialect(dialect.META_SCHEMA, registry=meta_schemas(), format_checker=formats)
 
 
 def kind_fault(schema: dict[str, Json]) -> str | None:
@@ -85,24 +83,11 @@ def part_fault(root: Subschema, dialect: type[Validator]) -> str | None:
             return f"{place_of(root, start)}: {fault}"
         for part in start.with_all_below():
             known[id(part.schema)] = part
-            if fault := pattern_fault(part.schema) or foreign_fault(part.schema, dialect) or reference_fault(part):
+            if fault := foreign_fault(part.schema, dialect) or reference_fault(part):
                 return located(root, part, fault)
             todo.extend(part.targets())
     # Only now are all parts known to be schemas, so that they can be walked.
     return next((located(root, part, fault) for part in known.values() if (fault := endless_fault(part))), None)
-
-
-def pattern_fault(schema: Json) -> str | None:
-    for keyword, texts in (
-        ("pattern", [schema["pattern"]] if "pattern" in schema else ()),
-        ("patternProperties", schema.get("patternProperties", ())),
-    ):
-        for text in texts:
-            try:
-                pattern(text)
-            except BadPattern as error:
-                return f"{keyword}: {error}"
-    return None
 
 
 def foreign_fault(schema: Json, dialect: type[Validator]) -> str | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from jsonschema.protocols import Validator
-    from referencing import Specification
+    from referencing import Registry, Specification
     from referencing._core import Resolver
 
     from toolyard.core.tool import Json
@@ -71,15 +71,25 @@ class Subschema(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def root_schema(schema: Mapping[str, Json], dialect: type[Validator]) -> Subschema:
-    from referencing import Registry
     from referencing.jsonschema import specification_with
 
     meta = dialect.META_SCHEMA
     specification = specification_with(meta.get("$id") or meta["id"])
     # A reference back to the root would else leave the exact dialect for the standard one.
     plain = {name: value for name, value in schema.items() if name != "$schema"}
-    resolver = Registry().resolver_with_root(specification.create_resource(plain))
+    resolver = meta_schemas().resolver_with_root(specification.create_resource(plain))
     return Subschema(schema=plain, resolver=resolver, specification=specification)
+
+
+def meta_schemas() -> Registry[Any]:
+    """All that a schema can refer to outside of itself: those of JSON Schema, which come with the library.
+
+    The library's own choice would fetch everything else.
+    """
+    from jsonschema import validators
+
+    known: Registry[Any] = validators.SPECIFICATIONS  # type: ignore[attr-defined]  # imported there, and left out of its types
+    return known
 
 
 def schemas_under(keyword: str, value: Json) -> list[Json]:

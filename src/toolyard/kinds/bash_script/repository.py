@@ -79,7 +79,8 @@ class BashRepositorySource:
     async def _follow(self, files: Sequence[Path]) -> None:
         before = self._files
         self._files = {str(file): before.get(str(file)) or BashFileSource(str(file), self._host) for file in files}
-        await load_all(list(self._files.values()))
+        failures = await load_all(list(self._files.values()))
+        self._own_problems += failures.values()
         for name, source in before.items():
             if name not in self._files:
                 await source.aclose()

@@ -72,10 +72,18 @@ class BashSchema(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     positional: list[Positional] = []
     config_keys: list[str] = []
+    function: str = ""
+    """Of a file with several commands, the one that is this tool."""
 
     def defaults(self) -> dict[str, Json]:
         """Defaults that stand in `positional`; those in `parameters` are found there."""
         return {place.name: place.default for place in self.positional if place.default is not msgspec.UNSET}
+
+
+class BashSchemas(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools of one file: one, or one for each of the commands that its comments declare."""
+
+    tools: list[BashSchema]
 
 
 def parse_schema(text: str) -> BashSchema | tuple[SchemaFault, ...]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.errors import CannotStart
-from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault, parse_schema
+from toolyard.files.working_folder import working_folder
+from toolyard.kinds.bash_script.schema import BashSchema, BashSchemas, SchemaFault, parse_schema
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.process.child import ChildOutcome, ChildRequest
 
@@ -30,9 +31,9 @@ SCHEMA_SUBCOMMAND = re.compile(
 )
 
 
-def schema_cache(host: Host) -> ContentCache[BashSchema]:
+def schema_cache(host: Host) -> ContentCache[BashSchemas]:
     """The schemas that are known by the contents of their files."""
-    return host.caches.get("bash-schemas", BashSchema)
+    return host.caches.get("bash-schemas", BashSchemas)
 
 
 def content_key(file: str, source: bytes, host: Host) -> str:
@@ -41,7 +42,7 @@ def content_key(file: str, source: bytes, host: Host) -> str:
     return hashlib.sha256(b"\0".join((host.required("bash").identity.encode(), name, source))).hexdigest()
 
 
-async def read_schema(file: str, content: FileContent, host: Host) -> BashSchema | tuple[SchemaFault, ...]:
+async def read_schema(file: str, content: FileContent, host: Host) -> BashSchemas | tuple[SchemaFault, ...]:
     """The schema of a file's content; a good one is remembered by its content.
 
     Unless the file was another meanwhile: then what ran may not be what was read.
@@ -53,31 +54,40 @@ async def read_schema(file: str, content: FileContent, host: Host) -> BashSchema
     if has_comment_tags(text) and not SCHEMA_SUBCOMMAND.search(text):
         read = schema_from_comments(file, text)
     else:
-        read = await schema_from_run(file, host)
-    if isinstance(read, BashSchema):
+        ran = await schema_from_run(file, host)
+        read = BashSchemas(tools=[ran]) if isinstance(ran, BashSchema) else ran
+    if isinstance(read, BashSchemas):
         if content.is_still_at(file):
             schema_cache(host).put(content_key(file, source, host), read)
         return read
     return tuple(explain_line_ends(fault, source) for fault in read)
 
 
-def schema_from_comments(file: str, text: str) -> BashSchema | tuple[SchemaFault, ...]:
-    """A file that declares itself in comments is named after its file."""
+def schema_from_comments(file: str, text: str) -> BashSchemas | tuple[SchemaFault, ...]:
+    """A file that declares itself in comments is named after its file; of several commands each has its own name."""
     from toolyard.kinds.bash_script.comments.schema import parameters_schema
-    from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
+    from toolyard.kinds.bash_script.comments.script import CommentScript, parse_comments, tool_name
 
     parsed = parse_comments(text)
-    if not isinstance(parsed, CommentTool):
+    if not isinstance(parsed, CommentScript):
         return tuple(
             SchemaFault(code="bash_schema_comments", message=fault.message, hint=fault.hint, line=fault.line)
             for fault in parsed
         )
-    return BashSchema(
-        id=Path(file).stem.replace("-", "_"),
-        version=parsed.version or "0.0.0",
-        args_mode="comments",
-        description=parsed.description,
-        parameters=parameters_schema(parsed),
+    several = len(parsed.tools) > 1
+    name = Path(file).stem.replace("-", "_")
+    return BashSchemas(
+        tools=[
+            BashSchema(
+                id=tool_name(tool.command) if several else name,
+                version=tool.version or "0.0.0",
+                args_mode="comments",
+                description=tool.description,
+                parameters=parameters_schema(tool),
+                function=tool.function or "",
+            )
+            for tool in parsed.tools
+        ]
     )
 
 
@@ -88,7 +98,7 @@ async def schema_from_run(file: str, host: Host) -> BashSchema | tuple[SchemaFau
         outcome = await host.children("look").run(
             ChildRequest(
                 argv=[host.required("bash").path, file, "schema"],
-                cwd=os.getcwd(),
+                cwd=working_folder(),
                 env=host.runner.environment.current(),
                 extra_env=SCHEMA_VARIABLES,
                 timeout=timeout,

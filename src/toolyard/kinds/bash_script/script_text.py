@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolyard.config.document import Document, parse_document
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import LARGEST_SCRIPT, Door
-from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
+from toolyard.kinds.bash_script.comments.script import CommentScript, parse_comments
 from toolyard.kinds.bash_script.schema import FUNCTION
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.core.json_values import Pointer
+    from toolyard.kinds.bash_script.comments.tags import CommentParameter
     from toolyard.kinds.bash_script.schema import SchemaFault
 
 
@@ -70,7 +71,7 @@ class ScriptText:
 
     def property_line(self, name: str) -> int:
         """Where an argument is declared, in the schema or in a comment."""
-        for parameter in self._comments().parameters:
+        for parameter in self._comment_parameters():
             if parameter.name == name:
                 return parameter.line
         return self.line((*PARAMETERS, "properties", name), f'"{name}"', name)
@@ -92,9 +93,10 @@ class ScriptText:
             case Problem(where=Position(line=int(line))) as problem if self.syntax_problem is None:
                 self.syntax_problem = replace(problem, where=Position(file=self.file, line=above + line))
 
-    def _comments(self) -> CommentTool:
+    def _comment_parameters(self) -> Iterator[CommentParameter]:
         parsed = parse_comments(self.text)
-        return parsed if isinstance(parsed, CommentTool) else CommentTool()
+        for tool in parsed.tools if isinstance(parsed, CommentScript) else ():
+            yield from tool.parameters
 
     def _line_at(self, position: int) -> int:
         return self.text.count("\n", 0, position) + 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import LARGEST_SCRIPT, FileContent, FileRefused, Stamp, stamp_of
-from toolyard.kinds.bash_script.schema import BashSchema, SchemaFault
+from toolyard.kinds.bash_script.schema import BashSchemas, SchemaFault
 from toolyard.kinds.bash_script.schema_reading import content_key, read_schema, schema_cache
 from toolyard.kinds.bash_script.settings import BashSettings
 from toolyard.kinds.bash_script.tool import BashScriptTool
@@ -21,6 +21,7 @@ from toolyard.plugins.plugin import Plugin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolyard.kinds.bash_script.schema import BashSchema
     from toolyard.plugins.host import Host
 
 
@@ -32,7 +33,7 @@ class BashFileSource:
         self.host = host
         self.problems: list[Problem] = []
         """What is wrong with the file as it is now."""
-        self._tool: BashScriptTool | None = None
+        self._tools: list[BashScriptTool] = []
         self._stamp: Stamp | None = None
         self._snapshot: Path | None = None
         self._reading: asyncio.Lock | None = None
@@ -48,10 +49,11 @@ class BashFileSource:
         return (self.host.runner, self.host.settings(BashSettings), self.host.interpreter("bash"))
 
     def plugins(self) -> Sequence[Plugin]:
-        """The file's tool, unless the file is gone or never was good."""
-        if (tool := self._tool) is None:
-            return []
-        return [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool], config_keys=tool.schema.config_keys)]
+        """The file's tools, unless the file is gone or never was good; each is on or off by itself."""
+        return [
+            Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool], config_keys=tool.schema.config_keys)
+            for tool in self._tools
+        ]
 
     def is_current(self) -> bool:
         return self._stamp is not None and stamp_of(self.path) == self._stamp
@@ -70,7 +72,7 @@ class BashFileSource:
             read = None if self.is_current() else unread or self._read_source()
             if read is not None:
                 schema = await read_schema(self.path, read, self.host)
-                if isinstance(schema, BashSchema):
+                if isinstance(schema, BashSchemas):
                     self._accept(read, schema)
                 else:
                     self._refuse(read, schema)
@@ -109,16 +111,16 @@ class BashFileSource:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             problem = self._problem("bash_file_unreadable", f"cannot be read: {reason}", f"chmod u+r {self.path}")
-        self._tool, self._stamp, self.problems = None, None, [problem]
+        self._tools, self._stamp, self.problems = [], None, [problem]
         return None
 
-    def _accept(self, read: FileContent, schema: BashSchema) -> None:
-        """This is the tool now; unless it is the one there was."""
+    def _accept(self, read: FileContent, schemas: BashSchemas) -> None:
+        """These are the tools now; unless they are the ones there were."""
         self._stamp, self.problems = read.stamp, []
-        if self._tool and not self._snapshot and read.data == self._tool.source:
+        if self._tools and not self._snapshot and read.data == self._tools[0].source:
             return
         self._drop_snapshot()
-        self._tool = self._made(self.path, read.data, schema)
+        self._tools = self._made(self.path, read.data, schemas.tools)
 
     def _refuse(self, read: FileContent, faults: Sequence[SchemaFault]) -> None:
         """The file is faulty: say how, and go on with what worked, if anything did."""
@@ -126,10 +128,10 @@ class BashFileSource:
 
         script = ScriptText(self.file, read.data.decode("utf-8", "replace"))
         self._stamp, self.problems = read.stamp, [problem_of(fault, script) for fault in faults]
-        if self._tool and not self._snapshot:
-            self._keep_last_good(self._tool)
+        if self._tools and not self._snapshot:
+            self._keep_last_good(self._tools)
 
-    def _keep_last_good(self, good: BashScriptTool) -> None:
+    def _keep_last_good(self, good: Sequence[BashScriptTool]) -> None:
         """The file no longer is what worked, so what worked gets a place of its own, beside links to its neighbours."""
         folder = self._snapshot = Path(
             tempfile.mkdtemp(prefix="toolyard-last-good-", dir=self.host.children("look").handouts)
@@ -138,13 +140,17 @@ class BashFileSource:
         for neighbour in self.file.parent.iterdir():
             if neighbour.name != name:
                 (folder / neighbour.name).symlink_to(neighbour)
-        (folder / name).write_bytes(good.source)
-        self._tool = self._made(str(folder / name), good.source, good.schema)
+        source = good[0].source
+        (folder / name).write_bytes(source)
+        self._tools = self._made(str(folder / name), source, [tool.schema for tool in good])
 
-    def _made(self, path: str, source: bytes, schema: BashSchema) -> BashScriptTool:
+    def _made(self, path: str, source: bytes, schemas: Sequence[BashSchema]) -> list[BashScriptTool]:
         host = self.host
         settings, bash = host.settings(BashSettings), host.required("bash").path
-        return BashScriptTool(path=path, source=source, schema=schema, runner=host.runner, bash=bash, settings=settings)
+        return [
+            BashScriptTool(path=path, source=source, schema=schema, runner=host.runner, bash=bash, settings=settings)
+            for schema in schemas
+        ]
 
     def _drop_snapshot(self) -> None:
         snapshot, self._snapshot = self._snapshot, None

@@ -8,16 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from toolyard.core.text import TIMED_OUT, as_word, call_line, limit_hit, one_line, seconds
+from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, as_word, call_line, limit_hit, one_line, seconds
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import CannotStart
 from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, checked, pass_arguments
 from toolyard.process.child import ChildOutcome, ChildRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext, Json, JsonObject
-    from toolyard.kinds.bash_script.comments.tags import CommentTool
+    from toolyard.kinds.bash_script.comments.script import CommentTool
     from toolyard.kinds.bash_script.schema import BashSchema
     from toolyard.kinds.bash_script.settings import BashSettings
     from toolyard.process.runner import Runner
@@ -81,7 +83,7 @@ class BashScriptTool:
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it; a failure's text is what `error` makes of it, or what the tool printed."""
         try:
-            outcome = await self._invoke("run", plan, context, timeout=self._settings.bash_timeout_seconds, listen=True)
+            outcome = await self._invoke("run", plan, context, timeout=self._limit(context), listen=True)
         except CannotStart as error:
             return ToolResult(text=self._explain(error, plan), failure="crash")
         if outcome.exit_code == 0 and not outcome.timed_out:
@@ -106,7 +108,7 @@ class BashScriptTool:
         code = TIMED_OUT if outcome.timed_out else outcome.exit_code
         text = await self._error_text(code, outcome.timed_out, plan, context)
         return ToolResult(
-            text=text or self._default_text(code, outcome),
+            text=text or self._default_text(code, outcome, self._limit(context)),
             failure="timeout" if outcome.timed_out else "exit_code",
             exit_code=code,
             signal=outcome.signal,
@@ -170,7 +172,7 @@ class BashScriptTool:
 
     def _pass(self, arguments: JsonObject) -> PassedArguments | CannotPass:
         if self._comments:
-            return pass_to_comments(self._bash, self.path, self._comments, arguments)
+            return pass_to_comments(self._bash, self.path, self._comments, arguments, self._runner.withheld())
         return pass_arguments(self.schema, arguments)
 
     @cached_property
@@ -178,10 +180,10 @@ class BashScriptTool:
         """The declarations in the file's comments, for a file that has no subcommands."""
         if self.schema.args_mode != "comments":
             return None
-        from toolyard.kinds.bash_script.comments.tags import CommentTool, parse_comments
+        from toolyard.kinds.bash_script.comments.script import CommentScript, parse_comments
 
         parsed = parse_comments(self.source.decode("utf-8", "replace"))
-        return parsed if isinstance(parsed, CommentTool) else None
+        return parsed.tool(self.schema.function) if isinstance(parsed, CommentScript) else None
 
     def _variables(self, context: CallContext, *, timed_out: bool) -> dict[str, str]:
         extra = {"AGENT_TOOL_PYTHON": sys.executable, **self._config_variables(context)}
@@ -192,7 +194,7 @@ class BashScriptTool:
         if timed_out:
             extra |= {
                 "AGENT_TOOL_TIMED_OUT": "1",
-                "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._settings.bash_timeout_seconds:g}",
+                "AGENT_TOOL_TIMEOUT_SECONDS": f"{self._limit(context):g}",
             }
         return extra
 
@@ -208,10 +210,13 @@ class BashScriptTool:
         """The names of variables that the tool gets by name, for the audit."""
         return sorted((*self._config_variables(context), *self._runner.passed_names()))
 
-    def _default_text(self, code: int, outcome: ChildOutcome) -> str:
+    def _limit(self, context: CallContext) -> float:
+        return min(context.timeout or self._settings.bash_timeout_seconds, LONGEST_TIMEOUT)
+
+    def _default_text(self, code: int, outcome: ChildOutcome, limit: float) -> str:
         name = self.spec.name
         if outcome.timed_out:
-            first = f"Error: '{name}' timed out after {seconds(self._settings.bash_timeout_seconds)} (exit code {code})"
+            first = f"Error: '{name}' timed out after {seconds(limit)} (exit code {code})"
         elif outcome.signal is not None:
             first = (
                 f"Error: '{name}' was ended by signal {outcome.signal}{limit_hit(outcome.signal)} (exit code {code})"
@@ -226,11 +231,13 @@ class BashScriptTool:
         return f"Error: '{self.spec.name}' could not be started: {error} ({place})"
 
 
-def pass_to_comments(bash: str, path: str, tool: CommentTool, arguments: JsonObject) -> PassedArguments | CannotPass:
+def pass_to_comments(
+    bash: str, path: str, tool: CommentTool, arguments: JsonObject, withheld: Collection[str]
+) -> PassedArguments | CannotPass:
     """A whole command line, since the script's own functions are called."""
     from toolyard.kinds.bash_script.comments.program import program_argv
 
-    return checked(program_argv(bash, Path(path), tool, arguments))
+    return checked(program_argv(bash, Path(path), tool, arguments, withheld))
 
 
 def upper_snake(key: str) -> str:

@@ -90,7 +90,7 @@ class ManifestCommandTool:
             cwd=plan.cwd or context.cwd,
             env=exact_environment((*ALWAYS_PASSED, *plan.env_keys)),
             stdin=plan.prepared,
-            timeout=self._timeout,
+            timeout=min(self.entry.timeout or context.timeout or self._timeout, LONGEST_TIMEOUT),
             limits=self._runner.limits,
             output_limit=context.output_limit,
             spill_to=context.spill_to,

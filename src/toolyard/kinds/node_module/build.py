@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import msgspec
 
 from toolyard.core.problems import Position, Problem
 from toolyard.errors import ProcessError
+from toolyard.files.removal import remove_tree
 from toolyard.files.walk import copy, links_outside
 from toolyard.kinds.node_module.package_manager import (
     build_steps,
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
     from toolyard.kinds.node_module.package import PackageFacts, Snapshot
     from toolyard.kinds.node_module.package_manager import BuildStep, Manager
     from toolyard.plugins.host import Host
+    from toolyard.process.child import ChildOutcome
 
+log = logging.getLogger("toolyard.builds")
 COPY = "package"
 """In a folder of the cache, the one with the package."""
 STEP_SECONDS = 600
@@ -95,7 +100,7 @@ class Build:
     async def make(self, folder: Path) -> dict[str, Any] | Problem:
         """Fill a folder; what is recorded of it, or what stood against it."""
         snapshot, settings, copied = self._snapshot, self._settings, folder / COPY
-        manager = await self._manager(copied) if needs_manager(snapshot.facts, settings) else None
+        manager = await self._manager(folder) if needs_manager(snapshot.facts, settings) else None
         if isinstance(manager, Problem):
             return manager
         await asyncio.to_thread(copy, snapshot.folder, snapshot.tree, copied)
@@ -111,18 +116,17 @@ class Build:
         manager = find_manager(self._snapshot.facts, self._settings, self._snapshot.tree)
         if isinstance(manager, Problem) or manager.name != "yarn":
             return manager
-        request = self._request([*manager.program, "--version"], self._snapshot.folder)
         try:
-            outcome = await self._host.processes.build.run(request, folder, downloads=self._downloads)
+            outcome = await self._run([*manager.program, "--version"], folder, cwd=self._snapshot.folder)
         except ProcessError:
             return manager
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
 
     async def _take(self, step: BuildStep, folder: Path) -> Problem | None:
+        log.info("%s: running %s", self._snapshot.folder, step.command)
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), safe_path(self._host.configuration.door)))
         try:
-            request = self._request(step.argv, folder, PATH=programs)
-            outcome = await self._host.processes.build.run(request, folder, downloads=self._downloads)
+            outcome = await self._run(step.argv, folder, cwd=folder, PATH=programs)
         except ProcessError as error:
             return self._failed(step, str(error))
         if outcome.timed_out:
@@ -131,6 +135,20 @@ class Build:
             said = f"{outcome.stdout.text}\n{outcome.stderr.text}".strip().splitlines()[-LAST_LINES:]
             return self._failed(step, "\n".join((f"exit code {outcome.exit_code}", *said)))
         return None
+
+    async def _run(self, argv: Sequence[str], folder: Path, *, cwd: str | Path, **variables: str) -> ChildOutcome:
+        """Run a program of a build, with a home of its own: what one package leaves in it no other obeys."""
+        build = self._host.processes.build
+        if not build.sandbox:
+            return await build.run(self._request(argv, cwd, **variables), folder, downloads=self._downloads)
+        # The owner's settings are hidden there, and the first yarn stops at what it may not read.
+        self._downloads.mkdir(parents=True, exist_ok=True)
+        home = tempfile.mkdtemp(prefix="home-", dir=self._downloads)
+        try:
+            request = self._request(argv, cwd, HOME=home, **variables)
+            return await build.run(request, folder, downloads=self._downloads)
+        finally:
+            remove_tree(home)
 
     def _request(self, argv: Sequence[str], cwd: str | Path, **variables: str) -> ChildRequest:
         folders = {name: str(self._downloads / folder) for name, folder in DOWNLOADS.items()}
@@ -147,10 +165,11 @@ class Build:
     def _failed(self, step: BuildStep, reason: str) -> Problem:
         key = "node_install_deps" if step.code == "node_install" else "node_build"
         offline = step.code == "node_install" and not self._host.policy.allow_remote
-        download = 'nothing was downloaded: that needs "plugin_policy": {"allow_remote": true}; ' if offline else ""
+        why = "what it depends on may not be downloaded (allow_remote is false), and " if offline else ""
+        download = 'set "plugin_policy": {"allow_remote": true} to download it; or ' if offline else ""
         return Problem(
             code=step.code,
-            message=f"`{step.command}` failed: {reason}",
+            message=f"{why}`{step.command}` failed: {reason}",
             hint=f'{download}try it in {self._snapshot.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
             where=Position(file=self._snapshot.facts.document.path),
         )

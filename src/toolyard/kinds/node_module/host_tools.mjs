@@ -1,9 +1,10 @@
 // From a module to a tool: which export it is, what it says of itself, and what its values are as text.
 import { execFile } from "node:child_process";
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { dirname, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { inspect } from "node:util";
+import { describe } from "./jsdoc.mjs";
 
 export class Fault extends Error {
   constructor(code, message, { hint = "", place = {} } = {}) {
@@ -25,7 +26,7 @@ async function load(file, declared) {
   const module = await importModule(file);
   const exported = select(module, declared, file);
   try {
-    return shape(exported, declared, file);
+    return await shape(exported, declared, file);
   } catch (error) {
     if (error instanceof Fault) throw error;
     throw new Fault("node_shape", `the class of '${declared.id}' cannot be made: ${words(error)}`, { place: placeOf(error) ?? { file } });
@@ -43,7 +44,6 @@ async function importModule(file) {
   } catch (error) {
     const hint = /\.[cm]?tsx?$/.test(file) && error?.code === "ERR_UNKNOWN_FILE_EXTENSION"
       ? "this Node runs no TypeScript: make it a package with a build script, and name what that writes" : "";
-    console.error(error);
     const place = placeOf(error) ?? (error instanceof SyntaxError ? await syntaxPlace(file) : undefined) ?? { file };
     throw new Fault("node_import", `the module does not load: ${words(error)}`, { hint, place });
   }
@@ -70,7 +70,7 @@ function exportsHint(module) {
 }
 
 /** A function, an object or a class, as one shape. */
-function shape(exported, { id }, file) {
+async function shape(exported, { id }, file) {
   const isClass = typeof exported === "function" && isConstructor(exported);
   const instance = isClass ? new exported() : exported;
   const about = isClass ? [instance, exported] : [exported];
@@ -79,13 +79,24 @@ function shape(exported, { id }, file) {
     const hint = "export a function, or an object or class with `run`";
     throw new Fault("node_shape", `'${id}' is no tool: it has no function 'run' or 'execute'`, { hint, place: { file } });
   }
-  const read = (...names) => names.flatMap((name) => about.map((each) => each?.[name])).find((value) => value !== undefined);
-  const preview = read("preview");
+  const said = (...names) => names.flatMap((name) => about.map((each) => each?.[name])).find((value) => value !== undefined);
+  const comment = said("parameters", "inputSchema") === undefined || said("description") === undefined ? await comments(run, file) : {};
+  const read = (...names) => said(...names) ?? names.map((name) => comment[name]).find((value) => value !== undefined);
+  const preview = said("preview");
   return {
     run: (args, context) => run.call(instance, args, context),
     preview: typeof preview === "function" ? (args, context) => preview.call(instance, args, context) : undefined,
     listing: listing(id, read),
   };
+}
+
+/** What the author wrote above the function, for one that says nothing of itself. */
+async function comments(run, file) {
+  try {
+    return describe(run, await readFile(file, "utf8"));
+  } catch {
+    return {};
+  }
 }
 
 /** Also what a compiler made of a class for old engines. */

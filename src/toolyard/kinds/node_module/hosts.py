@@ -80,11 +80,12 @@ class NodeHosts:
         reach: Reach,
         on_progress: Progress | None = None,
         subject: str,
+        timeout: float | None = None,
     ) -> HostReply:
         """One request with its time limit; what it leaves undone is ended before this returns, also when cancelled."""
         if self._closed:
             return RpcLost(reason="its package is not loaded any more")
-        timeout = self.timeout
+        timeout = timeout or self.timeout
         host = self._host_for(cwd, reach)
         about = {**params.get("_meta", {}), "toolyard/cwd": cwd}
         question = host.link.ask(method, {**params, "_meta": about}, on_progress=on_progress)

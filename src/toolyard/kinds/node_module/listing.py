@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Host
 
 
-LISTING = b"1"
+LISTING = b"2"
 """Changes when what is kept of a listing does."""
 
 

@@ -30,6 +30,10 @@ class Manager(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     """Of yarn, whose first version takes other words than all later ones."""
 
+    @property
+    def is_later_yarn(self) -> bool:
+        return self.name == "yarn" and bool(self.version) and not self.version.startswith("1.")
+
 
 class BuildStep(msgspec.Struct, frozen=True, kw_only=True):
     """One command of the way to a package that is ready."""
@@ -97,6 +101,8 @@ def build_steps(
 ) -> list[BuildStep]:
     steps: list[BuildStep] = []
     install, build = needs_install(facts, settings), needs_build(facts, settings)
+    # A later yarn runs no script of a package that it has not installed, be there nothing to install.
+    install = install or (build and settings.node_install_deps and manager is not None and manager.is_later_yarn)
     if install and manager:
         words = install_words(manager, files, dev=build, scripts=settings.node_allow_install_scripts)
         steps.append(BuildStep(code="node_install", argv=[*manager.program, *words]))

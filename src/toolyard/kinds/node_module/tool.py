@@ -83,7 +83,7 @@ class NodeModuleTool:
             case RpcLost() as lost:
                 return self._lost(lost, output)
             case TimedOut():
-                limit = seconds(self._hosts.timeout)
+                limit = seconds(context.timeout or self._hosts.timeout)
                 return self._failed(f"timed out after {limit}", output, failure="timeout")
 
     async def _ask(self, method: str, plan: Plan, context: CallContext, *, output: Output | None = None) -> HostReply:
@@ -96,6 +96,7 @@ class NodeModuleTool:
             reach="look" if method == "tools/preview" else context.reach,
             on_progress=output.take if output else None,
             subject=f"a call of '{self.spec.name}'",
+            timeout=context.timeout,
         )
 
     def _answered(self, result: JsonObject, output: Output) -> ToolResult:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolyard.config.document import json_of
 from toolyard.config.layers import mapping
 from toolyard.core.tool import JsonInput
+from toolyard.files.door import LARGEST_CONFIGURATION, Door
 from toolyard.kinds.python_function.tool import PythonTool
 from toolyard.plugins.checks.findings import warning, with_line
 from toolyard.plugins.checks.samples import greeting_cases
@@ -81,10 +82,41 @@ class PythonAuthoring:
         ]
 
     def discover(self, folder: Path, files: Sequence[str], place: str) -> Iterator[Found]:
-        """A folder whose descriptor lists entries, and no tools of another kind."""
+        """A folder whose descriptor lists entries, and no tools of another kind; else files with tools in them."""
         descriptor = mapping(json_of(folder / DESCRIPTOR)) if DESCRIPTOR in files else {}
         if descriptor.get("entries") and not descriptor.get("bash_tools"):
             yield Found(what="Python plugin", entry=f"path:{place}")
+            return
+        for file in files:
+            if file.endswith(".py") and has_tools(folder / file):
+                yield Found(what="Python tools", entry=f"path:{place}/{file}")
+
+
+def has_tools(file: Path) -> bool:
+    """Whether a module marks functions with our `tool`; it is read, and not run."""
+    import ast
+
+    try:
+        text = Door.here().read(file, largest=LARGEST_CONFIGURATION).text()
+        # Few files even name us, and parsing all others would take long.
+        tree = ast.parse(text) if "toolyard" in text and "@" in text else ast.Module([], [])
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    names = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "toolyard"
+        for alias in node.names
+        if alias.name == "tool"
+    }
+    marks = [
+        mark
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for mark in node.decorator_list
+    ]
+    plain = (mark.func if isinstance(mark, ast.Call) else mark for mark in marks)
+    return any(ast.unparse(mark) in names | {"toolyard.tool"} for mark in plain)
 
 
 def tool_findings(tool: PythonTool, file: Path, line: int) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolyard.files.walk import Tree
     from toolyard.plugins.host import Host
 
+log = logging.getLogger("toolyard.builds")
 MOST_ATTEMPTS = 3
 LONGEST_REASON = 600
 REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
@@ -125,6 +127,7 @@ class Installation:
         for copied in packaged:  # building may write to them
             await asyncio.to_thread(shutil.copytree, copied, work / copied.name, symlinks=True)
         projects = [work / copied.name for copied in packaged]
+        log.info("%s: installing it with %s", self._projects[0], installer.name)
         failed = await install_projects(projects, folder / "site", work, installer, self._host)
         await asyncio.to_thread(remove_tree, str(work))
         if failed is None:
@@ -237,7 +240,7 @@ async def install_projects(
     (work / "home").mkdir(parents=True, exist_ok=True)
     (work / "tmp").mkdir(exist_ok=True)
     policy, settings = host.policy, host.settings(PythonSettings)
-    downloads = pip_cache(settings.pip_cache_dir, host.plugin_cache.root)
+    downloads = pip_cache(settings.pip_cache_dir, host.plugin_cache.root, host.configuration.document.folder)
     chosen = ["--target", str(target), "--cache-dir", str(downloads), "--quiet"]
     chosen += options(projects, installer, settings, allow_remote=policy.allow_remote)
     if installer.name == "uv" and host.configuration.door.is_writable(str(work)):
@@ -258,7 +261,8 @@ async def install_projects(
         return Problem(code="plugin_install_failed", message=message, hint=hint)
     if outcome.exit_code:
         reason = shortened(outcome.stderr.text or outcome.stdout.text)
-        message = f"{installer.name} could not install it: {reason}"
+        offline = "" if policy.allow_remote else "what it needs may not be downloaded (allow_remote is false), and "
+        message = f"{offline}{installer.name} could not install it: {reason}"
         return Problem(code="plugin_install_failed", message=message, hint=hint_for(policy))
     return None
 
@@ -324,7 +328,7 @@ def hint_for(policy: PluginPolicy) -> str:
     if policy.allow_remote:
         return "install it by hand to see more: pip install --target /tmp/try FOLDER"
     return (
-        "plugin_policy.allow_remote is false, so nothing was downloaded; allow it, or name a folder of wheels: "
+        'set "plugin_policy": {"allow_remote": true} to download it, or name a folder of wheels: '
         '"pip_args": ["--find-links", "DIR"]'
     )
 

@@ -54,9 +54,9 @@ class PythonFunctions(Kind):
                 return read_project(entry, at)
         return None
 
-    def stores(self, policy: Any, plugin_cache: Path) -> Sequence[str]:
+    def stores(self, policy: Any, plugin_cache: Path, folder: str) -> Sequence[str]:
         """What the installer downloaded, of which plugins are made."""
-        return (str(pip_cache(policy.pip_cache_dir, plugin_cache)),)
+        return (str(pip_cache(policy.pip_cache_dir, plugin_cache, folder)),)
 
     def source(self, reference: PythonName | PythonProject, host: Host) -> PythonSource:
         from toolyard.kinds.python_function.source import PythonSource

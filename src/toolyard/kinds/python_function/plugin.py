@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 from toolyard.core.problems import Position, Problem
 from toolyard.kinds.python_function.tool import function_tool
 from toolyard.kinds.python_function.tool_class import ToolClass
-from toolyard.plugins.author_code.running import Returned
+from toolyard.plugins.author_code.running import OutOfTime, Raised, Returned
 from toolyard.plugins.contract import ToolOptions, options_of
 from toolyard.plugins.plugin import Plugin
 
@@ -76,16 +75,31 @@ async def adopt(
                 return Adopted(problems=[author.problem(made, f"creating '{entry}'")])
             return await adopt_instance(entry, made.value, author, config=config, timeout=timeout, kinds=kinds)
         case _ if inspect.isroutine(target):
-            return adopt_function(entry, target, author, timeout)
+            # Of the author's own are also the models in its annotations, which are asked for their schemas.
+            made = await author.run(lambda: adopt_function(entry, target, author, timeout))
+            return made.value if isinstance(made, Returned) else failed(entry, author, made)
     return await adopt_instance(entry, target, author, config=config, timeout=timeout, kinds=kinds)
+
+
+def failed(entry: str, author: AuthorCode, outcome: Raised | OutOfTime) -> Adopted:
+    return Adopted(problems=[author.problem(outcome, f"loading '{entry}'")])
 
 
 async def adopt_module(entry: str, module: ModuleType, author: AuthorCode, **given: Any) -> Adopted:
     """All that a module marks as a tool, and its classes that are plugins with an id."""
-    found = [await adopt(f"{entry}.{name}", target, author, **given) for name, target in plugins_in(module)]
+    listed = await author.run(lambda: list(plugins_in(module)))
+    if not isinstance(listed, Returned):
+        return failed(entry, author, listed)
+    found = [await adopt(f"{entry}.{name}", target, author, **given) for name, target in listed.value]
+    run = vars(module).get("run")
+    if not found and inspect.isfunction(run) and run.__module__ == module.__name__:
+        # As in collections of tools of which each is one file with this one function.
+        name = entry.rpartition(".")[2]
+        made = await author.run(lambda: adopt_function(entry, run, author, given["timeout"], name=name))
+        return made.value if isinstance(made, Returned) else failed(entry, author, made)
     if not found:
         message = f"'{entry}' is a module without plugins"
-        hint = "mark its functions with @tool, or name a class: module.Class"
+        hint = "mark its functions with @tool, define run(…), or name a class: module.Class"
         return Adopted(problems=[problem("plugin_entry", message, hint, Position(file=author.file))])
     return Adopted(
         plugins=[plugin for each in found for plugin in each.plugins],
@@ -95,7 +109,7 @@ async def adopt_module(entry: str, module: ModuleType, author: AuthorCode, **giv
 
 def plugins_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Those that the module itself defines, not what it imports."""
-    for name, target in vars(module).items():
+    for name, target in list(vars(module).items()):
         if getattr(target, "__module__", None) != module.__name__:
             continue
         is_plugin = isinstance(target, type) and isinstance(getattr(target, "id", None), str) and kind_of(target)
@@ -103,11 +117,13 @@ def plugins_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, target
 
 
-def adopt_function(entry: str, function: Callable[..., Any], author: AuthorCode, timeout: float) -> Adopted:
+def adopt_function(
+    entry: str, function: Callable[..., Any], author: AuthorCode, timeout: float, *, name: str | None = None
+) -> Adopted:
     options = options_of(function) or ToolOptions()
     made = function_tool(
         function,
-        name=options.name,
+        name=options.name or name,
         description=options.description,
         timeout=options.timeout or timeout,
         hints=options.hints,
@@ -118,13 +134,12 @@ def adopt_function(entry: str, function: Callable[..., Any], author: AuthorCode,
     if isinstance(made, Problem):
         message = f"'{entry}' cannot be a tool: {made.message}"
         return Adopted(problems=[replace(made, message=message, where=place_of(function, author))])
-    name = made.spec.name
     plugin = Plugin(
-        id=name,
+        id=made.spec.name,
         kind="python",
         tools=[made],
         default_enabled=options.default_enabled,
-        instance=FunctionPlugin(name, options),
+        instance=FunctionPlugin(made.spec.name, options),
     )
     return Adopted(plugins=[plugin])
 
@@ -133,20 +148,30 @@ async def adopt_instance(
     entry: str, instance: Any, author: AuthorCode, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
 ) -> Adopted:
     where = place_of(type(instance), author)
+    read = await author.run(lambda: read_instance(entry, instance, kinds, where))
+    if not isinstance(read, Returned):
+        return failed(entry, author, read)
+    if isinstance(read.value, Problem):
+        return Adopted(problems=[read.value])
+    plugin: Plugin = read.value
+    if plugin.kind != "tool":
+        return Adopted(plugins=[plugin])
+    tools, problems = await ToolClass(instance, author, timeout=timeout).tools(config, entry, where)
+    plugin = replace(plugin, kind="python", tools=tools)
+    return Adopted(plugins=[plugin] if not problems else [], problems=problems)
+
+
+def read_instance(entry: str, instance: Any, kinds: Sequence[str], where: Position) -> Plugin | Problem:
+    """What a plugin says of itself, without its tools; each of its attributes may be code of the author's."""
     kind = kind_of(instance, kinds)
     if kind is None:
-        return Adopted(problems=[no_plugin(entry, kinds, where)])
+        return no_plugin(entry, kinds, where)
     plugin_id = getattr(instance, "id", None)
     if not isinstance(plugin_id, str) or not plugin_id:
-        message, hint = f"'{entry}' has no id", 'give the class an attribute: id = "my_plugin"'
-        return Adopted(problems=[problem("plugin_id", message, hint, where)])
+        return problem("plugin_id", f"'{entry}' has no id", 'give the class an attribute: id = "my_plugin"', where)
     enabled = getattr(instance, "default_enabled", True) is not False
-    make = partial(Plugin, id=plugin_id, default_enabled=enabled, instance=instance, config_keys=asked_keys(instance))
-    if kind != "tool":
-        return Adopted(plugins=[make(kind=kind, tools=())])
-    tools, problems = await ToolClass(instance, author, timeout=timeout).tools(config, entry, where)
-    plugin = make(kind="python", tools=tools)
-    return Adopted(plugins=[plugin] if not problems else [], problems=problems)
+    keys = asked_keys(instance)
+    return Plugin(id=plugin_id, kind=kind, tools=(), default_enabled=enabled, instance=instance, config_keys=keys)
 
 
 def asked_keys(instance: Any) -> tuple[str, ...]:
@@ -163,7 +188,8 @@ def kind_of(plugin: Any, wanted: Sequence[str] = ()) -> PluginKind | None:
 
 def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
     among = f" of the kinds that the descriptor names ({', '.join(kinds)})" if kinds else ""
-    hint = "a tool plugin has get_tool_schemas and execute_tool, a feature " + ", ".join(FEATURE_METHODS)
+    features = ", ".join(FEATURE_METHODS)
+    hint = f"a tool plugin has get_tool_schemas and execute_tool, a provider stream, a feature {features}"
     return problem("plugin_entry", f"'{entry}' is no plugin{among}", hint, where)
 
 

@@ -176,6 +176,8 @@ def holds_scripts(path: str, subdirectory: str | None, descriptors: Descriptors)
     return path.endswith(SCRIPTS) or ("bash_tools" in value and not value.get("entries"))
 
 
-def pip_cache(named: str | None, plugin_cache: Path) -> Path:
-    """Where the installer keeps what it downloaded."""
-    return Path(os.path.abspath(named)) if named else plugin_cache.parent / "pip"
+def pip_cache(named: str | None, plugin_cache: Path, folder: str) -> Path:
+    """Where the installer keeps what it downloaded; a relative path starts at the configuration's folder."""
+    if not named:
+        return plugin_cache.parent / "pip"
+    return Path(os.path.normpath(os.path.join(folder, os.path.expanduser(named))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from toolyard.core.problems import Position, Problem
-from toolyard.files.accepted import how_to_accept, unaccepted
+from toolyard.files.door import LARGEST_CODE, FileRefused
 from toolyard.files.walk import scan
 from toolyard.kinds.python_function.entries import import_entries, module_file
 from toolyard.kinds.python_function.locate import Located, locate
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from toolyard.config.document import Place
+    from toolyard.core.problems import Problem
     from toolyard.core.tool import JsonObject
+    from toolyard.files.door import Door
     from toolyard.files.walk import Tree
     from toolyard.plugins.host import Host
     from toolyard.plugins.plugin import Plugin
@@ -113,7 +115,7 @@ class PythonSource:
 
     async def _take(self, located: Located) -> None:
         """Use what was found: as it is if it is what we have, else imported or registered anew."""
-        if refused := self._not_accepted():
+        if refused := self._not_accepted(located.door):
             self._fail(refused)
             return
         entries = tuple(entry for entry, _ in located.entries)
@@ -163,13 +165,18 @@ class PythonSource:
         last = "; the last good version stays in use" if self._now else ""
         self.problems = [replace(problem, message=problem.message + last) for problem in problems]
 
-    def _not_accepted(self) -> list[Problem]:
+    def _not_accepted(self, door: Door) -> list[Problem]:
         """A file that tools may have written is not run until a person accepts it."""
-        found = [(path, why) for path in self.reference.roots if (why := unaccepted(path))]
-        return [
-            Problem(code=NOT_ACCEPTED, message=why, hint=how_to_accept(path), where=Position(file=Path(path)))
-            for path, why in found
-        ]
+        problems: list[Problem] = []
+        for path in self.reference.roots:
+            try:
+                door.read_accepted(path, largest=LARGEST_CODE)
+            except FileRefused as refused:
+                if refused.errno == errno.EACCES:
+                    problems.append(refused.problem(NOT_ACCEPTED))
+            except OSError:  # a folder, whose files are read one by one when they are imported
+                continue
+        return problems
 
     def _state(self) -> tuple[list[Tree], JsonObject]:
         return [scan(path, most=MOST_FILES) for path in self._followed], self._host.config

@@ -13,7 +13,7 @@ from toolyard.core.problems import Problem
 from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, TextInput, ToolResult, ToolSpec
 from toolyard.errors import ToolError
-from toolyard.kinds.python_function.signature import Signature, read_signature
+from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 from toolyard.plugins.author_code.context import ToolContext
 from toolyard.plugins.author_code.crashes import crash_text
 from toolyard.plugins.author_code.output import Outlet
@@ -39,7 +39,7 @@ class PythonCallee(Protocol):
     """The author's code behind a tool."""
 
     def convert(self, arguments: JsonObject) -> Any:
-        """The arguments as the code wants them; raises `msgspec.ValidationError` when they cannot be that."""
+        """The arguments as the code wants them; raises `ValueError` when they cannot be that."""
 
     async def ready(self, arguments: Any, context: ToolContext) -> Work:
         """The call that is to be made."""
@@ -68,8 +68,8 @@ class PythonTool:
         """The arguments in the types of the function; a refusal when they do not become that."""
         try:
             prepared = self._callee.convert(arguments)
-        except (msgspec.ValidationError, ValueError, NotImplementedError) as error:
-            text = f"Invalid arguments for '{self.spec.name}':\n- {str(error).replace('`', '')}"
+        except ValueError as error:
+            text = f"Invalid arguments for '{self.spec.name}':\n- {error}"
             return ToolResult(text=text, failure="invalid_arguments")
         return Plan(arguments=arguments, cwd=context.cwd, prepared=prepared)
 
@@ -81,7 +81,7 @@ class PythonTool:
             work = await self._callee.preview(plan.prepared, call)
             if work is None:
                 return call_line(self.spec.name, plan.arguments)
-            ended = await self._run(work, outlet, call)
+            ended = await self._run(work, outlet, call, self.spec.timeout)
             value = ended.value if isinstance(ended, Returned) else None
             return one_line(value.text if isinstance(value, Captured) else str(value or ""))
         finally:
@@ -92,7 +92,8 @@ class PythonTool:
         outlet = Outlet(context.emit, late=log.debug, limit=context.output_limit, spill_to=context.spill_to)
         call = self._context(plan, context, outlet)
         try:
-            ended = await self._run(await self._callee.ready(plan.prepared, call), outlet, call)
+            ready = await self._callee.ready(plan.prepared, call)
+            ended = await self._run(ready, outlet, call, self._limit(context))
         finally:
             printed = outlet.close()
         match ended:
@@ -102,15 +103,20 @@ class PythonTool:
                 log.info("tool '%s' failed", self.spec.name, exc_info=error)
                 return failed(self.spec.name, error, self._roots, context)
             case OutOfTime():
-                return timed_out(self.spec.name, self.spec.timeout or 0, printed.text, context)
+                return timed_out(self.spec.name, self._limit(context) or 0, printed.text, context)
 
-    async def _run(self, work: Work, outlet: Outlet, call: ToolContext) -> Returned | Raised | OutOfTime:
+    async def _run(
+        self, work: Work, outlet: Outlet, call: ToolContext, limit: float | None
+    ) -> Returned | Raised | OutOfTime:
         return await run_authored(
-            work.call, in_loop=work.in_loop, outlet=outlet, timeout=self.spec.timeout, cancelled=call.cancelled
+            work.call, in_loop=work.in_loop, outlet=outlet, timeout=limit, cancelled=call.cancelled
         )
 
+    def _limit(self, context: CallContext) -> float | None:
+        return context.timeout or self.spec.timeout
+
     def _context(self, plan: Plan, context: CallContext, outlet: Outlet | None) -> ToolContext:
-        limit = self.spec.timeout
+        limit = self._limit(context)
         return ToolContext(
             call_id=context.call_id,
             tool_name=self.spec.name,
@@ -153,7 +159,7 @@ class TextCallee(FunctionCallee):
 
     def convert(self, arguments: JsonObject) -> dict[str, Any]:
         """The text under the name of the function's own parameter."""
-        (name,) = self._signature.arguments.__struct_fields__
+        (name,) = self._signature.parameters
         return {name: arguments["input"]}
 
 
@@ -172,7 +178,7 @@ def function_tool(
     signature = read_signature(function)
     if isinstance(signature, Problem):
         return signature
-    if text and len(signature.arguments.__struct_fields__) != 1:
+    if text and len(signature.parameters) != 1:
         message = "a tool of free text takes one argument, the text"
         return Problem(code="plugin_signature", message=message, hint="take one parameter of type str")
     taken: JsonInput | TextInput = text or signature.input

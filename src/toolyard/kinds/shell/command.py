@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.full_screen import NEEDS_A_TERMINAL, full_screen_program
-from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_line
+from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_line, joined
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
 from toolyard.kinds.shell.limits_text import with_limits
@@ -117,7 +117,7 @@ def bash_argv(bash: str, command: str) -> list[str]:
 def ended(outcome: ChildOutcome) -> ToolResult:
     """The shell's own end, whatever its exit code."""
     stdout, stderr, code = outcome.stdout.text, outcome.stderr.text, outcome.exit_code
-    context = "\n".join((*sections(stdout, stderr), f"exit code: {code}"))
+    context = joined(*sections(stdout, stderr), f"exit code: {code}")
     data = {"exitCode": code, "stdout": stdout, "stderr": stderr, "context": context}
     return result_of(outcome, code, data)
 
@@ -125,7 +125,7 @@ def ended(outcome: ChildOutcome) -> ToolResult:
 def out_of_time(outcome: ChildOutcome, timeout: float) -> ToolResult:
     """The streams count as empty; what was printed until then is kept beside them, since it often says why."""
     stdout, stderr = outcome.stdout.text, outcome.stderr.text
-    context = "\n".join((f"Command timed out after {as_word(timeout)} seconds", *sections(stdout, stderr)))
+    context = joined(f"Command timed out after {as_word(timeout)} seconds", *sections(stdout, stderr))
     data = {
         "exitCode": TIMED_OUT,
         "stdout": "",
@@ -146,7 +146,7 @@ def without_screen(program: str) -> ToolResult:
 
 
 def sections(stdout: str, stderr: str) -> Iterable[str]:
-    """Each stream that has anything, under its name and untrimmed: a final newline shows as an empty line."""
+    """Each stream that has anything, under its name and untrimmed."""
     return (f"{title}:\n{text}" for title, text in (("stdout", stdout), ("stderr", stderr)) if text)
 
 

@@ -20,7 +20,7 @@ def with_limits(spec: ToolSpec, policy: SandboxPolicy | None) -> ToolSpec:
 
 
 def limits_of(policy: SandboxPolicy) -> str:
-    sockets = "" if policy.unix_sockets else " Sockets of the file system cannot be used."
+    sockets = "" if policy.unix_sockets else " Sockets of processes outside cannot be reached."
     return (
         "Commands run in a sandbox: they can change nothing but the working directory and temporary files, and not "
         f"even that where permissions are for looking only. {hosts_of(policy)}{sockets} A command that needs more says "

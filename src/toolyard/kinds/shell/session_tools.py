@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.session import BashSession
 from toolyard.core.reach import is_beyond
 from toolyard.core.screen_text import readable
-from toolyard.core.text import first_line, one_line
+from toolyard.core.text import first_line, joined, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
 from toolyard.kinds.shell.limits_text import with_limits
@@ -90,7 +91,7 @@ class LiveSessions:
     def cwd(self, context: CallContext) -> Path:
         """Where the session of a call is; where it will begin, if it has not begun."""
         bash = self._bashes.get((context.session, context.agent))
-        return Path(bash.cwd) if bash else context.cwd
+        return path_of(bash.cwd) if bash else context.cwd
 
     async def show_state(self, context: CallContext, command: str) -> str:
         """What a command elsewhere would take along from its session, in words. It takes along what was shown."""
@@ -204,7 +205,7 @@ class BashTool:
             session = await self._sessions.at_usual_reach(context)
             if plan.command is None:
                 await session.restart()
-                return ToolResult(text="bash session restarted")
+                return ToolResult(text="Bash session restarted")
             emit, is_away = context.emit, context.reach != context.usual_reach
             reply = await session.run(
                 plan.command,
@@ -304,6 +305,12 @@ class BashJobTool:
         return report(job)
 
 
+@lru_cache(maxsize=16)
+def path_of(folder: str) -> Path:
+    """Asked for again and again of the same few folders."""
+    return Path(folder)
+
+
 def as_result(reply: Reply, limit: float) -> ToolResult:
     data = {
         "exitCode": reply.exit_code,
@@ -349,14 +356,6 @@ def out_of_time(reply: Reply, limit: float) -> list[str]:
         "give a higher `timeout` in seconds or `background: true`."
     )
     return [f"Error: {said}", joined(advice, reply.note)]
-
-
-def joined(*parts: str | None) -> str:
-    """Parts below each other, each beginning its own line."""
-    text = ""
-    for part in filter(None, parts):
-        text += part if not text or text.endswith("\n") else "\n" + part
-    return text
 
 
 def describe(job: Job) -> str:

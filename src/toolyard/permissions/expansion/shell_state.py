@@ -140,6 +140,10 @@ class ShellStates:
         """The shell was started anew."""
         self._shells.pop(shell, None)
 
+    def forget_all_of(self, beginning: str) -> None:
+        """The shells whose names begin so are gone."""
+        self._shells = {shell: facts for shell, facts in self._shells.items() if not shell.startswith(beginning)}
+
 
 def facts_after(before: ShellFacts, reading: Reading) -> ShellFacts:
     """What is known of a shell after a line; when the line cannot be followed, nothing any more."""

@@ -82,6 +82,11 @@ class Given(msgspec.Struct):
     follows: bool = False
     """Whether links inside of folders are followed, wherever they lead."""
 
+    def copied(self) -> Given:
+        """The same, for somebody who adds to it."""
+        lists = (self.options[:], self.operands[:], self.concerns[:], self.paths[:])
+        return Given(*lists, self.unknown, self.follows)
+
     def has(self, *names: str) -> bool:
         return any(name in names for name, _ in self.options)
 
@@ -112,7 +117,7 @@ class OptionKind(msgspec.Struct, frozen=True):
 More: TypeAlias = "Callable[[Given, FolderFacts], Iterator[Concern]]"
 
 
-class Options:
+class Options(msgspec.Struct, kw_only=True, eq=False, dict=True):
     """What a program's manual says of its options and operands; it is also the guard of the program.
 
     The lists are words without dashes: `output` is the long option `--output`, and a word with a dash is a row of
@@ -120,76 +125,58 @@ class Options:
     `?` takes only a value that is glued to it.
     """
 
-    def __init__(
-        self,
-        *,
-        flags: str = "",
-        values: str = "",
-        optional: str = "",
-        reads: str = "",
-        writes: str = "",
-        names: str = "",
-        runs: str = "",
-        harms: dict[str, str] | None = None,
-        pairs: dict[str, str] | None = None,
-        operands: str = "read*",
-        when: dict[str, str] | None = None,
-        default: str = "",
-        follows: str = "",
-        more: More | None = None,
-        style: Style = "gnu",
-        complete: bool = False,
-        abbreviates: bool = True,
-        old_style: bool = False,
-        glues: bool = True,
-        at_files: bool = False,
-        dash_is_output: bool = False,
-        is_for_writing: bool = False,
-        stops: bool = False,
-    ) -> None:
-        self._lists = (
-            (flags, OptionKind()),
-            (values, OptionKind("next")),
-            (optional, OptionKind("glued")),
-            (reads, OptionKind("next", ("read",))),
-            (writes, OptionKind("next", ("write",))),
-            (names, OptionKind("next", ("names",))),
-            (runs, OptionKind("next", ("run",), RUNS)),
-            *((several, OptionKind("next", tuple(roles.split()))) for several, roles in (pairs or {}).items()),
-            *((several, OptionKind(harm=harm)) for several, harm in (harms or {}).items()),
-        )
-        """`values` take a text, the next word if none is glued; `optional` only a glued one. The value of `reads`,
-        `writes` and `runs` is a path, that of `names` a file with further paths. `pairs` take several words."""
-        self._shape, self._when = operands, when or {}
-        """The roles of the operands, such as `text read*`, and those that hold when certain options are given."""
-        self.default = default
-        """The path that it looks at when it is given none."""
-        self._follows = follows
-        """Options by which it follows links inside of folders, or `always`."""
-        self.more = more
-        """What the table cannot say: yields further concerns about what is given."""
-        self.style = style
-        """How options are spelled: `single` has long ones with one dash (Go), `first` looks at the first letter of such
-        a word (xxd), `assign` has words such as `if=file` (dd)."""
-        self.complete = complete
-        """Whether an option that is not in the lists is a concern for every rule, not only for those of presets."""
-        self.abbreviates = abbreviates
-        """Whether the beginning of a long option stands for it, as with GNU programs."""
-        self.old_style = old_style
-        """Whether the first word may be a row of options without a dash, as in `tar xzf`."""
-        self.glues = glues
-        """Whether a value may be glued to its letter; else each letter of a row takes a word of its own."""
-        self.at_files = at_files
-        """Whether `@file` stands for the words in that file."""
-        self.dash_is_output = dash_is_output
-        """Whether a file called `-` is no file, but the standard output."""
-        self.is_for_writing = is_for_writing
-        """Whether a rule for the program means the files that it writes, as with `cp`."""
-        self.stops = stops
-        """Whether there are no options any more behind the first operand."""
+    flags: str = ""
+    values: str = ""
+    """These take a text, the next word if none is glued."""
+    optional: str = ""
+    """These take only a text that is glued."""
+    reads: str = ""
+    writes: str = ""
+    """The values of these two are paths."""
+    names: str = ""
+    """The value of these is a file with further paths."""
+    runs: str = ""
+    """The value of these is a program."""
+    harms: dict[str, str] = msgspec.field(default_factory=dict)
+    pairs: dict[str, str] = msgspec.field(default_factory=dict)
+    """These take several words, with the role of each."""
+    operands: str = "read*"
+    """The roles of the operands, such as `text read*`."""
+    when: dict[str, str] = msgspec.field(default_factory=dict)
+    """The roles that hold when certain options are given."""
+    default: str = ""
+    """The path that it looks at when it is given none."""
+    follows: str = ""
+    """Options by which it follows links inside of folders, or `always`."""
+    more: More | None = None
+    """What the table cannot say: yields further concerns about what is given."""
+    style: Style = "gnu"
+    """How options are spelled: `single` has long ones with one dash (Go), `first` looks at the first letter of such a
+    word (xxd), `assign` has words such as `if=file` (dd)."""
+    complete: bool = False
+    """Whether an option that is not in the lists is a concern for every rule, not only for those of presets."""
+    abbreviates: bool = True
+    """Whether the beginning of a long option stands for it, as with GNU programs."""
+    old_style: bool = False
+    """Whether the first word may be a row of options without a dash, as in `tar xzf`."""
+    glues: bool = True
+    """Whether a value may be glued to its letter; else each letter of a row takes a word of its own."""
+    at_files: bool = False
+    """Whether `@file` stands for the words in that file."""
+    dash_is_output: bool = False
+    """Whether a file called `-` is no file, but the standard output."""
+    is_for_writing: bool = False
+    """Whether a rule for the program means the files that it writes, as with `cp`."""
+    stops: bool = False
+    """Whether there are no options any more behind the first operand."""
+    _last: tuple[list[Word], Given] | None = None
 
     def scan(self, words: Sequence[Word]) -> Given:
-        return Scanner(self, words).run()
+        """What these words give it; the last ones are remembered, since several ask about the words of one command."""
+        asked = list(words)
+        if self._last is None or self._last[0] != asked:
+            self._last = (asked, Scanner(self, asked).run())
+        return self._last[1].copied()
 
     def __call__(self, words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
         given = self.scan(words[1:])
@@ -200,11 +187,23 @@ class Options:
     @cached_property
     def named(self) -> dict[str, OptionKind]:
         found: dict[str, OptionKind] = {}
-        for several, kind in self._lists:
+        for several, kind in self._lists():
             for word in several.split():
                 for name in spread_name(word.rstrip("=?") if kind.harm else word):
                     found[name] = with_suffix(kind, word)
         return found
+
+    def _lists(self) -> Iterator[tuple[str, OptionKind]]:
+        """Rows of options, each with what they take and do."""
+        yield self.flags, OptionKind()
+        yield self.values, OptionKind("next")
+        yield self.optional, OptionKind("glued")
+        yield self.reads, OptionKind("next", ("read",))
+        yield self.writes, OptionKind("next", ("write",))
+        yield self.names, OptionKind("next", ("names",))
+        yield self.runs, OptionKind("next", ("run",), RUNS)
+        yield from ((several, OptionKind("next", tuple(roles.split()))) for several, roles in self.pairs.items())
+        yield from ((several, OptionKind(harm=harm)) for several, harm in self.harms.items())
 
     @cached_property
     def long_names(self) -> tuple[str, ...]:
@@ -221,21 +220,21 @@ class Options:
     def takes_paths(self) -> bool:
         """Whether an option that is not to be seen could make it read something else."""
         roles = {role for kind in self.named.values() for role in kind.roles}
-        return bool(self._follows) or roles != {"text"}
+        return bool(self.follows) or roles != {"text"}
 
     @cached_property
     def _shapes(self) -> tuple[tuple[frozenset[str], tuple[str, ...]], ...]:
         """Each shape with the options that it needs; the last needs none."""
-        special = ((spread_names(several), tuple(shape.split())) for several, shape in self._when.items())
-        return (*special, (frozenset(), tuple(self._shape.split())))
+        special = ((spread_names(several), tuple(shape.split())) for several, shape in self.when.items())
+        return (*special, (frozenset(), tuple(self.operands.split())))
 
     @cached_property
     def following(self) -> frozenset[str]:
-        return spread_names(self._follows)
+        return spread_names(self.follows)
 
     @property
     def always_follows(self) -> bool:
-        return self._follows == "always"
+        return self.follows == "always"
 
     def shape(self, given: Given) -> tuple[str, ...]:
         """The roles of the operands, with the options that are given."""

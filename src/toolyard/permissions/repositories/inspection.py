@@ -53,7 +53,7 @@ class GitFolder(msgspec.Struct, frozen=True):
 def why_not_obeyed(folder: str, workspace: str) -> str | None:
     """Why git, started in a folder, may run a program or show what is not the workspace's; None when it cannot."""
     known = inspected(folder, workspace)
-    if any(stamp_at(path) != stamp for path, stamp in known.seen):
+    if not known.still_holds():
         inspected.cache_clear()
         known = inspected(folder, workspace)
     return known.objection
@@ -63,14 +63,24 @@ class Finding(msgspec.Struct, frozen=True):
     """What was found out, and by which files."""
 
     objection: str | None
-    seen: tuple[tuple[str, object], ...]
+    there: tuple[tuple[str, object], ...]
+    missing: tuple[str, ...]
+
+    def still_holds(self) -> bool:
+        """Whether all files are as they were; asked at every command of git, and most of them are missing."""
+        for path in self.missing:
+            if os.access(path, os.F_OK, follow_symlinks=False):
+                return False
+        return all(stamp_at(path) == stamp for path, stamp in self.there)
 
 
 @lru_cache(maxsize=64)
 def inspected(folder: str, workspace: str) -> Finding:
     inspection = Inspection(workspace)
     objection = inspection.objection(folder)
-    return Finding(objection, tuple(inspection.seen.items()))
+    there = tuple((path, stamp) for path, stamp in inspection.seen.items() if stamp is not None)
+    missing = tuple(path for path, stamp in inspection.seen.items() if stamp is None and "\0" not in path)
+    return Finding(objection, there, missing)
 
 
 def stamp_at(path: str) -> object:

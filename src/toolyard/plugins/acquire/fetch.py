@@ -124,9 +124,12 @@ class Fetcher:
             )
 
     async def _clone(self, reference: GitReference, folder: Path) -> dict[str, Any] | Problem:
+        import logging
+
         from toolyard.plugins.acquire.git import fetch_tree
 
         policy = self._policy
+        logging.getLogger("toolyard.builds").info("fetching %s", reference.shown)
         found = await fetch_tree(
             reference,
             folder,

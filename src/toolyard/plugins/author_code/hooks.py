@@ -81,7 +81,8 @@ class AuthorCode(msgspec.Struct, frozen=True, kw_only=True):
 
 def missing_hint(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
-        return 'what a plugin needs is installed with it by "plugin_policy": {"install_deps": true}'
+        key = '"plugin_policy": {"install_deps": true, "allow_remote": true}'
+        return f"what a plugin needs is installed with it by {key}; without allow_remote nothing is downloaded"
     return ""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from toolyard.errors import ToolStopped
+from toolyard.files.working_folder import PROCESS_FOLDER
 from toolyard.plugins.author_code.output import Outlet, routed
 
 if TYPE_CHECKING:
@@ -61,14 +62,15 @@ async def run_authored(
     """
     started = time.monotonic()
     try:
-        if in_loop:
-            return await run_in_task(call, outlet, timeout)
-        ended = await run_in_thread(call, outlet, timeout, cancelled)
-        if not isinstance(ended, Returned) or not inspect.isawaitable(ended.value):
-            return ended
-        awaitable = ended.value
-        left = None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
-        return await run_in_task(lambda: awaitable, outlet, left)
+        with PROCESS_FOLDER.kept():
+            if in_loop:
+                return await run_in_task(call, outlet, timeout)
+            ended = await run_in_thread(call, outlet, timeout, cancelled)
+            if not isinstance(ended, Returned) or not inspect.isawaitable(ended.value):
+                return ended
+            awaitable = ended.value
+            left = None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
+            return await run_in_task(lambda: awaitable, outlet, left)
     finally:
         cancelled.set()
 

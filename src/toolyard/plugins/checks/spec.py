@@ -5,22 +5,22 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
-from toolyard.core.arguments.decoder import ArgumentDecoder
-from toolyard.core.arguments.faults import BadArguments
-from toolyard.core.formats import format_problems
+from toolyard.core.arguments.notes import schema_notes
 from toolyard.core.tool import JsonInput, WireFormat
+from toolyard.core.wire.formats import format_problems
 from toolyard.plugins.checks.findings import warning
-from toolyard.plugins.checks.samples import sample_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from toolyard.core.formats import FormatProblem
     from toolyard.core.problems import Problem
     from toolyard.core.tool import Json, ToolSpec
+    from toolyard.core.wire.formats import FormatProblem
 
 
+DEFAULT_HINT = "mend the default or the schema; until then it is not used"
+PATTERN_HINT = "write it as JavaScript would read it"
 SpecPart: TypeAlias = Literal["name", "description", "parameters", "required"]
 
 
@@ -46,7 +46,7 @@ def spec_findings(places: Places, spec: ToolSpec) -> Iterator[Problem]:
     yield from description_findings(places, spec)
     if isinstance(spec.input, JsonInput):
         yield from required_findings(places, spec.input)
-        yield from default_findings(places, spec.input)
+        yield from note_findings(places, spec.input)
     yield from format_findings(places, spec)
 
 
@@ -72,17 +72,17 @@ def required_findings(places: Places, given: JsonInput) -> Iterator[Problem]:
             yield warning(places.file, line, "required_unknown", message, hint="add it to the properties")
 
 
-def default_findings(places: Places, given: JsonInput) -> Iterator[Problem]:
-    """A default that does not fit refuses every call that leaves it out."""
-    decoded = ArgumentDecoder(given.schema, defaults=given.defaults).decode(sample_arguments(given.schema))
-    if not isinstance(decoded, BadArguments):
-        return
+def note_findings(places: Places, given: JsonInput) -> Iterator[Problem]:
+    """A default that does not fit is not used, and a pattern that cannot be read not checked."""
     own = {name for name, shape in properties_of(given).items() if isinstance(shape, dict) and "default" in shape}
-    for fault in decoded.faults:
-        if fault.path in own | given.defaults.keys():
-            message = f"the default of '{fault.path}' does not fit its own schema: {fault.message}"
-            line = places.default_line(fault.path, in_schema=fault.path in own)
-            yield warning(places.file, line, "default_does_not_fit", message, hint="mend the default or the schema")
+    for note in schema_notes(given.schema, given.defaults):
+        name = str(note.path[1]) if note.path[:1] == ("properties",) else ""
+        if note.keyword == "default":
+            line = places.default_line(name, in_schema=name in own) if name else places.line_of("parameters")
+            yield warning(places.file, line, "default_does_not_fit", str(note), hint=DEFAULT_HINT)
+        else:
+            line = places.property_line(name) if name else places.line_of("parameters")
+            yield warning(places.file, line, "pattern_unreadable", str(note), hint=PATTERN_HINT)
 
 
 def format_findings(places: Places, spec: ToolSpec) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ import select
 import sys
 import time
 
+from toolyard.process.keeper.file_guards import FileGuards
 from toolyard.process.keeper.groups import kill_groups
 from toolyard.process.process_tree import (
     become_subreaper,
@@ -32,14 +33,16 @@ else:
 
 KEEPER_PATIENCE = 2.0
 """How long the keeper may take to end everything by itself after the end of the application."""
+READY_AFTER = 500
+"""Milliseconds after which the guard has the time to import what it may need."""
 OWNER_PATIENCE = 10.0
 """How long an application may take to be gone once it has let go of everything."""
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep)."""
 
 GUARD_SCRIPT = """trap '' HUP INT TERM
-python=$1 package=$2 owner=$3 alive=$4 cleanup_file=$5 groups=$6
-shift 6
+python=$1 package=$2 owner=$3 alive=$4 cleanup_file=$5 groups=$6 guards=$7
+shift 7
 (
   set -f
   IFS='
@@ -49,7 +52,8 @@ shift 6
   exec "$@" $$ </dev/null
 ) &
 exec "$python" -I -S -c 'import sys; sys.path.append(sys.argv[1])
-from toolyard.process.keeper.guard import main; main()' "$package" "$owner" "$alive" "$cleanup_file" "$groups" $!
+from toolyard.process.keeper.guard import main; main()' "$package" "$owner" "$alive" "$cleanup_file" "$groups" \
+  "$guards" $!
 """
 """Puts what becomes the keeper into its control groups, starts it, and becomes the guard."""
 
@@ -68,16 +72,24 @@ class Guard:
         become_subreaper()
         self.own_children = open_children_list()
 
-    def watch(self) -> None:
-        """Until the keeper has ended, or had its time to end after the application has."""
+    def watch(self, files: FileGuards) -> None:
+        """Until the keeper has ended, or had its time to end after the application has; over guarded files, too."""
         try:
             keeper_exit = os.pidfd_open(self.keeper)
         except OSError:  # it has ended, and the shell that we were took note of it
             return
         poll = select.poll()
-        poll.register(self.owner, select.POLLIN)
-        poll.register(keeper_exit, select.POLLIN)
-        if any(fd == keeper_exit for fd, _ in poll.poll()):
+        for fd in (self.owner, keeper_exit, files.events):
+            if fd >= 0:
+                poll.register(fd, select.POLLIN)
+        ready = {fd for fd, _ in poll.poll(READY_AFTER)}
+        if not ready:
+            files.get_ready()
+        while not ready or ready == {files.events}:
+            if ready:
+                files.restore(self.end_all)
+            ready = {fd for fd, _ in poll.poll()}
+        if keeper_exit in ready:
             return
         for pid in (self.keeper, *children_of(self.keeper)):
             signal_if_there(pid, signal.SIGCONT)
@@ -124,18 +136,37 @@ def signal_if_there(pid: int, number: int) -> None:
 
 
 def main() -> None:
-    owner, alive = int(sys.argv[-5]), int(sys.argv[-4])
-    cleanup_file, groups, keeper = sys.argv[-3], [name for name in sys.argv[-2].split("\n") if name], int(sys.argv[-1])
+    owner, alive = int(sys.argv[-6]), int(sys.argv[-5])
+    cleanup_file, groups, guards = sys.argv[-4], [name for name in sys.argv[-3].split("\n") if name], sys.argv[-2]
+    keeper = int(sys.argv[-1])
     close_others({owner, alive})
+    be_quick()
     go_on_without_parent()
     guard = Guard(owner, keeper, groups)
-    guard.watch()
+    guard.watch(FileGuards(guards, groups, keeper))
     guard.end_all()
+    take_turns()
     if os.path.exists(cleanup_file) and guard.owner_has_ended():
         from toolyard.process.sandbox.cleanup import clean_up
 
         clean_up(cleanup_file)
     os._exit(os.waitstatus_to_exitcode(guard.status) & 0xFF if guard.status is not None else 1)
+
+
+def be_quick() -> None:
+    """Be woken before others, where we may."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:
+        return
+
+
+def take_turns() -> None:
+    """Be as others are from now on."""
+    try:  # noqa: SIM105
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except OSError:
+        pass
 
 
 def close_others(kept: set[int]) -> None:

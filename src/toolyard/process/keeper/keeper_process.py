@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
+from toolyard.process.keeper.file_guards import innermost
 from toolyard.process.keeper.guard import GUARD_SCRIPT
 from toolyard.process.keeper.wire import NO_SIGNAL, Channel, close_all
 from toolyard.process.process_tree import (
@@ -24,9 +26,9 @@ from toolyard.process.process_tree import (
     pid_of_handle,
     signal_all,
 )
+from toolyard.process.waiting import Promise
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.process.cgroups import ControlGroup
@@ -57,6 +59,8 @@ class KeeperProcess:
         """The variables that the keeper was last told to give to children."""
         self.proxy_listener: socket.socket | None = None
         """The socket at which children ask for the hosts that they may reach."""
+        self.supervision: list[int] = []
+        """What it takes to connect sockets for children, for whoever does that; to be taken over once."""
         self._stderr = os.memfd_create("stderr", os.MFD_CLOEXEC) if confinement else None
         """What is printed on the way into a sandbox: the reason when it fails."""
         self._on_the_way = contextlib.ExitStack()
@@ -64,13 +68,18 @@ class KeeperProcess:
         try:
             groups = group.paths() if group else []
             prefix = self._on_the_way.enter_context(confinement.ready_prefix()) if confinement else None
-            self._channel, self._process, self._guard_input = spawn_keeper(prefix, self._stderr, groups, cleanup_file)
+            told = (cleanup_file, confinement.guards if confinement else "")
+            self._channel, self._process, self._guard_input = spawn_keeper(prefix, self._stderr, groups, told)
         except OSError as error:
             self._end_the_way()
             raise CannotStart(f"the sandbox cannot be built: {error}", errno=error.errno or 0) from error
         except CannotStart:
             self._end_the_way()
             raise
+        if confinement:
+            # At once, so that it need not wait for us, who may have something else to do before we connect.
+            options = confinement.encoded_options()
+            self._channel.send(("confine", confinement.own_pids, confinement.proxy, options))
         self._pid: int | None = None
         self._is_writing = False
 
@@ -125,13 +134,15 @@ class KeeperProcess:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGCONT)
 
-    def wait_or_kill(self) -> None:
+    async def wait_or_kill(self) -> None:
         """After `close`: let the keeper finish its work; one that hangs is killed."""
         self.wake()
-        try:
-            self._process.wait(CLOSE_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        if LINUX:
+            ended = await self._ends_within(CLOSE_PATIENCE)
+        else:
+            ended = await asyncio.to_thread(self._has_ended_within, CLOSE_PATIENCE)
+        if not ended:
+            await asyncio.to_thread(self.kill)
 
     def kill(self) -> None:
         """Kill the keeper and all that it owned: by its group, by its guard, and what is left by its marks."""
@@ -146,6 +157,18 @@ class KeeperProcess:
         if not (self._group and self._group.can_end):
             kill_marked(first_mark(self._process.pid))
 
+    async def _ends_within(self, seconds: float) -> bool:
+        """Hear of the end from the kernel, in the very moment and without a thread that would look again and again."""
+        ended: Promise[bool] = Promise()
+        handle, loop = os.pidfd_open(self._process.pid), asyncio.get_running_loop()
+        loop.add_reader(handle, ended.set, True)
+        try:
+            await ended.get_within(seconds)
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        return self._process.poll() is not None
+
     def _has_ended_within(self, seconds: float) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
@@ -153,7 +176,7 @@ class KeeperProcess:
 
     def _enter(self, confinement: Confinement) -> None:
         """Wait until the keeper is in its sandbox."""
-        message = self._ask_to_confine(confinement)
+        message = self._word_of_confinement()
         try:
             if message[0] != "hello":
                 self._channel.close()
@@ -162,14 +185,14 @@ class KeeperProcess:
         finally:
             self._end_the_way()
         self._pid = innermost(self._process.pid)
-        for fd in self._channel.take_fds(1):
+        for fd in self._channel.take_fds(message[1]):
             self.proxy_listener = socket.socket(fileno=fd)
+        self.supervision = self._channel.take_fds(message[2])
 
-    def _ask_to_confine(self, confinement: Confinement) -> tuple[Any, ...]:
-        """Tell the keeper what to give up, and wait for its word that it has."""
-        options = confinement.encoded_options()
+    def _word_of_confinement(self) -> tuple[Any, ...]:
+        """Wait for the keeper's word that it has given up what it was told to."""
         self._channel.set_timeout(ENTER_PATIENCE)
-        self._channel.send(("confine", confinement.own_pids, confinement.proxy, options))
+        self._channel.flush()
         try:
             message = self._channel.wait() or ("unconfined", "it ended at once")
         except OSError as error:
@@ -234,11 +257,12 @@ class KeeperProcess:
 
 
 def spawn_keeper(
-    prefix: Sequence[str] | None, stderr: int | None, groups: Sequence[str], cleanup_file: str
+    prefix: Sequence[str] | None, stderr: int | None, groups: Sequence[str], told: tuple[str, str]
 ) -> tuple[Channel, subprocess.Popen[bytes], socket.socket]:
     """Start a keeper apart from our terminal and environment, holding nothing of ours but its end of the channel.
 
-    The last is the other end of its guard's standard input.
+    The guard is told the file that names what to clean up, and the one that names what it watches. What is returned
+    last is the other end of its standard input.
     """
     ours: list[socket.socket] = []
     theirs: list[int] = []
@@ -257,7 +281,7 @@ def spawn_keeper(
             *map(str, (channel, owner, guard_gone, guard_alive)),
         ]
         process = subprocess.Popen(
-            [*guarded(owner, guard_alive, groups, cleanup_file), *keeper] if LINUX else [*keeper, "0"],
+            [*guarded(owner, guard_alive, groups, told), *keeper] if LINUX else [*keeper, "0"],
             stdin=stdin if LINUX else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
@@ -275,14 +299,9 @@ def spawn_keeper(
     return Channel(ours[0].detach()), process, ours[1]
 
 
-def guarded(owner: int, alive: int, groups: Sequence[str], cleanup_file: str) -> list[str]:
+def guarded(owner: int, alive: int, groups: Sequence[str], told: tuple[str, str]) -> list[str]:
     """What comes before the keeper: a shell that starts it and becomes its guard."""
     python = (sys.executable, str(PACKAGE_FOLDER))
-    return ["/bin/sh", "-c", GUARD_SCRIPT, "sh", *python, str(owner), str(alive), cleanup_file, "\n".join(groups)]
-
-
-def innermost(pid: int) -> int:
-    """The last of a chain of processes that each have started one: the guard, bubblewrap, the keeper."""
-    while found := children_of(pid):
-        pid = found[0]
-    return pid
+    cleanup_file, guards = told
+    known = (str(owner), str(alive), cleanup_file, "\n".join(groups), guards)
+    return ["/bin/sh", "-c", GUARD_SCRIPT, "sh", *python, *known]

@@ -15,7 +15,7 @@ from toolyard.process.keeper.keeper_process import KeeperProcess
 from toolyard.process.keeper.wire import TERMINAL, close_all
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
-from toolyard.process.waiting import Promise
+from toolyard.process.waiting import Promise, run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -199,8 +199,8 @@ class KeeperLink:
             keeper.close()
             was_busy = self.is_busy
             self._fail_all(KeeperLost("the application was closed while a child was running"))
-            # A thread, because the keeper may need its grace to end what still runs.
-            await asyncio.to_thread(keeper.wait_or_kill)
+            # To its end, which may take the grace of what still runs: nothing of the sandbox can be removed before.
+            await run_shielded(keeper.wait_or_kill())
             if was_busy and self.sandbox:
                 self.sandbox.rest()
         outside, self._outside = self._outside, None
@@ -248,6 +248,8 @@ class KeeperLink:
                     self.sandbox.was_entered = True
                 if self.sandbox and keeper.proxy_listener:
                     self.sandbox.serve_proxy(keeper.proxy_listener)
+                if self.sandbox and keeper.supervision:
+                    self.sandbox.supervise(*keeper.supervision)
                 return keeper
 
     def _begin(self) -> KeeperProcess:

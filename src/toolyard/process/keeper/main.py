@@ -14,7 +14,8 @@ Messages, both ends of which are the same interpreter:
                                 each target
                             ("kill", id, grace)
                             ("release", id), of a shell that has ended: report it gone when nothing of it is left
-    keeper → application    ("hello",), with the listening socket of the proxy if there is one, or
+    keeper → application    ("hello", count, count), with as many descriptors: the listening socket of the proxy if
+                                there is one, and what it takes to connect sockets for those inside; or
                                 ("unconfined", reason) and nothing more
                             ("failed", id, errno, what)
                             ("started", id, pid, first mark) and ("exited", id, wait status), of shells only; the first
@@ -65,6 +66,7 @@ class Keeper:
         self.environment: dict[bytes, bytes] = {}
         self.has_own_pids = self.is_confined = False
         self.proxy: list[int] = []
+        self.supervision: list[int] = []
         self.is_closing = False
         self.asked_to_close = False
 
@@ -81,7 +83,8 @@ class Keeper:
         self.is_confined = True
         try:
             self.proxy = [open_port()] if proxy else []
-            self.marks.set = confine(**options)
+            confined = confine(**options)
+            self.marks.set, self.supervision = confined.set_mark, confined.supervision
         except OSError as error:
             self.channel.send(("unconfined", str(error)))
             return False
@@ -93,7 +96,7 @@ class Keeper:
         poll, channel, owners = self.reaper.poll, self.channel, self.owners
         for fd in (woken, channel.fileno(), *owners):
             poll.register(fd, select.POLLIN)
-        channel.send(("hello",), self.proxy)
+        channel.send(("hello", len(self.proxy), len(self.supervision)), [*self.proxy, *self.supervision])
         while not (self.is_closing and not self.reaper.calls):
             ready = {fd for fd, _ in poll.poll(self.reaper.poll_timeout())}
             # Looked up now: while messages are handled, the descriptor of one that ended may become that of a new one.
@@ -226,6 +229,6 @@ def main() -> None:
     for fd in owners:
         os.set_inheritable(fd, False)
     keeper = Keeper(Channel(channel_fd), owners, starter or os.getpid())
-    if "confined" in sys.argv and not keeper.confine():
-        return
-    keeper.run()
+    if "confined" not in sys.argv or keeper.confine():
+        keeper.run()
+    os._exit(0)  # whoever closes an application waits for this, and there is nothing to take apart

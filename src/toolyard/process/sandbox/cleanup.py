@@ -13,8 +13,9 @@ from toolyard.files.removal import remove_tree
 from toolyard.files.user_folders import user_folder
 from toolyard.process.keeper.groups import kill_groups, remove_groups
 from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
+from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.worktrees import AddedWorktrees
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
-from toolyard.process.sandbox.nested_git import NestedRepositories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +97,13 @@ def remove_left(left: Mapping[str, Any]) -> None:
     kill_groups(groups)
     remove_groups(groups)
     move_unwanted(left.get("unwanted", ()))
-    NestedRepositories(left.get("workspace", ()), left.get("since", 0), left.get("guarded", {})).sweep(at_end=True)
+    workspace, private_parts = left.get("workspace", ()), left.get("private_parts", ())
+    for git, place in private_parts:
+        AddedWorktrees(git, place, workspace).tell_outside()
+    repositories = [git for git, _ in private_parts]
+    NestedRepositories(workspace, left.get("since", 0), left.get("guarded", {}), repositories=repositories).sweep(
+        at_end=True
+    )
     remove_unused(made_by(left))
     if span := left.get("span"):
         with contextlib.suppress(OSError):

@@ -9,10 +9,13 @@ import msgspec
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.git.private_common import LOCKED
+from toolyard.process.sandbox.mount_points import is_socket
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from toolyard.process.sandbox.git.private_common import InsideRepository
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -34,6 +37,8 @@ class LayoutDraft(msgspec.Struct):
     mount_points: list[MountPoint] = msgspec.field(default_factory=list)
     unwanted: list[str] = msgspec.field(default_factory=list)
     unguarded: list[str] = msgspec.field(default_factory=list)
+    repositories: list[InsideRepository] = msgspec.field(default_factory=list)
+    """Repositories that git inside can set up, which nobody outside obeys."""
     of_others: dict[str, bytes | None] = msgspec.field(default_factory=dict)
     """Mount points that other sandboxes have made: as long as we need them, too, they must stay."""
 
@@ -71,6 +76,17 @@ class LayoutDraft(msgspec.Struct):
                 self.rules[path] = "hidden" if is_unseen else "read"
         for path in pins:
             self.rules.setdefault(path, "write")
+        self.repositories = [one for one in self.repositories if self.can_write(one.git)]
+        for repository in self.repositories:
+            self._make_rooms(repository.mount_points())
+            if repository.is_new and (repository.git, None) not in self.mount_points:
+                self.mount_points.insert(0, (repository.git, None))  # left by somebody who was killed
+
+    def _make_rooms(self, wanted: Iterable[MountPoint]) -> None:
+        """Name what has to be made for mounts that are not about its own path."""
+        for path, content in wanted:
+            if (path, content) not in self.mount_points and (path in self.of_others or not os.path.lexists(path)):
+                self.mount_points.append((path, content))
 
     def _without_links(self) -> dict[str, bytes | None]:
         """The guards where they lead to, by the rules so far; a link itself cannot be guarded, and is named."""
@@ -122,8 +138,10 @@ def between(root: str, path: str) -> list[str]:
 
 
 def is_missing(path: str) -> bool:
-    """Whether there is nothing, or only the mount point of a sandbox: an empty folder, a file that changes nothing."""
+    """Whether there is nothing, or only the mount point of a sandbox, which changes nothing."""
     name = os.path.basename(path)
+    if name in SOCKETS and is_socket(path):
+        return True
     try:
         if not os.path.lexists(path) or (name in EMPTY and not os.listdir(path)):
             return True
@@ -135,7 +153,15 @@ def is_missing(path: str) -> bool:
 ITSELF, NOTHING, HELD = b".\n", b"# nothing\n", b"# held by toolyard while tools can run here\n"
 """In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
 `config.worktree`, the third for the lock of a configuration."""
-EMPTY = (".git", ".cargo", ".npmrc", ".yarnrc.yml")
+EMPTY = (".git", ".cargo")
 """What is nothing as long as it is an empty folder."""
-OURS = {"commondir": ITSELF, "config.worktree": NOTHING, "config.lock": HELD, "config.worktree.lock": HELD}
+SOCKETS = (".npmrc", ".yarnrc.yml")
+"""What is nothing as long as it is a socket: package managers would stop at a folder."""
+OURS = {
+    "commondir": ITSELF,
+    "config.worktree": NOTHING,
+    "config.lock": HELD,
+    "config.worktree.lock": HELD,
+    "locked": LOCKED,
+}
 """The contents by which a mount point of another sandbox is recognised, which will remove it when it ends."""

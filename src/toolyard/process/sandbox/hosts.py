@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORTS = (80, 443)
 """What a host without a port means."""
+SAFE_PORT = 443
+"""Where whoever answers has to prove its name."""
 ENTRY = re.compile(r"(?P<any>\*\.)?(?P<host>\[[^\]]+\]|[^:*\s/]+)(?::(?P<port>\d{1,5}))?")
 NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 CARRIES_IPV4 = {
@@ -47,7 +50,11 @@ class AllowedHost(msgspec.Struct, frozen=True, kw_only=True):
 
 class AllowedHosts:
     def __init__(self, texts: Iterable[str]) -> None:
-        self._hosts = [host for text in texts if (host := read_host(text))]
+        self._hosts = [host for text in texts for host in read_entry(text)]
+
+    @property
+    def names(self) -> list[str]:
+        return [host.name for host in self._hosts]
 
     def find(self, name: str, port: int) -> AllowedHost | None:
         return next((host for host in self._hosts if host.covers(name, port)), None)
@@ -65,7 +72,20 @@ def may_be_offered(name: str) -> bool:
 
 
 def invalid_hosts(texts: Iterable[str]) -> list[str]:
-    return [text for text in texts if read_host(text) is None]
+    return [text for text in texts if not read_entry(text)]
+
+
+def read_entry(text: str) -> list[AllowedHost]:
+    """The hosts that an entry means: one, or those of a group such as `@python`."""
+    if not text.startswith("@"):
+        return [host] if (host := read_host(text)) else []
+    from toolyard.process.sandbox.packages.host_groups import mirror_hosts, public_hosts
+
+    names = [*mirror_hosts(text), *(f"{name}:{SAFE_PORT}" for name in public_hosts(text))]
+    # A mirror is named by its owner, and most are in a network of one's own, where also the name of a public registry
+    # may lead: who answers for it has to prove that name.
+    hosts = [replace(host, private=True) for name in names if (host := read_host(name))]
+    return [replace(host, text=f"{text} ({host.name})") for host in hosts]
 
 
 def read_host(text: str) -> AllowedHost | None:

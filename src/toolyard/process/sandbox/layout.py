@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
-from toolyard.process.sandbox.git import guard_repository
+from toolyard.process.sandbox.git.guards import guard_repository
+from toolyard.process.sandbox.mount_points import SOCKET
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
 from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
 from toolyard.process.sandbox.secrets import (
     HOME_SECRETS,
     STARTUP_FOLDERS,
     STARTUP_IF_THERE,
+    STOPPED_AT,
     is_watched,
     startup_files,
     system_secrets,
@@ -31,6 +34,7 @@ from toolyard.process.sandbox.secrets import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from toolyard.process.sandbox.git.private_common import InsideRepository
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -59,6 +63,8 @@ class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
     """As the configuration says; that wins over all else about the same path."""
     made: Sequence[str] = ()
     """Folders to write, which are made when they are missing."""
+    caches: str = ""
+    """The folder for caches of package managers; none where nothing shall be kept."""
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +84,10 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
     open_roots: Sequence[str] = ()
     """Folders of the interpreter or of programs that can be written all the same: nothing may run."""
+    repositories: Sequence[InsideRepository] = ()
+    """Repositories that git inside can set up."""
+    empty: Sequence[str] = ()
+    """Files that are empty inside: what is not there, or is hidden from who would stop at it."""
     unseen: Sequence[str] = ()
     """What is hidden only so that nobody locks it: in a workspace, Landlock cannot hide and does not try."""
 
@@ -92,11 +102,16 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         """What cannot be written, though what is around it can."""
         return [path for path, access in self.rules.items() if access != "write" and self._above(path) == "write"]
 
+    def sealed(self) -> set[str]:
+        """Of what is guarded that which nothing can be written below."""
+        writable = [path for path, access in self.rules.items() if access == "write"]
+        return {path for path in self.guards() if not any(is_inside(inner, path) for inner in writable)}
+
     def looking(self) -> Layout:
         """The same with nothing to write, and so nothing to guard."""
         rules: dict[str, Access] = dict(self.rules)
         rules.update(dict.fromkeys((path for path, access in rules.items() if access == "write"), "read"))
-        return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=())
+        return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=(), repositories=())
 
     def without(self, paths: Collection[str]) -> Layout:
         rules = {path: access for path, access in self.rules.items() if path not in paths}
@@ -132,6 +147,9 @@ def lay_out(paths: SandboxPaths) -> Layout:
     for path in paths.made:
         os.makedirs(path, exist_ok=True)
     draft.add("write", paths.made)
+    if os.path.isdir(paths.caches):
+        draft.add("hidden", [os.path.dirname(paths.caches)])  # those of other workspaces
+        draft.add("write", [paths.caches])
     guard_home(draft, home)
     code = code_folders(paths.workspace)
     roots = {path: os.path.realpath(path) for path in (*code, *program_folders())}
@@ -144,6 +162,8 @@ def lay_out(paths: SandboxPaths) -> Layout:
     draft.settle()
     draft.add("read", paths.shown)
     rules = tidy(draft.rules)
+    made_empty = [path for path, content in draft.mount_points if content == SOCKET]
+    empty = [path for name in STOPPED_AT if rules.get(path := os.path.join(home, name)) == "hidden"]
     return Layout(
         rules=rules,
         mount_points=draft.mount_points,
@@ -152,7 +172,9 @@ def lay_out(paths: SandboxPaths) -> Layout:
         plain=[home, *needed_as_they_are(paths)],
         secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
         open_roots=open_roots(rules, roots, code),
+        empty=[path for path in (*made_empty, *empty) if not os.path.isdir(path)],
         unseen=sorted(unseen),
+        repositories=draft.repositories,
     )
 
 

@@ -1,8 +1,8 @@
 """Mount points for what must not be created in a workspace, and moving away what cannot be prevented.
 
-A mount needs something to be mounted on. Where a protected file is missing, an empty folder, or a file that changes
-nothing for whoever reads it, is made while the sandbox lasts. Everybody can see it, and the last sandbox that needs it
-removes it.
+A mount needs something to be mounted on. Where a protected file is missing, an empty folder, a file that changes
+nothing for whoever reads it, or a socket that nobody listens at is made while the sandbox lasts. Everybody can see it,
+and the last sandbox that needs it removes it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import os
 import stat
 import time
 
+from toolyard.files.steps import open_folder, step_into
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,28 +22,33 @@ if TYPE_CHECKING:
 
 MountPoint = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
+SOCKET = b"\0socket"
+"""In the place of a content: a socket, which git does not see either, and over which a file can be mounted."""
 MOST_KEPT = 100
 LOCK_TRIES, LOCK_PAUSE = 20, 0.002
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class MountPoints:
     """Made at once, and removed when no sandbox needs them any more."""
 
-    def __init__(self, wanted: Sequence[MountPoint]) -> None:
+    def __init__(self, wanted: Sequence[MountPoint], also_left: Sequence[MountPoint] = ()) -> None:
+        """`also_left` is what may be there at the end beside what is made now."""
         # Locked first: another sandbox that ends just now would otherwise remove what we have seen to be there.
         folders = sorted({os.path.dirname(path) for path, _ in wanted})
-        self._locks = [fd for folder in folders if (fd := lock_shared(folder)) is not None]
+        there = [folder for folder in folders if os.path.isdir(folder)]
+        self._locks = locks_on(there)
         self.made = [(path, content) for path, content in wanted if make(path, content)]
         """Those that are there now; where we cannot make anything, nobody inside can."""
+        self._locks += locks_on(folder for folder in folders if folder not in there)
+        self.to_remove = [*self.made, *also_left]
 
     def remove(self) -> None:
         """Remove what is still as it was and what no other sandbox needs."""
         for fd in self._locks:
             os.close(fd)
         self._locks.clear()
-        remove_unused(self.made)
+        remove_unused(self.to_remove)
 
 
 def remove_unused(mount_points: Iterable[MountPoint]) -> None:
@@ -62,6 +69,8 @@ def make(path: str, content: bytes | None) -> bool:
         with folder_itself(os.path.dirname(path)) as folder, writable(folder):
             if content is None:
                 os.mkdir(os.path.basename(path), dir_fd=folder)
+            elif content == SOCKET:
+                os.mknod(os.path.basename(path), stat.S_IFSOCK | 0o600, dir_fd=folder)
             else:
                 fd = os.open(os.path.basename(path), NEW_FILE, 0o644, dir_fd=folder)
                 with open(fd, "wb") as file:
@@ -71,6 +80,10 @@ def make(path: str, content: bytes | None) -> bool:
     except OSError:
         return False
     return True
+
+
+def locks_on(folders: Iterable[str]) -> list[int]:
+    return [fd for folder in folders if (fd := lock_shared(folder)) is not None]
 
 
 def lock_shared(folder: str) -> int | None:
@@ -94,10 +107,21 @@ def remove_unchanged(path: str, content: bytes | None) -> None:
     if content is None:
         os.rmdir(path)
         return
+    if content == SOCKET:
+        if is_socket(path):
+            os.unlink(path)
+        return
     with open(path, "rb") as file:
         unchanged = file.read(len(content) + 1) == content
     if unchanged:
         os.unlink(path)
+
+
+def is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
@@ -147,24 +171,20 @@ def writable(folder: int) -> Iterator[None]:
 @contextlib.contextmanager
 def folder_itself(path: str) -> Iterator[int]:
     """A folder opened step by step without following links: one on the way must not make us move what is elsewhere."""
-    fd = os.open("/", STEP)
+    fd = open_folder("/", filter(None, path.split(os.sep)), step_even_if_closed)
     try:
-        for name in path.split(os.sep):
-            if name:
-                above, fd = fd, step_into(name, fd)
-                os.close(above)
         yield fd
     finally:
         os.close(fd)
 
 
-def step_into(name: str, folder: int) -> int:
+def step_even_if_closed(name: str, folder: int) -> int:
     """Open a folder in an open folder, even if somebody inside took our right to enter it."""
     try:
-        return os.open(name, STEP, dir_fd=folder)
+        return step_into(name, folder)
     except PermissionError:
         with writable(folder):
-            return os.open(name, STEP, dir_fd=folder)
+            return step_into(name, folder)
 
 
 def free_name(wanted: str, folder: int) -> str:

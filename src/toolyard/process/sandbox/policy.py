@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+from toolyard.core.sandbox_properties import PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolyard.core.reach import Kept
+    from toolyard.core.sandbox_properties import SandboxProperty
 
-Property = Literal[
-    "writes",
-    "attributes",
-    "secrets",
-    "protected",
-    "obeyed",
-    "network",
-    "sockets",
-    "processes",
-    "temporary",
-    "privileges",
-    "reach",
-]
-PROPERTIES: tuple[Property, ...] = get_args(Property)
-PROPERTY_DESCRIPTIONS: dict[Property, str] = {
-    "writes": "nothing outside the workspace can be written",
-    "attributes": "of files outside the workspace, neither rights, owner, times nor other attributes can be changed",
-    "secrets": "keys, tokens and other secrets of the user and of root cannot be read",
-    "protected": "in the workspace, git's hooks and configuration, rule files and the store cannot be written or made",
-    "obeyed": "what is obeyed later outside cannot be made, changed or locked: of Python, on PATH, for packages",
-    "network": "nothing outside can be reached over a network",
-    "sockets": "no socket and no shared memory of another process can be reached",
-    "processes": "no other process can be signalled, traced, limited, slowed down or looked into",
-    "temporary": "temporary files are the sandbox's own",
-    "privileges": "no capabilities, no new privileges, no namespaces, no mounts, none left behind for others",
-    "reach": "with the reach look nothing at all can be changed but temporary files, and nobody can be reached",
-}
 
 Backend = Literal["bubblewrap", "bubblewrap-pids", "landlock"]
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "bubblewrap-pids", "landlock")
@@ -52,7 +29,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["auto", "require"] = "auto"
     damaged: str = ""
     """Why it is not known what is wanted, and so nothing may be run."""
-    properties: tuple[Property, ...] = PROPERTIES
+    properties: tuple[SandboxProperty, ...] = PROPERTIES
     """What must hold with `require`."""
     looking: bool = False
     """Whether nothing can be written but temporary files."""
@@ -67,8 +44,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     backends: tuple[Backend, ...] = BACKENDS
 
     @property
-    def given_up(self) -> tuple[Property, ...]:
-        opened: dict[Property, bool] = {"network": self.network, "sockets": self.unix_sockets}
+    def given_up(self) -> tuple[SandboxProperty, ...]:
+        opened: dict[SandboxProperty, bool] = {"network": self.network, "sockets": self.unix_sockets}
         return tuple(name for name, is_open in opened.items() if is_open)
 
 
@@ -76,7 +53,7 @@ class BackendChoice(msgspec.Struct, frozen=True, kw_only=True):
     """The backend of a sandbox, the properties that hold, and why the backends before it were not taken."""
 
     backend: Backend | None
-    held: tuple[Property, ...]
+    held: tuple[SandboxProperty, ...]
     passed_over: Mapping[Backend, str]
 
     @property
@@ -94,8 +71,8 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["auto", "require"]
     backend: Backend | None
     """None when nothing on this machine keeps them in."""
-    properties: Mapping[Property, bool]
-    opened: tuple[Property, ...]
+    properties: Mapping[SandboxProperty, bool]
+    opened: tuple[SandboxProperty, ...]
     """What the configuration itself gives up."""
     passed_over: Mapping[Backend, str]
     """Why the backends before it were not taken."""
@@ -104,3 +81,14 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
     """What should be protected and cannot be."""
     refusal: str | None
     """Why nothing is run, when what is required does not hold."""
+
+    @property
+    def lacking(self) -> list[SandboxProperty]:
+        """What it does not keep although nobody gave it up, or not here."""
+        kept = {**self.properties, "protected": self.properties["protected"] and not self.unguarded}
+        return [name for name, holds in kept.items() if not holds and name not in self.opened]
+
+    @property
+    def keeps(self) -> Kept:
+        """How much of what a sandbox can keep it does, but for what the configuration gives up."""
+        return "not" if self.backend is None else "partly" if self.lacking else "wholly"

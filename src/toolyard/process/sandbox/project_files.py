@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.mount_points import SOCKET
 
 if TYPE_CHECKING:
     from toolyard.process.sandbox.draft import LayoutDraft
@@ -22,16 +23,18 @@ CARGO = ".cargo"
 def guard_project(draft: LayoutDraft, root: str) -> None:
     """What is there cannot be changed; what is not there cannot be made, or is moved away once it is.
 
-    An empty folder can stand where npm looks for a file: git does not see it, and npm goes on without.
+    A socket can stand where npm looks for a file: git does not see it, npm outside goes on without, and inside there is
+    an empty file.
     """
     draft.guard(os.path.join(root, CARGO))
     for name in MOVED_AWAY:
         guard_or_move(draft, os.path.join(root, name))
     for name in PACKAGE_SETTINGS:
+        path = os.path.join(root, name)
         if uses_yarn(root):
-            guard_or_move(draft, os.path.join(root, name))
+            guard_or_move(draft, path)
         else:
-            draft.guard(os.path.join(root, name))
+            draft.guard(path, SOCKET)
 
 
 def guard_or_move(draft: LayoutDraft, path: str) -> None:
@@ -43,5 +46,5 @@ def guard_or_move(draft: LayoutDraft, path: str) -> None:
 
 
 def uses_yarn(root: str) -> bool:
-    """Whether a project is one of yarn's, which stops at a folder in the place of its settings."""
+    """Whether a project is one of yarn's, which outside would stop at what is no file in the place of its settings."""
     return os.path.lexists(os.path.join(root, "yarn.lock")) or '"yarn@' in text_of(os.path.join(root, "package.json"))

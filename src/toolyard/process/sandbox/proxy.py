@@ -21,7 +21,7 @@ import msgspec
 from toolyard.process.sandbox.hosts import AllowedHosts, is_public, may_be_offered, normal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 log = logging.getLogger("toolyard.proxy")
@@ -187,12 +187,16 @@ class Proxy:
             self._on_decision(ConnectionAttempt(host=request.host, port=request.port, allowed=allowed, reason=reason))
 
 
-def proxy_variables(port: int, hosts: tuple[str, ...]) -> dict[bytes, bytes]:
+def proxy_variables(port: int, hosts: Iterable[str]) -> dict[bytes, bytes]:
     """The variables by which programs know that there is a proxy, in all spellings that they look for."""
-    names = (b"http_proxy", b"https_proxy", b"HTTP_PROXY", b"HTTPS_PROXY", b"ALL_PROXY", b"all_proxy")
+    names = (
+        *(b"http_proxy", b"https_proxy", b"HTTP_PROXY", b"HTTPS_PROXY", b"ALL_PROXY", b"all_proxy"),
+        *(b"YARN_HTTP_PROXY", b"YARN_HTTPS_PROXY"),
+    )
     address = b"http://127.0.0.1:%d" % port
     # What is local is inside, unless it was named, and then it is meant to be outside.
-    local = [name for name in ("localhost", "127.0.0.1", "::1") if not any(name in host for host in hosts)]
+    named = AllowedHosts(hosts).names
+    local = [name for name in ("localhost", "127.0.0.1", "::1") if name not in named]
     direct = dict.fromkeys((b"no_proxy", b"NO_PROXY"), ",".join(local).encode())
     # A proxy that refuses will refuse again, and pip would wait ten seconds to hear it.
     return {**dict.fromkeys(names, address), **direct, b"NODE_USE_ENV_PROXY": b"1", b"PIP_RETRIES": b"1"}

@@ -12,18 +12,28 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
-from toolyard.process.common_folder import CommonFolder
+from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
+from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
-from toolyard.process.sandbox.backends.bubblewrap import memory
+from toolyard.process.sandbox.backends.bubblewrap import memory, private_commons
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
+from toolyard.process.sandbox.draft import HELD
+from toolyard.process.sandbox.git.config_locks import ConfigLocks
+from toolyard.process.sandbox.git.handover import Handover
+from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.worktrees import AddedWorktrees
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
-from toolyard.process.sandbox.nested_git import NestedRepositories
-from toolyard.process.sandbox.policy import PROPERTIES, BackendChoice, SandboxReport
+from toolyard.process.sandbox.packages.caches import make_cache_folder
+from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
+from toolyard.process.sandbox.replaced_files import ReplacedFiles, is_git_config
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, identity_of
 
@@ -31,17 +41,21 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
-    from toolyard.core.reach import Reach
+    from toolyard.core.reach import Kept, Reach
+    from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
+    from toolyard.process.sandbox.git.private_common import PrivateCommon
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
-    from toolyard.process.sandbox.policy import Backend, Property, SandboxPolicy
+    from toolyard.process.sandbox.policy import Backend, SandboxPolicy
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
+    from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
 
 
 MOST_REMEMBERED = 32
 """How many of the refused connections are told again."""
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - inside they are nobody else's
+GUARDED_WITHIN, LOOK_EVERY = 2.0, 0.005
+"""How long it may take until a file that was replaced is guarded again, in seconds."""
 
 
 class Sandbox:
@@ -61,6 +75,16 @@ class Sandbox:
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
+        self._locks = ConfigLocks(())
+        self._commons: list[PrivateCommon] = []
+        self._handovers: list[Handover] = []
+        self._worktrees: list[AddedWorktrees] = []
+        self._notes: list[str] = []
+        self._replaced: ReplacedFiles | None = None
+        """What the guard says about files that it had to guard again."""
+        self._put_aside: dict[str, str] = {}
+        self._configs: list[str] = []
+        """Of what is guarded git's configurations."""
         self._limits: SandboxLimits | None = None
         self._nested: NestedRepositories | None = None
         self._since = 0.0
@@ -71,7 +95,11 @@ class Sandbox:
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
+        self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
+        """Variables as they were given, and those of package managers for them."""
         self._proxies: list[Proxy] = []
+        self._supervisors: list[ConnectSupervisor] = []
+        self._refused_sockets: deque[str] = deque(maxlen=MOST_REMEMBERED)
         self._refusals = 0
         self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
         self.was_entered = False
@@ -89,6 +117,8 @@ class Sandbox:
     @property
     def layout(self) -> Layout:
         if self._layout is None:
+            if self.paths.caches:
+                make_cache_folder(self.paths.caches)
             layout = lay_out(self.paths)
             self._layout = layout.looking() if self.policy.looking else layout
         return self._layout
@@ -107,6 +137,14 @@ class Sandbox:
     def is_missing(self) -> bool:
         """Whether nothing on this machine keeps children in."""
         return self.choose().backend is None
+
+    @property
+    def keeps(self) -> Kept:
+        """How much of what a sandbox can keep it does, but for what the configuration gives up."""
+        choice = self.choose()
+        if choice.backend is None:
+            return "not"
+        return "wholly" if self._is_complete(choice.held) and not self.layout.unguarded else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
@@ -132,7 +170,8 @@ class Sandbox:
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
-        return self._watch.changed()
+        self._catch_up()
+        return self._watch.changed() or self._locks.are_lost
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
@@ -191,12 +230,17 @@ class Sandbox:
             return None
         if choice.backend != "landlock":
             self._make_mount_points()
+            self._commons = private_commons(self.layout, self.folder())
         support = self._self_test().support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
-        return confinement
+        if choice.backend == "landlock":
+            return confinement
+        self._handovers = [Handover(private, self._worked_in()) for private in self._commons]
+        self._worktrees = [AddedWorktrees(*each, self._worked_in()) for each in self._private_parts()]
+        return replace(confinement, guards=self._list_guards())
 
     @property
     def group(self) -> ControlGroup:
@@ -215,6 +259,16 @@ class Sandbox:
 
         self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self._on_decision, self.ask_host))
         self._proxies[-1].start(listener.dup())
+
+    def supervise(self, listener: int, netlink: int) -> None:
+        """Connect sockets of the inside for those inside."""
+        from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
+
+        self._supervisors.append(ConnectSupervisor(listener, netlink, self._refused_sockets.append))
+
+    def take_refused_sockets(self) -> list[str]:
+        """The sockets of others that somebody inside wanted to reach since this was last asked."""
+        return [self._refused_sockets.popleft() for _ in range(len(self._refused_sockets))]
 
     @property
     def refused_hosts(self) -> int:
@@ -245,20 +299,40 @@ class Sandbox:
         run = env.get(b"XDG_RUNTIME_DIR")
         if run is not None and self.layout.access(os.fsdecode(run)) in ("private", "hidden"):
             del changed[b"XDG_RUNTIME_DIR"]
+        if os.path.isdir(self.paths.caches) and not isinstance(env, ExactEnvironment):
+            changed |= self._package_variables(changed)
         if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed
         from toolyard.process.sandbox.proxy import proxy_variables
 
         return changed | proxy_variables(proxy_port, self.policy.hosts)
 
+    def _package_variables(self, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """Where package managers keep what they fetch, and get it from, as long as it is the same workspace."""
+        if self._of_packages is None or self._of_packages[0] != env:
+            from toolyard.process.sandbox.packages.caches import cache_variables
+            from toolyard.process.sandbox.packages.mirrors import mirror_variables
+
+            mirrors = {os.fsencode(name): os.fsencode(value) for name, value in mirror_variables().items()}
+            caches = cache_variables(self.paths.caches, env, self._can_write)
+            self._of_packages = (dict(env), mirrors | caches)
+        return self._of_packages[1]
+
+    def _can_write(self, path: str) -> bool:
+        return self.layout.access(os.path.realpath(path)) == "write"
+
     def folder(self) -> SharedFolder:
         if self._folder is None:
             clean_up_abandoned()
-            self._folder = SharedFolder()
+            self._folder = SharedFolder(self.common.base())
         return self._folder
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
+        if self._locks.hold():
+            for handover in self._handovers:
+                with contextlib.suppress(OSError):  # somebody inside put something else there
+                    handover.take_in()
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
@@ -266,6 +340,7 @@ class Sandbox:
 
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
+        self._locks.release()
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
 
     def end_span(self) -> None:
@@ -282,7 +357,32 @@ class Sandbox:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         if not self._is_in_use:
             return {}
-        return move_unwanted(self.layout.unwanted) | (self._nested.sweep(at_end=at_end) if self._nested else {})
+        self._wait_for_guards()
+        self._hand_over()
+        moved, self._put_aside = self._put_aside, {}
+        moved |= move_unwanted(self.layout.unwanted)
+        return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
+
+    def take_notes(self) -> list[str]:
+        """What there is to say of git's settings that count inside only; each once."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def begin_call(self) -> None:
+        """A call begins, which may need what the last one left for it."""
+        for worktrees in self._worktrees:
+            worktrees.tell_inside()
+
+    def _hand_over(self) -> None:
+        """Give the owner what git inside wrote into its configuration and can do no harm."""
+        for worktrees in self._worktrees:
+            worktrees.tell_outside()
+        due = [handover for handover in self._handovers if handover.is_due]
+        if not due:
+            return
+        with self._locks.holding(), contextlib.suppress(OSError):
+            for handover in due:
+                self._notes += handover.hand_over()
 
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
@@ -291,6 +391,9 @@ class Sandbox:
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
+        supervisors, self._supervisors = self._supervisors, []
+        for supervisor in supervisors:
+            supervisor.close()
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
@@ -303,26 +406,72 @@ class Sandbox:
                 needed.remove()
         if self._owns_common:
             self.common.remove()
+        self._locks.close()
         self._watch.close()
         self._folder = self._mount_points = self._limits = None
 
     def _make_mount_points(self) -> None:
         """Make what mounts will protect, and remember which files are protected and hidden now."""
-        self._mount_points = self._mount_points or MountPoints(self.layout.mount_points)
+        if self._mount_points is None:
+            self._locks.close()
+            self._locks = ConfigLocks(path for path, content in self.layout.mount_points if content == HELD)
+            self._mount_points = MountPoints(self.layout.mount_points, self._locks.left())
+            self._locks.note_made()
+        self._locks.hold()  # they must be there when they are mounted
         made = {path for path, _ in self._mount_points.made}
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._watch.close()
-        self._watch = FileWatch(exactly=self._layout.guards(), roughly=self._layout.secrets)
+        self._watch = FileWatch(exactly=self._steady_guards(), roughly=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"
         self._obeyed = {
             path: which for path, which in self._guarded.items() if of_git not in path and os.path.isfile(path)
         }
 
+    def _steady_guards(self) -> list[str]:
+        """What is guarded and stays where it is, unlike the locks of git's configurations."""
+        locks = {path for path, content in self.layout.mount_points if content == HELD}
+        return [path for path in self.layout.guards() if path not in locks]
+
+    def _list_guards(self) -> str:
+        """Name the files that are to be guarded again when they are replaced, in a file for whoever does that."""
+        listed = os.path.join(self.folder().path, "guards")
+        paths = [path for path in self._steady_guards() if self.layout.rules[path] == "read"]
+        with open(listed, "wb") as file:
+            for path in paths:
+                names = [path, *(name for private in self._commons for name in private.names_of(path))]
+                file.write(b"".join(os.fsencode(path) + SEPARATOR + os.fsencode(name) + SEPARATOR for name in names))
+        self._replaced = ReplacedFiles(listed)
+        self._configs = [path for path in paths if is_git_config(path)]
+        return listed
+
+    def _catch_up(self) -> None:
+        """Take note of what was replaced and is guarded again, and of where went what did not stay."""
+        if not self._replaced or not (replaced := self._replaced.new()):
+            return
+        self._put_aside |= {one.path: one.moved_to for one in replaced if one.moved_to}
+        # Of other files nobody can tell what was written in between: they make the sandbox stale, and are not obeyed.
+        for one in (each for each in replaced if each.path in self._configs):
+            self._guarded[one.path] = one.which
+            self._watch.replaced(one.path)
+        if self._nested:
+            self._nested.note_guarded(self._guarded)
+
+    def _wait_for_guards(self) -> None:
+        """If a file was replaced just now, wait a moment for the word that it is guarded again."""
+        self._catch_up()
+        give_up_at = time.monotonic() + GUARDED_WITHIN
+        while self._replaced and self._is_unguarded() and time.monotonic() < give_up_at:
+            time.sleep(LOOK_EVERY)
+            self._catch_up()
+
+    def _is_unguarded(self) -> bool:
+        return any(identity_of(path) != self._guarded.get(path) for path in self._configs)
+
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
         self._since = self._since or time.time()
-        made = self._mount_points.made if self._mount_points else []
+        made = self._mount_points.to_remove if self._mount_points else []
         worked_in = self._worked_in()
         CleanupRecord(self.folder().path).write(
             {
@@ -334,10 +483,21 @@ class Sandbox:
                 "since": self._since,
                 "span": str(self._span.live) if self._span else "",
                 "guarded": self._guarded,
+                "private_parts": self._private_parts(),
             }
         )
-        self._nested = self._nested or NestedRepositories(worked_in, self._since, self._guarded)
+        self._nested = self._nested or NestedRepositories(
+            worked_in,
+            self._since,
+            self._guarded,
+            repositories=[git for git, _ in self._private_parts()],
+            sealed=self.layout.sealed().intersection(self._guarded),
+        )
         self._is_in_use = True
+
+    def _private_parts(self) -> list[tuple[str, str]]:
+        """The repositories of which git inside has a part for itself, and where that is."""
+        return [(private.repository.git, private.place) for private in self._commons]
 
     def _worked_in(self) -> list[str]:
         """The folders of the workspace that can be written."""
@@ -345,7 +505,7 @@ class Sandbox:
 
     def _choose(self) -> BackendChoice:
         best: Backend | None = None
-        held: tuple[Property, ...] = ()
+        held: tuple[SandboxProperty, ...] = ()
         passed_over: dict[Backend, str] = {}
         for backend in self.policy.backends:
             found = self._held(backend)
@@ -366,12 +526,12 @@ class Sandbox:
             return f"this cannot be protected by the sandbox: {', '.join(self.layout.unguarded)}"
         return None
 
-    def _held(self, backend: Backend) -> tuple[Property, ...]:
+    def _held(self, backend: Backend) -> tuple[SandboxProperty, ...]:
         if backend in self._failed or self._self_test().support.lacking(backend):
             return ()
         return tuple(name for name in self._self_test().result(backend).held if name not in self.policy.given_up)
 
-    def _is_complete(self, held: tuple[Property, ...]) -> bool:
+    def _is_complete(self, held: tuple[SandboxProperty, ...]) -> bool:
         return len(held) == len(PROPERTIES) - len(self.policy.given_up)
 
     def _why_not(self, backend: Backend) -> str:

@@ -46,6 +46,8 @@ HOME_SECRETS = (
     *(".var/app", "snap"),
 )  # fmt: skip
 """Below a home: hidden in every sandbox."""
+STOPPED_AT = (".npmrc", ".yarnrc", ".yarnrc.yml", ".cargo/credentials", ".cargo/credentials.toml", ".pypirc")
+"""Those of them that package managers read before anything else, and stop at if they may not: inside they are empty."""
 OFTEN_REPLACED = frozenset({*HISTORIES, ".claude.json"})
 """Those of them that programs replace all the time: no reason to build the sandbox anew each time."""
 
@@ -57,6 +59,7 @@ STARTUP_FILES = (
 STARTUP_FOLDERS = (
     *(".ssh", ".local/bin", ".local/lib", ".local/share/systemd", ".config/fish", ".config/git", ".config/systemd"),
     *(".config/autostart", ".config/environment.d", ".config/pip", ".config/uv", ".config/nvim", ".vim", ".emacs.d"),
+    ".pip",
 )  # fmt: skip
 """Folders whose content runs by itself, or in the place of something else; an empty one has no effect."""
 STARTUP_IF_THERE = (

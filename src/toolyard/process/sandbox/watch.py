@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.process.sandbox.backends.kernel import Kernel
 from toolyard.process.sandbox.backends.system_calls import numbers_on
@@ -23,6 +23,8 @@ CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
 """Flags of inotify: something was created, deleted or moved in a folder, or the folder itself was."""
 ONLY_FOLDERS = 0x01000000
 NOT_WATCHING = -1
+FOLLOW_AT = 2
+"""Which time of asking the kernel is asked to tell: to stop it again takes longer than to look once."""
 MOST_HELD = 128
 """Of the descriptors that a process may have, which are often no more than a thousand."""
 HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
@@ -37,21 +39,27 @@ class FileWatch:
         self._exactly = {path: self._hold(path) for path in exactly}
         self._roughly = {path: identity_of(path) for path in roughly}
         self._events = NOT_WATCHING
-        self._folders: dict[str, int] = {}
+        self._folders: dict[str, WatchedFolder] = {}
         self._looked = 0.0
-        self._follow()
+        self._times_asked = 0
 
     def changed(self) -> bool:
         for path, identity in self._exactly.items():
             if identity_of(path) != identity:
                 return True
-        if self._is_quiet():
+        self._times_asked += 1
+        if self._times_asked < FOLLOW_AT:
+            return self._is_another()
+        if self._times_asked == FOLLOW_AT or self._was_told():
+            return self._look_again()
+        if self._events != NOT_WATCHING and time.monotonic() - self._looked <= LOOK_ANYWAY_AFTER:
             return False
         self._looked = time.monotonic()
-        for folder, changed in self._folders.items():
-            if changed_at(folder) != changed:
-                return self._look_again()
-        return False
+        return folders_of(self._roughly) != self._folders and self._look_again()
+
+    def replaced(self, path: str) -> None:
+        """A file was replaced and is guarded again: from now on it is the one that is there."""
+        self._exactly[path] = self._hold(path)
 
     def close(self) -> None:
         for fd in self._held:
@@ -75,18 +83,28 @@ class FileWatch:
             os.close(self._events)
             self._events = NOT_WATCHING
 
-    def _is_quiet(self) -> bool:
-        """Whether the kernel told of no change in any folder."""
-        if self._events == NOT_WATCHING or time.monotonic() - self._looked > LOOK_ANYWAY_AFTER:
+    def _was_told(self) -> bool:
+        """Whether the kernel told of a change in one of the folders."""
+        if self._events == NOT_WATCHING:
             return False
         try:
             os.read(self._events, 1 << 16)
         except BlockingIOError:
-            return True
-        return False
+            return False
+        return True
 
     def _look_again(self) -> bool:
-        self._follow()  # first, so that nothing can happen in between
+        """Compare the files themselves; before that follow other folders, if they are others by now."""
+        folders = folders_of(self._roughly)
+        if {path: facts.which for path, facts in folders.items()} == {
+            path: facts.which for path, facts in self._folders.items()
+        }:
+            self._folders = folders
+        else:
+            self._follow()
+        return self._is_another()
+
+    def _is_another(self) -> bool:
         return any(identity_of(path) != identity for path, identity in self._roughly.items())
 
     def _follow(self) -> None:
@@ -111,14 +129,21 @@ def follow_folders(folders: Iterable[str]) -> int:
     return events
 
 
-def folders_of(paths: Iterable[str]) -> dict[str, int]:
-    """The innermost existing folder above each path, and when each last changed."""
-    found: dict[str, int] = {}
+class WatchedFolder(NamedTuple):
+    """Which folder it is, and when something was last made or removed in it."""
+
+    which: tuple[int, int]
+    changed: int
+
+
+def folders_of(paths: Iterable[str]) -> dict[str, WatchedFolder]:
+    """The innermost existing folder above each path."""
+    found: dict[str, WatchedFolder] = {}
     for path in paths:
         folder = os.path.dirname(path)
         while folder not in found:
-            if changed := changed_at(folder):
-                found[folder] = changed
+            if facts := folder_facts(folder):
+                found[folder] = facts
             elif folder == "/":
                 break
             else:
@@ -126,11 +151,12 @@ def folders_of(paths: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def changed_at(folder: str) -> int:
+def folder_facts(folder: str) -> WatchedFolder | None:
     try:
-        return os.stat(folder).st_mtime_ns
+        facts = os.stat(folder)
     except OSError:
-        return 0
+        return None
+    return WatchedFolder((facts.st_dev, facts.st_ino), facts.st_mtime_ns)
 
 
 def identity_of(path: str) -> tuple[int, int] | None:

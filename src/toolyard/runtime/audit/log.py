@@ -76,7 +76,7 @@ class NdjsonAudit:
         on_failure: Callable[[str], None],
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self.policy = policy or AuditPolicy()
         """What a failure means; may be changed while calls are running."""
         self._on_failure = on_failure
@@ -94,7 +94,8 @@ class NdjsonAudit:
         self._writer: LogWriter | None = None
         self._loss = Loss()
         """What could not be written so far, and no line tells of."""
-        self._failed = False
+        self.trouble = ""
+        """Why records cannot be written now; empty when they can."""
         self._told_of_disturbance = False
 
     def write(self, record: dict[str, Any]) -> None:
@@ -102,7 +103,7 @@ class NdjsonAudit:
         now = self._now()
         try:
             self._write(now, record)
-            self._failed = False
+            self.trouble = ""
         except OSError as error:
             self._loss.add(record, error.strerror or str(error), now)
             self._report(error)
@@ -124,8 +125,8 @@ class NdjsonAudit:
             is_new = True
         else:
             is_new = False
-        lock = self._lock = self._lock or LogLock(self._folder)
-        lock.take(self._head_fd, patience=0.0 if self._failed else None)
+        lock = self._lock = self._lock or LogLock(self.folder)
+        lock.take(self._head_fd, patience=0.0 if self.trouble else None)
         try:
             if is_new:
                 self._tell_of_the_gone(now)
@@ -148,13 +149,13 @@ class NdjsonAudit:
 
     def _tell_of_the_gone(self, now: str) -> None:
         """Write what applications that were killed, or could not write, have left unsaid."""
-        self._writer = self._writer or LogWriter(self._folder)
+        self._writer = self._writer or LogWriter(self.folder)
         gone, living = self._writer.others()
         for one in gone:
             if one.loss:
                 self._add(now, one.loss.record(), self._last(now))
         if gone or is_from_before_boot(self._head_fd):
-            calls = interrupted_calls(day_files(self._folder), {*living, self._writer.id})
+            calls = interrupted_calls(day_files(self.folder), {*living, self._writer.id})
             if calls:
                 self._add(now, interrupted_record(calls), self._last(now))
         forget(gone)
@@ -213,7 +214,7 @@ class NdjsonAudit:
         """The last line of a log without a head: it is empty, or somebody removed the head, which is recorded."""
         from toolyard.runtime.audit.verify import end_of_chain
 
-        end = end_of_chain(self._folder)
+        end = end_of_chain(self.folder)
         return NO_HEAD if end is None else self._repair(end, now, "no head")
 
     def _repair(self, head: Head, now: str, found: str) -> Head:
@@ -245,9 +246,9 @@ class NdjsonAudit:
         os.pwrite(self._head_fd, self._head_bytes, 0)
 
     def _open_head(self) -> None:
-        make_unversioned(self._folder.parent)
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._head_fd = os.open(head_path(self._folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        make_unversioned(self.folder.parent)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._head_fd = os.open(head_path(self.folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def _size_of(self, day: str) -> int:
         """Open a day's file if it is not open, and return its size."""
@@ -264,7 +265,7 @@ class NdjsonAudit:
         if self._fd != CLOSED:
             os.close(self._fd)
             self._fd = CLOSED
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = str(self._day_file(day))
         self._fd = os.open(self._path, APPENDING, 0o600)
         self._day = day
@@ -273,7 +274,7 @@ class NdjsonAudit:
         return stat.st_size
 
     def _day_file(self, day: str) -> Path:
-        return self._folder / f"{day}.ndjson"
+        return self.folder / f"{day}.ndjson"
 
     def _close_files(self) -> None:
         for fd in (self._fd, self._head_fd):
@@ -292,8 +293,8 @@ class NdjsonAudit:
         self._note_loss()
         self._close_files()
         message = f"the audit log cannot be written: {error.strerror or error}"
-        if not self._failed:
-            self._failed = True
+        if not self.trouble:
             self._on_failure(message)
+        self.trouble = message
         if self.policy.on_failure == "stop":
             raise AuditUnavailable(message)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from toolyard.kinds.bash_script.comments.schema import value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from toolyard.core.tool import JsonObject
-    from toolyard.kinds.bash_script.comments.tags import CommentParameter, CommentTool, CommentVariable
+    from toolyard.kinds.bash_script.comments.script import CommentTool
+    from toolyard.kinds.bash_script.comments.tags import CommentParameter, CommentVariable
 
 
 COMMENT_ENVIRONMENT = {"LLM_OUTPUT": "/dev/stdout"}
@@ -24,12 +25,17 @@ Step: TypeAlias = "tuple[str, ...]"
 """The name of a function of the program, without its prefix, and what it is called with."""
 
 
-def program_argv(bash: str, file: Path, tool: CommentTool, arguments: JsonObject) -> list[str]:
-    """The command that calls the script's function once, with arguments that fit its schema."""
+def program_argv(
+    bash: str, file: Path, tool: CommentTool, arguments: JsonObject, withheld: Collection[str] = ()
+) -> list[str]:
+    """The command that calls the script's function once, with arguments that fit its schema.
+
+    `withheld` are variables that are set, but do not reach tools, since they look like credentials.
+    """
     path = file.absolute()
     line = [path.name.removesuffix(".sh"), *command_line(tool, arguments)]
     words = ["eval" if tool.has_argc_line else "call", tool.function or "", str(len(line)), *line]
-    for verb, *values in steps(tool, arguments):
+    for verb, *values in steps(tool, arguments, withheld):
         words += [verb, str(len(values)), *values]
     return [bash, "-c", PROGRAM, str(path), *(piece for word in words for piece in pieces(word))]
 
@@ -45,7 +51,7 @@ def pieces(word: str) -> Iterator[str]:
 def command_line(tool: CommentTool, arguments: JsonObject) -> list[str]:
     """The words with which a person would give the same arguments."""
     given = [(each, texts) for each in tool.parameters if (texts := given_texts(each, arguments)) is not None]
-    words = [tool.command] if tool.command else []
+    words = list(tool.command)
     for parameter, texts in given:
         if parameter.form != "arg" and not parameter.takes_rest:
             words += option_words(parameter, texts)
@@ -98,12 +104,14 @@ def looks_like_option(word: str) -> bool:
     return word.startswith(("-", "+"))
 
 
-def steps(tool: CommentTool, arguments: JsonObject) -> Iterator[Step]:
+def steps(tool: CommentTool, arguments: JsonObject, withheld: Collection[str] = ()) -> Iterator[Step]:
     """What happens before the script's function is called, in that order."""
     if tool.required_tools:
         yield "tools", *tool.required_tools
     if tool.dotenv is not None:
         yield "dotenv", tool.dotenv
+    if required := list(required_variables(tool, arguments, withheld)):
+        yield "env_required", *(word for name in required for word in (name, "withheld" * (name in withheld)))
     for variable in tool.env:
         yield from variable_steps(variable)
     # Values of options come first, since functions that find the values of positional ones may read them.
@@ -117,10 +125,16 @@ def steps(tool: CommentTool, arguments: JsonObject) -> Iterator[Step]:
         yield "positional", parameter.variable
 
 
+def required_variables(tool: CommentTool, arguments: JsonObject, withheld: Collection[str]) -> Iterator[str]:
+    """Those that must be set, also those of arguments that were not given and would have been found there."""
+    yield from (variable.name for variable in tool.env if variable.required)
+    for parameter in tool.parameters:
+        if parameter.required and arguments.get(parameter.name) is None and parameter.env and parameter.env in withheld:
+            yield parameter.env
+
+
 def variable_steps(variable: CommentVariable) -> Iterator[Step]:
     value, label = variable.value, f"the environment variable {variable.name}"
-    if variable.required:
-        yield "env_required", variable.name
     if value.default is not None:
         yield "env_default", variable.name, value.default
     if value.default_function is not None:
@@ -172,11 +186,11 @@ argc() {
     command argc "$@"
     return
   fi
-  builtin printf '%s\n' __toolyard_prepare
-  if builtin declare -F _argc_before >/dev/null; then builtin printf '%s\n' _argc_before; fi
+  builtin printf '%s;\n' __toolyard_prepare
+  if builtin declare -F _argc_before >/dev/null; then builtin printf '%s;\n' _argc_before; fi
   if [ -z "$__toolyard_function" ]; then return; fi
-  builtin printf '%s\n' '"$argc__fn" "${argc__positionals[@]}"'
-  if builtin declare -F _argc_after >/dev/null; then builtin printf '%s\n' _argc_after; fi
+  builtin printf '%s;\n' '"$argc__fn" "${argc__positionals[@]}"'
+  if builtin declare -F _argc_after >/dev/null; then builtin printf '%s;\n' _argc_after; fi
 }
 
 __toolyard_prepare() {
@@ -227,7 +241,27 @@ __toolyard_export() {
 }
 
 __toolyard_env_required() {
-  if [ -z "${!1-}" ]; then __toolyard_fail "the environment variable $1 is required, but not set"; fi
+  local __toolyard_missing='' __toolyard_withheld=''
+  while [ "$#" -gt 0 ]; do
+    if [ -n "${!1-}" ]; then
+      builtin :
+    elif [ -n "$2" ]; then
+      __toolyard_withheld+=" $1"
+    else
+      __toolyard_missing+=" $1"
+    fi
+    builtin shift 2
+  done
+  if [ -n "$__toolyard_withheld" ]; then
+    __toolyard_withheld="these are set, but withheld from tools, since they look like credentials:$__toolyard_withheld"
+    __toolyard_withheld+=' (name them in plugin_policy.pass_env)'
+  fi
+  if [ -n "$__toolyard_missing" ]; then
+    __toolyard_missing="these environment variables are required, but not set:$__toolyard_missing"
+  fi
+  if [ -n "$__toolyard_missing$__toolyard_withheld" ]; then
+    __toolyard_fail "$__toolyard_missing${__toolyard_missing:+${__toolyard_withheld:+; }}$__toolyard_withheld"
+  fi
 }
 
 __toolyard_env_default() {

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json
-    from toolyard.kinds.bash_script.comments.tags import CommentParameter, CommentTool
+    from toolyard.kinds.bash_script.comments.script import CommentTool
+    from toolyard.kinds.bash_script.comments.tags import CommentParameter
 
 
 ValueType = Literal["string", "integer", "number"]

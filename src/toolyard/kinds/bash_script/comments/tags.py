@@ -1,4 +1,4 @@
-"""What a bash script says of itself in comments such as `# @describe` and `# @option`."""
+"""The lines in which a bash script says something of itself, such as `# @describe` and `# @option`."""
 
 from __future__ import annotations
 
@@ -76,43 +76,13 @@ class CommentVariable(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
-class CommentTool(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the comments say, and how the script wants to be called."""
-
-    description: str = ""
-    parameters: tuple[CommentParameter, ...] = ()
-    env: tuple[CommentVariable, ...] = ()
-    required_tools: tuple[str, ...] = ()
-    version: str = ""
-    dotenv: str | None = None
-    function: str | None = "main"
-    """`main`, or the function of the only `@cmd`; None when the script does its work at its top level."""
-    command: str = ""
-    """The word that chooses the only `@cmd` on a command line; empty without one."""
-    has_argc_line: bool = True
-    """Whether the script itself evaluates what `argc --argc-eval` prints."""
-
-
 def has_comment_tags(source: str) -> bool:
     return DECLARING_TAG.search(source) is not None
 
 
-def parse_comments(source: str) -> CommentTool | tuple[CommentFault, ...]:
-    """Read the comments of a script; every fault at once."""
-    lines = without_here_documents([line.removesuffix("\r") for line in source.split("\n")])
-    reader = CommentReader(
-        code=[(number, line) for number, line in enumerate(lines, start=1) if not COMMENT.match(line)]
-    )
-    for declaration in declarations(lines):
-        reader.take(declaration)
-    faults = [*reader.faults, *command_faults(reader), *name_faults(reader), *call_faults(reader)]
-    return tuple(sorted(faults, key=lambda fault: fault.line)) or reader.tool()
-
-
 RESERVED_NAMES = ("_args", "_fn", "_positionals")
 TAGS_WITH_MORE_LINES = ("describe", "cmd", "option", "flag", "arg", "env")
-KNOWN_TAGS = (*TAGS_WITH_MORE_LINES, "meta", "version")
-ARGC_LINE = 'eval "$(argc --argc-eval "$0" "$@")"'
+KNOWN_TAGS = (*TAGS_WITH_MORE_LINES, "alias", "author", "meta", "version")
 
 # Documentation generators write `@arg $1` for what a function takes; that declares no tool.
 DECLARING_TAG = re.compile(r"^#+[ \t]*@(?:(?:describe|cmd|option|flag)\b|arg[ \t]+[^\s$])", re.MULTILINE)
@@ -121,8 +91,6 @@ TAG = re.compile(r"#+[ \t]*@([A-Za-z][\w-]*)(?:[ \t]+(.*))?")
 MORE_TEXT = re.compile(r"#+[ \t]?(?![ \t]*@)(.*)")
 FUNCTION_NAME = r"[^\s\"'`()\[\]{}<>$&\\;|#=]+"
 FUNCTION = re.compile(rf"function[ \t]+({FUNCTION_NAME})|({FUNCTION_NAME})[ \t]*\([ \t]*\)")
-ARGC_CALL = re.compile(r"\bargc\b.*--argc-eval\b")
-OWN_CALL = re.compile(r"^(main)(?![\w=-])(?![ \t]*\()|(?<![\w.-])(main|_argc_run)[ \t]+\"\$@\"")
 HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(?:'([^']+)'|\"([^\"]+)\"|\\?([A-Za-z_]\w*))")
 
 # A choice in quotes may hold a bracket; atomic groups keep a line of many quotes from being tried in every way.
@@ -137,7 +105,7 @@ PATTERNS = {
     "option": rf"{DASHES} {NAME} {VALUE} {ENV} (?P<notations> {NOTATION}* ) {DESCRIPTION}",
     "flag": rf"{DASHES} {NAME} (?P<modifier> \* )? {ENV} {DESCRIPTION}",
     "arg": rf"{NAME} {VALUE} {ENV} (?P<notations> {NOTATION}? ) {DESCRIPTION}",
-    "env": rf"(?P<name> [A-Za-z_]\w* ) {VALUE} {DESCRIPTION}",
+    "env": rf"(?P<name> [A-Za-z_]\w* ) {VALUE} {NOTATION}? {DESCRIPTION}",
 }
 WRITTEN_FORMS = {
     "option": "# @option --name! <TEXT> What it is",
@@ -169,85 +137,6 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class CommentReader(msgspec.Struct, kw_only=True):
-    """What has been read of a script so far."""
-
-    code: Sequence[tuple[int, str]]
-    place: Literal["top", "command", "below"] = "top"
-    description: str = ""
-    version: str = ""
-    dotenv: str | None = None
-    required_tools: list[str] = msgspec.field(default_factory=list)
-    parameters: list[CommentParameter] = msgspec.field(default_factory=list)
-    env: dict[str, CommentVariable] = msgspec.field(default_factory=dict)
-    commands: list[Tag] = msgspec.field(default_factory=list)
-    command_function: str | None = None
-    functions: set[str] = msgspec.field(default_factory=set)
-    faults: list[CommentFault] = msgspec.field(default_factory=list)
-
-    def take(self, declaration: Tag | Function) -> None:
-        if isinstance(declaration, Tag):
-            self.take_tag(declaration)
-            return
-        self.functions.add(declaration.name)
-        if self.place == "command":
-            self.command_function = declaration.name
-        self.place = "below"
-
-    def take_tag(self, tag: Tag) -> None:
-        match tag.name:
-            case "cmd":
-                self.commands.append(tag)
-                self.place = "command"
-                self.description = tag.whole_text or self.description
-            case _ if self.place == "below":
-                message = f"@{tag.name} stands below a function, where it belongs to nothing"
-                self.faults.append(CommentFault(line=tag.line, message=message, hint="move it above the functions"))
-            case "describe":
-                self.description = tag.whole_text
-            case "version":
-                self.version = tag.text
-            case "meta":
-                self.take_meta(*tag.text.partition(" ")[::2])
-            case _:
-                self.take_value(tag)
-
-    def take_meta(self, name: str, text: str) -> None:
-        match name:
-            case "version":
-                self.version = text.strip()
-            case "dotenv":
-                self.dotenv = text.strip() or ".env"
-            case "require-tools":
-                self.required_tools += [tool.strip() for tool in text.split(",") if tool.strip()]
-
-    def take_value(self, tag: Tag) -> None:
-        match read_value(tag):
-            case CommentFault() as fault:
-                self.faults.append(fault)
-            case CommentVariable() as variable:
-                self.env[variable.name] = variable
-            case parameter:
-                self.parameters.append(parameter)
-
-    @property
-    def has_argc_line(self) -> bool:
-        return any(ARGC_CALL.search(line) for _, line in self.code)
-
-    def tool(self) -> CommentTool:
-        return CommentTool(
-            description=self.description,
-            parameters=tuple(self.parameters),
-            env=tuple(self.env.values()),
-            required_tools=tuple(self.required_tools),
-            version=self.version,
-            dotenv=self.dotenv,
-            function=self.command_function or ("main" if "main" in self.functions else None),
-            command=(self.command_function or "").rstrip("_"),
-            has_argc_line=self.has_argc_line,
-        )
-
-
 def without_here_documents(lines: Sequence[str]) -> list[str]:
     """The same lines, empty where they are the text of a here-document."""
     result: list[str] = []
@@ -266,7 +155,7 @@ def without_here_documents(lines: Sequence[str]) -> list[str]:
 def declarations(lines: Sequence[str]) -> Iterator[Tag | Function]:
     """The tags and the functions, in the order of the file."""
     for number, line in enumerate(lines, start=1):
-        if (found := TAG.fullmatch(line)) and found[1] in KNOWN_TAGS:
+        if found := TAG.fullmatch(line):
             more = more_text(lines[number:]) if found[1] in TAGS_WITH_MORE_LINES else ()
             yield Tag(line=number, name=found[1], text=(found[2] or "").strip(), more="\n".join(more))
         elif found := FUNCTION.match(line):
@@ -359,42 +248,3 @@ def read_choices(parts: Parts) -> CommentValue:
 
 def unquoted(word: str) -> str:
     return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word
-
-
-def command_faults(reader: CommentReader) -> Iterator[CommentFault]:
-    if len(reader.commands) > 1:
-        message = f"@cmd declares {len(reader.commands)} sub-commands, but one file is one tool"
-        hint = "split the file: one file for each @cmd"
-        yield CommentFault(line=reader.commands[1].line, message=message, hint=hint)
-    elif reader.commands and reader.command_function is None:
-        hint = "write the function right below its comments"
-        yield CommentFault(line=reader.commands[0].line, message="no function follows @cmd", hint=hint)
-
-
-def name_faults(reader: CommentReader) -> Iterator[CommentFault]:
-    """Names that stand for two parameters, and functions that the script does not define."""
-    if len(reader.commands) > 1:
-        return
-    first: dict[str, int] = {}
-    for parameter in reader.parameters:
-        if (line := first.setdefault(parameter.name, parameter.line)) != parameter.line:
-            message = f"'{parameter.name}' is declared twice, first at line {line}"
-            yield CommentFault(line=parameter.line, message=message, hint="give one of the two another name")
-    declared: list[CommentParameter | CommentVariable] = [*reader.parameters, *reader.env.values()]
-    for each in declared:
-        for function in {each.value.default_function, each.value.choice_function} - {None, *reader.functions}:
-            message = f"'{each.name}' needs the function {function}, which the script does not define"
-            yield CommentFault(line=each.line, message=message, hint=f"define it: {function}() {{ … }}")
-
-
-def call_faults(reader: CommentReader) -> Iterator[CommentFault]:
-    """Why nobody else can call the function of a script that does not evaluate what argc prints."""
-    if reader.has_argc_line or reader.commands:
-        return
-    if "main" not in reader.functions:
-        hint = f"define main() {{ … }}, or let the script evaluate its arguments: {ARGC_LINE}"
-        yield CommentFault(line=1, message="the script has no function main that could be called", hint=hint)
-    for number, line in reader.code:
-        if found := OWN_CALL.search(line):
-            message = f"the script calls {found[1] or found[2]} itself, before it has its arguments"
-            yield CommentFault(line=number, message=message, hint=f"write in its place: {ARGC_LINE}")

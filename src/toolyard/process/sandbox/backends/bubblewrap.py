@@ -11,6 +11,7 @@ from toolyard.files.inside import is_inside
 from toolyard.process.interpreter import find_program
 from toolyard.process.sandbox.backends.owner_map import can_map_owners
 from toolyard.process.sandbox.draft import nearest
+from toolyard.process.sandbox.git.private_common import PrivateCommon
 from toolyard.process.sandbox.secrets import ROOTS_ALONE
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Bubblewrap(NamedTuple):
             match access:
                 case "write":
                     yield from ("--bind", path, path)
+                case "read" | "hidden" if path in layout.empty and os.path.lexists(path):
+                    yield from ("--ro-bind", common.empty_file, path)
                 case "read" if path != "/":
                     yield from ("--ro-bind", path, path)
                 case "hidden" if not os.path.lexists(path):
@@ -83,6 +86,8 @@ class Bubblewrap(NamedTuple):
                 case "private":
                     yield from self._private(path)
         yield from ("--bind", folder.exchange, folder.exchange, "--ro-bind", common.handouts, common.handouts)
+        for private in private_commons(layout, folder):
+            yield from private.mounts(layout.guards())
         for path in hollow:
             yield from ("--remount-ro", path)
 
@@ -91,6 +96,11 @@ class Bubblewrap(NamedTuple):
         if self.version >= SIZES_TMPFS:
             yield from ("--size", str(memory() // 4))
         yield from ("--perms", "1777", "--tmpfs", path)
+
+
+def private_commons(layout: Layout, folder: SharedFolder) -> list[PrivateCommon]:
+    """The parts of repositories that git inside has for itself."""
+    return [PrivateCommon(one, f"{folder.path}/git-{number}") for number, one in enumerate(layout.repositories)]
 
 
 def maps_owners(layout: Layout) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners
+from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners, private_commons
 from toolyard.process.sandbox.backends.kernel import landlock_version
 from toolyard.process.sandbox.backends.owner_map import in_mapped_mounts, mapped_mounts
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
+PTRACE_SCOPE, NOBODY_MAY = "/proc/sys/kernel/yama/ptrace_scope", "3"
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 
 
@@ -47,6 +49,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the keeper opens a port inside at which hosts can be reached."""
     tmp: str = "/tmp"  # noqa: S108 - inside it is nobody else's
     """Where temporary files go."""
+    guards: str = ""
+    """The file that names the files whose mounts the guard puts back."""
 
     @contextlib.contextmanager
     def ready_prefix(self) -> Iterator[tuple[str, ...]]:
@@ -91,19 +95,30 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
         view = folder.view if maps_owners(layout) else None
+        for private in private_commons(layout, folder):
+            private.make()
         options = self.bubblewrap.options(
             layout, folder=folder, common=common, network=policy.network, own_pids=own_pids
         )
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
         program = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True)
+        # In the network of others nobody could tell whose a socket is.
+        supervised = not policy.network and AF_UNIX not in families and can_supervise()
+        asking = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True, supervised=True)
         return Confinement(
             backend=backend,
             prefix=(self.bubblewrap.path, *options, "--"),
             view=view,
-            options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE),
+            options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE)
+            | {"supervised": (supervised and asking) or b""},
             own_pids=own_pids,
             proxy=(policy.proxy or bool(policy.hosts)) and not policy.network,
         )
+
+
+def can_supervise() -> bool:
+    """Whether anybody may look at the address that another process gives to the kernel: some machines forbid it all."""
+    return text_of(PTRACE_SCOPE).strip() != NOBODY_MAY
 
 
 def landlock_confinement(
@@ -173,6 +188,7 @@ def keeper_options(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
         "scopes": scopes,
         "tcp": False,
         "filter": program or b"",
+        "supervised": b"",
         "drop_capabilities": False,
         "processes": None,
     }

@@ -37,6 +37,8 @@ such a number."""
 FIRST_KEY, SECOND_KEY = 0x7EE9E502, 0x7EE9E503
 """In a filter: what its installer alone knows, and says in arguments that a call does not use."""
 PRLIMIT = {"x86_64": 302, "aarch64": 261}
+SECCOMP = {"x86_64": 317, "aarch64": 277}
+SET_FILTER, TELL, NOT_INTERRUPTED, NETLINK_SOCK_DIAG = 1, 8, 32, 4
 
 
 def confine(
@@ -47,12 +49,14 @@ def confine(
     scopes: bool,
     tcp: bool,
     filter: bytes,
+    supervised: bytes = b"",
     drop_capabilities: bool,
     processes: int | None = None,
-) -> Callable[[tuple[int, int]], None]:
-    """Give up everything but this; OSError when the kernel does not let us. Returns what sets our mark from now on.
+) -> Confined:
+    """Give up everything but this; OSError when the kernel does not let us.
 
-    The order matters: without `no_new_privs` the kernel refuses Landlock and a filter to an ordinary process.
+    The order matters: without `no_new_privs` the kernel refuses Landlock and a filter to an ordinary process. The
+    filter `supervised` needs somebody who listens to it; where the kernel knows no such thing, it is `filter`.
     """
     kernel = Kernel()
     first, second = struct.unpack("ii", os.urandom(8))
@@ -66,11 +70,22 @@ def confine(
     kernel.prctl(PR_SET_NO_NEW_PRIVS, 1)
     if files or scopes or tcp:
         kernel.landlock(readable, writable, files=files, scopes=scopes, tcp=tcp)
-    if filter:
+    supervision = kernel.filter_and_tell(with_own_number(supervised, keys)) if supervised else []
+    if filter and not supervision:
         kernel.filter_calls(with_own_number(filter, keys))
     # Other processes of our user must not read our memory or take our descriptors, such as the channel.
     kernel.prctl(PR_SET_DUMPABLE, 0)
-    return lambda mark: kernel.set_mark(mark, keys)
+    return Confined(lambda mark: kernel.set_mark(mark, keys), supervision)
+
+
+class Confined:
+    """What is left to do for who gave up everything else."""
+
+    def __init__(self, set_mark: Callable[[tuple[int, int]], None], supervision: list[int]) -> None:
+        self.set_mark = set_mark
+        """Sets our mark."""
+        self.supervision = supervision
+        """Descriptors for whoever connects sockets for us: where the kernel tells, and a netlink socket of ours."""
 
 
 def with_own_number(program: bytes, keys: tuple[int, int]) -> bytes:
@@ -168,3 +183,24 @@ class Kernel:
         steps = array.array("B", program)
         address, size = steps.buffer_info()
         self.prctl(PR_SET_SECCOMP, SECCOMP_FILTER, struct.pack("HxxxxxxQ", size // 8, address))
+
+    def filter_and_tell(self, program: bytes) -> list[int]:
+        """The same, with somebody who is told of some calls and answers for the kernel; none where there cannot be."""
+        import _socket as socket
+        import array
+
+        steps = array.array("B", program)
+        address, size = steps.buffer_info()
+        described = struct.pack("HxxxxxxQ", size // 8, address)
+        number = SECCOMP[os.uname().machine]
+        try:
+            netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG)
+        except OSError:
+            return []
+        # First so that no signal interrupts who waits for the answer, which older kernels do not know.
+        for flags in (TELL | NOT_INTERRUPTED, TELL):
+            listener = self.call(number, SET_FILTER, flags, described)
+            if listener >= 0:
+                return [listener, netlink.detach()]
+        netlink.close()
+        return []

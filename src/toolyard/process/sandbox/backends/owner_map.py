@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import struct
 import subprocess
 import threading
@@ -112,7 +111,8 @@ def can_map_owners(of: tuple[str, ...] = ()) -> bool:
 
 def system_program(name: str) -> str | None:
     """A program of the system's; not one of the same name that somebody put on our path."""
-    return shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
+    places = (f"{folder}/{name}" for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"))
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
 
 
 def has_capabilities() -> bool:

@@ -40,7 +40,7 @@ UNSTOPPABLE = (9, 19)
 EVERYBODY = 0xFFFFFFFF
 """-1, for `kill`."""
 
-ALLOW, KILL = 0x7FFF0000, 0x80000000
+ALLOW, KILL, ASK = 0x7FFF0000, 0x80000000, 0x7FC00000
 REFUSE, UNKNOWN = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 UNSUPPORTED = 0x00050000 | errno.EOPNOTSUPP
 NO_ACCESS = 0x00050000 | errno.EACCES
@@ -92,11 +92,13 @@ def filter_program(
     own_ipc: bool = False,
     own_mounts: bool = False,
     keeps_attributes: bool = False,
+    supervised: bool = False,
 ) -> bytes | None:
     """The filter that lets sockets of these families pass; None for a processor whose calls we do not know.
 
     With `keeps_attributes` no file's rights, owner or times can be changed. Where other processes have numbers, other
-    programs' shared memory is there and no mount is read-only, it stands before them.
+    programs' shared memory is there and no mount is read-only, it stands before them. With `supervised` there are
+    sockets of the file system, too, and whoever listens to the filter connects them.
     """
     machine = platform.machine()
     if machine not in ARCHITECTURES:
@@ -112,7 +114,8 @@ def filter_program(
         *(() if own_mounts else no_extended_attributes(calls)),
         *when(calls["ioctl"], [*one_of(argument(1), (TIOCSTI, TIOCLINUX), REFUSE), give(ALLOW)]),
         *when(calls["clone"], [*returning_if_any(argument(0), NEW_NAMESPACES, REFUSE), give(ALLOW)]),
-        *when(calls["socket"], sockets(families)),
+        *when(calls["socket"], [*(streams_of_files() if supervised else ()), *sockets(families)]),
+        *(when(calls["connect"], [give(ASK)]) if supervised else ()),
         *when(calls["socketpair"], pairs(families)),
         *when(calls["prlimit64"], [*nobody_changes_marks(), *only_ones_own_limits()]),
         *when(calls["setrlimit"], [*one_of(argument(0), (RLIMIT_RTTIME,), REFUSE), give(ALLOW)]),
@@ -147,6 +150,13 @@ def no_extended_attributes(calls: dict[str, int]) -> Iterator[bytes]:
         yield from when(calls[name], [give(UNSUPPORTED)])
     changes = one_of(argument(1), FLAG_CHANGES, UNSUPPORTED)
     yield from [step(LOAD, NUMBER), step(JUMP_IF, calls["ioctl"], 0, len(changes)), *changes]
+
+
+def streams_of_files() -> list[bytes]:
+    """Sockets that reach nobody before they are connected; those of datagrams do."""
+    kinds = [part for kind in (SOCK_STREAM, SOCK_SEQPACKET) for part in (step(JUMP_IF, kind, 0, 1), give(ALLOW))]
+    which = [step(LOAD, argument(1)), step(AND, 0xF), *kinds]
+    return [step(LOAD, argument(0)), step(JUMP_IF, AF_UNIX, 0, len(which)), *which]
 
 
 def sockets(families: Collection[int]) -> list[bytes]:

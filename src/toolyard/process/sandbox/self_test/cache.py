@@ -13,35 +13,36 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.files.atomic import replace_file
 from toolyard.process.cgroups import read_text
 from toolyard.process.interpreter import find_program
 from toolyard.process.sandbox.backends.bubblewrap import Bubblewrap
 from toolyard.process.sandbox.backends.confinement import SandboxSupport, find_support
-from toolyard.process.sandbox.policy import PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolyard.process.sandbox.policy import Backend, Property
+    from toolyard.core.sandbox_properties import SandboxProperty
+    from toolyard.process.sandbox.policy import Backend
 
 
 CACHE_FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108 - both are empty after a start of the machine, and we check the owner
 OWN_FILES = Path(__file__).parents[1]
 """All of the sandbox: a change of any of its modules makes a result stale."""
-MOST_KEPT = 8
+MOST_KEPT = 32
 
 
 class SelfTestResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend keeps in."""
 
-    open: Mapping[Property, list[str]]
+    open: Mapping[SandboxProperty, list[str]]
     """For each property the ways out that were found."""
     failure: str | None = None
     """Why it could not be tried at all."""
 
     @property
-    def held(self) -> tuple[Property, ...]:
+    def held(self) -> tuple[SandboxProperty, ...]:
         return () if self.failure else tuple(name for name in PROPERTIES if not self.open.get(name, ["untried"]))
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from toolyard.process.common_folder import CommonFolder
 from toolyard.process.interpreter import find_program
 from toolyard.process.private_folders import SharedFolder
+from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
 from toolyard.process.sandbox.mount_points import make, move_unwanted
-from toolyard.process.sandbox.nested_git import NestedRepositories
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.self_test.cache import SelfTestResult
 
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolyard.core.reach import Reach
+    from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.process.sandbox.backends.confinement import Confinement, SandboxSupport
     from toolyard.process.sandbox.layout import Layout
-    from toolyard.process.sandbox.policy import Backend, Property
+    from toolyard.process.sandbox.policy import Backend
 
 
+PIPE = subprocess.PIPE
 PACKAGE_FOLDER = Path(__file__).parents[4]
 START = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.sandbox.self_test.tries import main; main()"
 PATIENCE = 30.0
@@ -89,21 +91,18 @@ class Scene:
 
     def _try_all(
         self, reach: Reach, backend: Backend | None, support: SandboxSupport
-    ) -> dict[Property, list[str]] | SelfTestResult:
+    ) -> dict[SandboxProperty, list[str]] | SelfTestResult:
         """The ways out that are open with a reach; a result when it could not be tried."""
         confinement = self._confine(reach, backend, support) if backend else None
         described = json.dumps(self._described(reach, confinement))
         program = [sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER), described]
         try:
             with confinement.ready_prefix() if confinement else contextlib.nullcontext(()) as prefix:
-                argv = [*prefix, *program]
-                ran = subprocess.run(
-                    argv, capture_output=True, stdin=subprocess.DEVNULL, env={}, cwd="/", timeout=PATIENCE
-                )
+                ran = supervised_run([*prefix, *program])
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
         try:
-            found: dict[Property, list[str]] = json.loads(ran.stdout)
+            found: dict[SandboxProperty, list[str]] = json.loads(ran.stdout)
         except ValueError:
             said = ran.stderr.decode(errors="replace").strip().splitlines()
             return SelfTestResult(open={}, failure=said[-1] if said else f"it ended with status {ran.returncode}")
@@ -127,7 +126,7 @@ class Scene:
             move_unwanted(self._layout.unwanted)
             NestedRepositories([str(self.folder / "workspace")], self._since).sweep()
 
-    def _and_outside(self, found: dict[Property, list[str]]) -> dict[Property, list[str]]:
+    def _and_outside(self, found: dict[SandboxProperty, list[str]]) -> dict[SandboxProperty, list[str]]:
         """Add what only somebody outside can see."""
         with contextlib.suppress(BlockingIOError):
             self.udp.recv(16)
@@ -165,7 +164,7 @@ class Scene:
             "udp": self.udp.getsockname()[1],
             "victim": self.victim,
             "memory": self.memory,
-            "confine": options and options | {"filter": options["filter"].hex()},
+            "confine": options and options | {name: options[name].hex() for name in ("filter", "supervised")},
         }
 
     def _listen(self, family: int, kind: int, address: Any) -> socket.socket:
@@ -175,6 +174,24 @@ class Scene:
         if kind == socket.SOCK_STREAM:
             listener.listen()
         return listener
+
+
+def supervised_run(argv: list[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run the tries, and connect sockets for them as for tools, once they are confined and hand out what that takes."""
+    from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
+
+    ours, theirs = socket.socketpair()
+    with ours, contextlib.ExitStack() as closing:
+        with theirs:
+            process = subprocess.Popen(argv, stdin=theirs.fileno(), stdout=PIPE, stderr=PIPE, env={}, cwd="/")
+        closing.callback(process.kill)
+        ours.settimeout(PATIENCE)
+        with contextlib.suppress(OSError):
+            _, fds, _, _ = socket.recv_fds(ours, 1, 2)
+            if len(fds) == 2:
+                closing.callback(ConnectSupervisor(fds[0], fds[1], lambda _: None).close)
+        out, err = process.communicate(timeout=PATIENCE)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
 def make_files(folder: Path) -> None:

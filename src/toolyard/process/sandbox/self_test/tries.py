@@ -41,10 +41,21 @@ def main() -> None:
         from toolyard.process.sandbox.backends.kernel import confine
 
         encoded = {name: [os.fsencode(path) for path in options[name]] for name in ("readable", "writable")}
-        confine(**(options | encoded | {"filter": bytes.fromhex(options["filter"])}))
+        programs = {name: bytes.fromhex(options[name]) for name in ("filter", "supervised")}
+        confined = confine(**(options | encoded | programs))
+        hand_out(confined.supervision)
     all_tries = TRIES if scene["reach"] == "work" else LOOKING
     opened = {name: [way for way, each in tries.items() if succeeds(each, scene)] for name, tries in all_tries.items()}
     sys.stdout.write(json.dumps(opened))
+
+
+def hand_out(supervision: list[int]) -> None:
+    """Give what it takes to connect sockets for us to whoever started us, by our standard input."""
+    with socket.socket(fileno=0) as starter:
+        socket.send_fds(starter, [b"x"], supervision)
+        starter.detach()
+    for fd in supervision:
+        os.close(fd)
 
 
 def succeeds(attempt: Try, scene: Scene) -> bool:
@@ -161,6 +172,21 @@ def send_udp(scene: Scene) -> bool:
 def connect(address: str) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(address)
+
+
+def is_supervised(scene: Scene) -> bool:
+    return bool(scene["confine"] and scene["confine"]["supervised"])
+
+
+def connect_own(scene: Scene) -> None:
+    """Whoever connects sockets for us must do so, or nothing much works."""
+    path = os.path.join(scene["tmp"], f"own-{scene['mark']}")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as other:
+        socket.create_connection(server.getsockname(), PATIENCE).close()
+        other.bind(path)
+        other.listen()
+        connect(path)
+    os.unlink(path)
 
 
 def send_datagram_from_pair(kind: int, scene: Scene) -> None:
@@ -320,6 +346,7 @@ TRIES: dict[str, dict[str, Try]] = {
     },
     "sockets": {
         "connect_socket_file": lambda scene: connect(os.path.join(scene["workspace"], "socket")),
+        "cannot_connect_own_socket": lambda scene: is_supervised(scene) and not succeeds(connect_own, scene),
         "connect_abstract_socket": lambda scene: connect("\0" + scene["mark"]),
         "send_datagram_from_a_pair": lambda scene: send_datagram_from_pair(socket.SOCK_DGRAM, scene),
         # For the kernel this is a pair of datagrams too.

@@ -1,0 +1,38 @@
+"""How much a turn may take: steps, tokens, money, time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.core.conversation import Usage
+
+if TYPE_CHECKING:
+    from toolyard.config.agent_settings import BudgetSettings
+
+
+class Spent(msgspec.Struct, kw_only=True):
+    """What a turn has taken so far."""
+
+    steps: int = 0
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+    def add(self, usage: Usage) -> None:
+        self.steps += 1
+        self.usage = self.usage + usage
+
+
+def spent_up(budget: BudgetSettings, spent: Spent) -> str | None:
+    """Which bound is reached, in words; None when the turn may go on."""
+    tokens = spent.usage.input - spent.usage.cached + spent.usage.output
+    if budget.steps is not None and spent.steps >= budget.steps:
+        return f"{budget.steps} steps were taken"
+    if budget.tokens is not None and tokens >= budget.tokens:
+        return f"{tokens} tokens were used, of {budget.tokens}"
+    if budget.cost is not None and (spent.usage.cost or 0) >= budget.cost:
+        return f"${spent.usage.cost:.4f} were spent, of ${budget.cost:g}"
+    if budget.seconds is not None and spent.seconds >= budget.seconds:
+        return f"{spent.seconds:.0f} seconds were worked, of {budget.seconds:g}"
+    return None

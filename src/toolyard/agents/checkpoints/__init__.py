@@ -1,0 +1,1 @@
+"""States of a workspace, kept so that they can be had back."""

@@ -1,0 +1,209 @@
+"""Seeing what a workspace has now, and reading only what changed since it was last seen."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from toolyard.agents.checkpoints.coverage import CACHE_TAG, REPOSITORIES, Coverage, LeftOut
+from toolyard.agents.checkpoints.objects import FileEntry, FolderEntry, LinkEntry, Listing, digest_of, encode_listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolyard.agents.checkpoints.objects import Digest, TreeEntry
+    from toolyard.agents.checkpoints.packs import PackWriter
+
+FileStamp: TypeAlias = tuple[int, int, int, int, int]
+"""Mode, size, time of the content, time of the change, inode: what cannot all stay the same when a file changes."""
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+KEPT_MODE = 0o1777
+"""Bits of a mode that are kept; those that make a program run as somebody else are not."""
+DEEPEST = 200
+TICK = 20_000_000
+"""Nanoseconds within which a file may change twice and look as if it had changed once."""
+NEVER: FileStamp = (0, 0, 0, 0, 0)
+
+
+class SeenFolder(msgspec.Struct, array_like=True):
+    """A folder as it was seen last."""
+
+    stamps: dict[str, FileStamp]
+    folders: dict[str, tuple[int, bytes]]
+    """Of each folder in it, its mode and its listing."""
+    listing: bytes
+    entries: Listing
+
+
+SeenFolders: TypeAlias = "dict[str, SeenFolder]"
+
+
+class TooMany(Exception):
+    """A workspace has more files than are kept."""
+
+
+class WorkspaceScan:
+    """One look at a workspace; what it reads goes into a pack."""
+
+    def __init__(
+        self,
+        writer: PackWriter,
+        coverage: Coverage,
+        *,
+        seen: SeenFolders,
+        never: Iterable[tuple[int, int]],
+        without: Iterable[str] = (),
+    ) -> None:
+        self.left_out: list[LeftOut] = []
+        self.seen: SeenFolders = {}
+        """What this look saw; where nothing changed, the very same as before."""
+        self._before = seen
+        self._writer = writer
+        self._coverage = coverage
+        self._never = frozenset(never)
+        """Folders that are not looked into, by device and inode."""
+        self._without = frozenset(without)
+        """Paths that are no part of the state."""
+        self._files = 0
+        self._fresh_since = time.time_ns() - TICK
+        self._device = 0
+
+    def run(self, workspace: str) -> Digest:
+        """The listing of the workspace's top folder."""
+        fd = os.open(workspace, FOLDER & ~os.O_NOFOLLOW)
+        try:
+            self._device = os.fstat(fd).st_dev
+            return self._folder(fd, "", 0)
+        finally:
+            os.close(fd)
+
+    def _folder(self, fd: int, path: str, depth: int) -> Digest:
+        stamps, folders = self._look(fd, path, depth)
+        before = self._before.get(path)
+        if before and before.stamps == stamps and before.folders == folders:
+            self.seen[path] = before
+            return before.listing
+        entries: Listing = {os.fsencode(name): FolderEntry(mode, listing) for name, (mode, listing) in folders.items()}
+        for name, now in list(stamps.items()):
+            raw = os.fsencode(name)
+            if before and before.stamps.get(name) == now and raw in before.entries:
+                entries[raw] = before.entries[raw]
+            elif entry := self._read(fd, name, now, path):
+                entries[raw] = entry
+                if max(now[2], now[3]) >= self._fresh_since:
+                    stamps[name] = NEVER
+            else:
+                del stamps[name]
+        data = encode_listing(entries)
+        self._writer.add(data)
+        self.seen[path] = SeenFolder(stamps, folders, digest_of(data), entries)
+        return self.seen[path].listing
+
+    def _look(self, fd: int, path: str, depth: int) -> tuple[dict[str, FileStamp], dict[str, tuple[int, bytes]]]:
+        """The stamps of files and links, and the folders with what is in them."""
+        stamps: dict[str, FileStamp] = {}
+        below: list[tuple[str, os.stat_result]] = []
+        with os.scandir(fd) as found:
+            for entry in found:
+                try:
+                    facts = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # it went while we looked
+                    continue
+                mode = facts.st_mode
+                if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+                    stamps[entry.name] = (mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+                elif stat.S_ISDIR(mode):
+                    below.append((entry.name, facts))
+                else:
+                    self._leave(path, entry.name, "it is neither a file, a folder nor a link")
+        for name in [name for name in stamps if name in REPOSITORIES or self._is_without(path, name)]:
+            self._leave(path, name, "it is not part of states")  # as a file that leads to a worktree's repository
+            del stamps[name]
+        self._count(len(stamps) + len(below))
+        folders = {}
+        for name, facts in below:
+            listing = self._below(fd, name, facts, path, depth)
+            if listing is not None:
+                folders[name] = (facts.st_mode & KEPT_MODE, listing)
+        return stamps, folders
+
+    def _below(self, above: int, name: str, facts: os.stat_result, path: str, depth: int) -> Digest | None:
+        """The listing of a folder in a folder; None when it is not kept."""
+        reason = "tools cannot change it" if self._is_without(path, name) else self._why_not(name, facts, depth)
+        if reason:
+            self._leave(path, name, reason)
+            return None
+        try:
+            fd = os.open(name, FOLDER, dir_fd=above)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._leave(path, name, f"it cannot be read ({error.strerror})")
+            return None
+        try:
+            if is_marked_as_cache(fd):
+                self._leave(path, name, f"its {CACHE_TAG} says that it is a cache")
+                return None
+            return self._folder(fd, f"{path}/{name}" if path else name, depth + 1)
+        finally:
+            os.close(fd)
+
+    def _is_without(self, path: str, name: str) -> bool:
+        return bool(self._without) and (f"{path}/{name}" if path else name) in self._without
+
+    def _why_not(self, name: str, facts: os.stat_result, depth: int) -> str:
+        if self._coverage.leaves_out(name):
+            return "folders of this name are left out"
+        if (facts.st_dev, facts.st_ino) in self._never:
+            return "it is where states are kept"
+        if facts.st_dev != self._device:
+            return "it is another file system"
+        return f"it is more than {DEEPEST} folders deep" if depth >= DEEPEST else ""
+
+    def _read(self, folder: int, name: str, now: FileStamp, path: str) -> TreeEntry | None:
+        """A file or a link, kept; None when it cannot be, or is gone."""
+        try:
+            if stat.S_ISLNK(now[0]):
+                return LinkEntry(os.fsencode(os.readlink(name, dir_fd=folder)))
+            if now[1] > self._coverage.largest_file:
+                raise OSError(0, f"larger than {self._coverage.largest_file} bytes")
+            return self._read_file(folder, name, now)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._leave(path, name, error.strerror or str(error))
+            return None
+
+    def _read_file(self, folder: int, name: str, now: FileStamp) -> FileEntry:
+        fd = os.open(name, FILE, dir_fd=folder)
+        try:
+            facts = os.fstat(fd)
+            if not stat.S_ISREG(facts.st_mode):
+                raise OSError(0, "it is not a regular file any more")
+            kept = self._writer.add_file(fd, facts.st_size, self._coverage.largest_file)
+        finally:
+            os.close(fd)
+        if kept is None:
+            raise OSError(0, f"larger than {self._coverage.largest_file} bytes")
+        return FileEntry(now[0] & KEPT_MODE, kept[1], kept[0])
+
+    def _count(self, more: int) -> None:
+        self._files += more
+        if self._files > self._coverage.most_files:
+            raise TooMany(f"the workspace has more than {self._coverage.most_files} files")
+
+    def _leave(self, path: str, name: str, reason: str) -> None:
+        self.left_out.append(LeftOut(path=f"{path}/{name}" if path else name, reason=reason))
+
+
+def is_marked_as_cache(folder: int) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(CACHE_TAG, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False

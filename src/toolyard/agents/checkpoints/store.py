@@ -1,0 +1,307 @@
+"""The kept states of one workspace: keep one, list them, go back to one, drop what nobody needs."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+import time
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.agents.checkpoints.changes import differences, is_among, listing_of, unified_diff
+from toolyard.agents.checkpoints.coverage import Coverage, LeftOut, workspace_refusal
+from toolyard.agents.checkpoints.objects import Digest, FileEntry, FolderEntry
+from toolyard.agents.checkpoints.packs import Packs
+from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_parents
+from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
+from toolyard.files.atomic import replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from toolyard.agents.checkpoints.changes import Change
+    from toolyard.agents.checkpoints.scan import SeenFolders
+
+PATIENCE = 60.0
+"""How many seconds to wait for another process that keeps a state of the same workspace."""
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One kept state."""
+
+    id: str
+    number: int
+    made: float
+    root: str
+    """The digest of its top folder."""
+    session: str = ""
+    label: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+    """All that was there and is no part of the state; going back to it leaves that alone."""
+
+    @property
+    def root_digest(self) -> Digest:
+        return bytes.fromhex(self.root)
+
+
+class CheckpointError(Exception):
+    """A state cannot be kept, or not be had back; the message says why."""
+
+
+class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+    """A way back that was begun: where to, and what was there before."""
+
+    target: str
+    safety: str
+    paths: tuple[str, ...] = ()
+
+
+class RestoreOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a way back did, and the state in which everything was before it."""
+
+    safety: Checkpoint
+    restored: Restored
+
+
+SEEN_DECODER = msgspec.msgpack.Decoder(dict[str, SeenFolder])
+
+
+class CheckpointStore:
+    """All states of a workspace. Its methods take time: call them in a thread."""
+
+    def __init__(
+        self, folder: Path, workspace: Path, *, home: Path, coverage: Coverage | None = None, own: Sequence[Path] = ()
+    ) -> None:
+        """`own` are folders of the application that may lie in the workspace and are no part of it."""
+        if reason := workspace_refusal(workspace, home):
+            raise CheckpointError(f"no state of {workspace} is kept: {reason}")
+        self.workspace = os.path.realpath(workspace)
+        self.coverage = coverage or Coverage()
+        self._own = (folder, *own)
+        self._folder = folder / workspace_name(self.workspace)
+        self._records = self._folder / "states"
+        self._records.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._packs = Packs(self._folder / "packs")
+        self._seen: SeenFolders | None = None
+
+    def keep(self, *, session: str = "", label: str = "", without: Collection[str] = ()) -> Checkpoint:
+        """Keep the state of now, without some paths; the last one when nothing changed since."""
+        with self._locked():
+            return self._keep(session, label, without)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """All states, oldest first; a record that cannot be read is none."""
+        found = []
+        for file in self._records.glob("*.json"):
+            with contextlib.suppress(OSError, msgspec.MsgspecError):
+                found.append(msgspec.json.decode(file.read_bytes(), type=Checkpoint))
+        return sorted(found, key=lambda one: one.number)
+
+    def find(self, id: str) -> Checkpoint:
+        """A state by its id."""
+        for one in self.checkpoints():
+            if one.id == id:
+                return one
+        raise CheckpointError(f"the state '{id}' is not kept any more")
+
+    def changes(self, before: Checkpoint, after: Checkpoint, paths: Sequence[str] = ()) -> list[Change]:
+        """What differs between two states, of these paths or all."""
+        self._packs.reread()
+        found = differences(self._packs, before.root_digest, after.root_digest)
+        return [change for change in found if not paths or is_among(change.path, paths)]
+
+    def diff(self, before: Checkpoint, after: Checkpoint, paths: Sequence[str] = ()) -> str:
+        """The same as a patch."""
+        return unified_diff(self._packs, self.changes(before, after, paths))
+
+    def preview(self, target: Checkpoint, paths: Sequence[str] = (), *, without: Collection[str] = ()) -> list[Change]:
+        """What going back would change, without changing it."""
+        now = self.keep(label="looked at before going back", without=without)
+        never = {one.path for one in (*now.left_out, *target.left_out)}
+        changes = self.changes(now, target, paths)
+        return [change for change in changes if never.isdisjoint(with_parents(change.path))]
+
+    def restore(
+        self, target: Checkpoint, paths: Sequence[str] = (), *, session: str = "", without: Collection[str] = ()
+    ) -> RestoreOutcome:
+        """Go back to a state, all of it or these paths; first the state of now is kept.
+
+        When this is interrupted, even by the end of the machine, `finish` goes on with it.
+        """
+        with self._locked():
+            safety = self._keep(session, f"before going back to {target.id}", without)
+            journal = Unfinished(target=target.id, safety=safety.id, paths=tuple(paths))
+            replace_file(self._journal, msgspec.json.encode(journal), durable=True)
+            return self._carry_out(safety, safety, target, paths)
+
+    def unfinished(self) -> Unfinished | None:
+        """A way back that was begun and did not end."""
+        try:
+            return msgspec.json.decode(self._journal.read_bytes(), type=Unfinished)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def finish(self, *, without: Collection[str] = ()) -> RestoreOutcome | None:
+        """Go on with a way back that was interrupted, if one was."""
+        with self._locked():
+            journal = self.unfinished()
+            if journal is None:
+                return None
+            now = self._keep("", "in the middle of going back", without)
+            return self._carry_out(self.find(journal.safety), now, self.find(journal.target), journal.paths)
+
+    def collect(self, needed: Collection[str]) -> int:
+        """Drop the states that nobody names, and the oldest beyond the bound; the number of bytes that were freed."""
+        with self._locked():
+            journal = self.unfinished()
+            keep = {*needed, *((journal.target, journal.safety) if journal else ())}
+            for one in self.checkpoints():
+                if one.id not in keep:
+                    self._record_of(one).unlink(missing_ok=True)
+            freed = self._packs.keep_only(self._live())
+            while self._packs.size() > self.coverage.total and len(left := self.checkpoints()) > 1:
+                self._record_of(left[0]).unlink(missing_ok=True)
+                freed += self._packs.keep_only(self._live())
+            return freed
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._packs.size()
+
+    def close(self) -> None:
+        self._packs.close()
+
+    def _keep(self, session: str, label: str, without: Collection[str]) -> Checkpoint:
+        before = self._seen_before()
+        never = [identity(folder) for folder in (*self._own, self._folder)]
+        with self._packs.writing() as writer:
+            scan = WorkspaceScan(writer, self.coverage, seen=before, never=never, without=without)
+            root = scan.run(self.workspace)
+        if scan.seen != before:
+            self._seen = scan.seen
+            replace_file(self._folder / "seen", encode_seen(scan.seen))
+        last = self._last()
+        if last and (last.root, last.left_out) == (root.hex(), tuple(scan.left_out)):
+            return last
+        made = Checkpoint(
+            id=secrets.token_hex(6),
+            number=last.number + 1 if last else 1,
+            made=time.time(),
+            root=root.hex(),
+            session=session,
+            label=label,
+            left_out=tuple(scan.left_out),
+        )
+        replace_file(self._record_of(made), msgspec.json.encode(made), durable=True)
+        return made
+
+    def _last(self) -> Checkpoint | None:
+        names = sorted(file.name for file in self._records.glob("*.json"))
+        try:
+            return msgspec.json.decode((self._records / names[-1]).read_bytes(), type=Checkpoint) if names else None
+        except (OSError, msgspec.MsgspecError):
+            return next(reversed(self.checkpoints()), None)
+
+    def _seen_before(self) -> SeenFolders:
+        """What was seen last, as long as all of it is still kept."""
+        if self._seen is None:
+            try:
+                self._seen = SEEN_DECODER.decode((self._folder / "seen").read_bytes())
+            except (OSError, msgspec.MsgspecError):
+                self._seen = {}
+            self._seen = {path: one for path, one in self._seen.items() if self._is_kept(one)}
+        return self._seen
+
+    def _is_kept(self, folder: SeenFolder) -> bool:
+        contents = (entry.content for entry in folder.entries.values() if isinstance(entry, FileEntry))
+        return folder.listing in self._packs and all(content in self._packs for content in contents)
+
+    def _carry_out(
+        self, safety: Checkpoint, now: Checkpoint, target: Checkpoint, paths: Sequence[str]
+    ) -> RestoreOutcome:
+        never = [one.path for one in (*now.left_out, *target.left_out)]
+        writer = WorkspaceWriter(self.workspace, self._packs, never=never)
+        try:
+            restored = writer.apply(self.changes(now, target, paths))
+        finally:
+            writer.close()
+        self._journal.unlink(missing_ok=True)
+        return RestoreOutcome(safety=safety, restored=restored)
+
+    def _live(self) -> set[Digest]:
+        """Every object that a state needs."""
+        live: set[Digest] = set()
+        waiting = [one.root_digest for one in self.checkpoints()]
+        while waiting:
+            listing = waiting.pop()
+            if listing in live:
+                continue
+            live.add(listing)
+            for entry in listing_of(self._packs, listing).values():
+                if isinstance(entry, FolderEntry):
+                    waiting.append(entry.listing)
+                elif isinstance(entry, FileEntry):
+                    live.add(entry.content)
+        self._seen = None  # what it says is kept may be gone
+        return live
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One process at a time; what another left half-written is removed."""
+        fd = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            wait_for_lock(fd)
+            self._packs.remove_leftovers()
+            if self._packs.reread():
+                self._seen = None  # it may name contents that are gone
+            yield
+        finally:
+            os.close(fd)
+
+    @property
+    def _journal(self) -> Path:
+        return self._folder / "going-back"
+
+    def _record_of(self, checkpoint: Checkpoint) -> Path:
+        return self._records / f"{checkpoint.number:08}.json"
+
+
+def encode_seen(seen: SeenFolders) -> bytes:
+    """What was seen, for the next process; folders with names that are no text are only read again."""
+    try:
+        return msgspec.msgpack.encode(seen)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode({path: one for path, one in seen.items() if is_text(path, one)})
+
+
+def is_text(path: str, folder: SeenFolder) -> bool:
+    return not any("\udc80" <= char <= "\udcff" for name in (path, *folder.stamps, *folder.folders) for char in name)
+
+
+def wait_for_lock(fd: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() > deadline:
+                raise CheckpointError("another process keeps a state of this workspace and does not end") from None
+        time.sleep(0.01)
+
+
+def workspace_name(workspace: str) -> str:
+    """A folder for each workspace, whose name people can still read."""
+    mark = blake2b(os.fsencode(workspace), digest_size=6).hexdigest()
+    readable = "".join(char if char.isascii() and char.isalnum() else "-" for char in os.path.basename(workspace))
+    return f"{readable[:40]}-{mark}"
+
+
+def identity(path: Path) -> tuple[int, int]:
+    facts = os.stat(path)
+    return facts.st_dev, facts.st_ino

@@ -1,0 +1,103 @@
+"""Keeping a conversation within what a model can read: old output first, then a summary; the store keeps everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
+from toolyard.agents.sessions.history import last_shortenings, shortened
+from toolyard.core.content import text_of
+from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolyard.agents.sessions.events import Stored
+    from toolyard.agents.sessions.history import History
+    from toolyard.core.conversation import Message
+
+CHARACTERS_PER_TOKEN = 3.5
+TOKENS_PER_IMAGE = 1500
+RECENT_ANSWERS = 3
+"""Whose results stay whole."""
+LONGEST_PROMPTS = 20_000
+"""Characters of what people said that a summary carries word for word."""
+SUMMARY_REQUEST = (
+    "The conversation is about to be cut to this point, to make room. Write the notes with which you, or a colleague, "
+    "can go on without it. Leave out nothing that was decided. Use these headings: Goal; Decisions and why; "
+    "Constraints and wishes of the user; Done so far, with paths; State now, with what fails and how; Next steps. "
+    "Do not call tools. Answer with the notes alone."
+)
+
+
+def estimated_tokens(history: History, system: str = "") -> int:
+    """How many tokens the next request will have: what the model said of the last one, and a guess for what is new."""
+    known, since = 0, 0
+    for one in history.events:
+        if isinstance(one.event, AnswerReceived) and (usage := one.event.message.usage).input:
+            known, since = usage.input + usage.output, one.seq
+        elif isinstance(one.event, ContextShortened):
+            known, since = 0, 0
+    if not known:
+        return tokens_of(history.messages) + int(len(system) / CHARACTERS_PER_TOKEN)
+    new = [one.event for one in history.events if one.seq > since]
+    characters = sum(len(event.answer.text) for event in new if isinstance(event, CallAnswered))
+    characters += sum(len(text_of(event.message.content)) for event in new if isinstance(event, PromptGiven))
+    return known + int(characters / CHARACTERS_PER_TOKEN)
+
+
+def tokens_of(messages: Iterable[Message]) -> int:
+    return sum(message_tokens(message) for message in messages)
+
+
+def message_tokens(message: Message) -> int:
+    match message:
+        case UserMessage():
+            characters = len(text_of(message.content))
+        case AssistantMessage():
+            arguments = sum(len(str(call.arguments)) + len(call.name) for call in message.calls)
+            characters = len(message.text) + len(message.thinking) + arguments
+        case ToolMessage():
+            images = sum(len(answer.attachments) for answer in message.answers)
+            characters = sum(len(answer.text) for answer in message.answers)
+            return int(characters / CHARACTERS_PER_TOKEN) + images * TOKENS_PER_IMAGE
+        case SummaryMessage():
+            characters = len(message.text)
+    return int(characters / CHARACTERS_PER_TOKEN) + 8
+
+
+def shorten_outputs(history: History, tokens: int, limit: int) -> ContextShortened | None:
+    """Leave out what old calls printed, when that is enough; None when it is not."""
+    answers = [one.seq for one in history.events if isinstance(one.event, AnswerReceived)]
+    if len(answers) <= RECENT_ANSWERS:
+        return None
+    before = answers[-RECENT_ANSWERS]
+    _, already = last_shortenings(history.events)
+    old = [
+        one.event.answer for one in history.events if isinstance(one.event, CallAnswered) and already < one.seq < before
+    ]
+    saved = sum(len(answer.text) - len(shortened(answer).text) for answer in old) / CHARACTERS_PER_TOKEN
+    if not old or tokens - saved > limit:
+        return None
+    return ContextShortened(what="outputs", upto=before - 1, tokens_before=tokens)
+
+
+def cut_for_summary(history: History) -> int | None:
+    """The event up to which a summary stands for the conversation; the last steps stay as they are."""
+    starts = [one.seq for one in history.events if isinstance(one.event, AnswerReceived | PromptGiven)]
+    if len(starts) < 2:
+        return None
+    return starts[-min(RECENT_ANSWERS, len(starts) - 1)] - 1
+
+
+def summary_text(notes: str, events: Sequence[Stored], upto: int) -> str:
+    """The notes of the model, and before them, word for word, what people said: no summary may change that."""
+    said = [one.event.message for one in events if one.seq <= upto and isinstance(one.event, PromptGiven)]
+    prompts = "\n\n".join(f"> {text_of(message.content)}" for message in said)
+    if len(prompts) > LONGEST_PROMPTS:
+        half = LONGEST_PROMPTS // 2
+        prompts = f"{prompts[:half]}\n[…]\n{prompts[-half:]}"
+    return (
+        "The conversation so far was shortened. What the user said, word for word:\n\n"
+        f"{prompts}\n\nNotes on everything else:\n\n{notes.strip()}"
+    )

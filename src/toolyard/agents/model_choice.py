@@ -1,0 +1,52 @@
+"""Which provider and which model an agent talks to, as its configuration says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolyard.errors import ProviderError
+from toolyard.plugins.enablement import provider_hint
+
+if TYPE_CHECKING:
+    from toolyard.core.tool import JsonObject
+    from toolyard.plugins.contract import ProviderPlugin
+    from toolyard.runtime.loaded import Loaded
+
+
+class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider, the model to ask it for, and the agent's configuration."""
+
+    provider: ProviderPlugin
+    id: str
+    model: str
+    config: JsonObject
+
+
+def model_of(loaded: Loaded, agent: str, chosen: tuple[str, ...] | None, model: str | None = None) -> ModelChoice:
+    """The agent's provider; ProviderError with the line to write when it has none that can be used."""
+    configuration = loaded.configuration
+    config = configuration.for_agent(agent)
+    id = loaded.circumstances(agent).provider
+    if not id:
+        raise ProviderError(f"agent '{agent}' has no provider", fault="setup", hint=FIRST_PROVIDER)
+    catalog = loaded.agent(agent, chosen).catalog
+    found = catalog.plugins.get(id)
+    if found is None or found.plugin.kind != "provider":
+        message = f"no plugin is the provider '{id}' of agent '{agent}'"
+        raise ProviderError(message, fault="setup", hint=provider_hint(id))
+    if not catalog.decisions[id].on:
+        raise ProviderError(f"the provider '{id}' is off: {catalog.decisions[id].reason}", fault="setup")
+    name = model or config.get("model")
+    if not isinstance(name, str) or not name:
+        name = getattr(found.plugin.instance, "default_model", "")
+    if not name:
+        raise ProviderError(f"agent '{agent}' names no model", fault="setup", hint='set "model" in the configuration')
+    return ModelChoice(provider=found.plugin.instance, id=id, model=name, config=config)
+
+
+FIRST_PROVIDER = (
+    'set one in toolyard.json: "plugins": ["path:${env:BUILTIN_PLUGINS}/openai-compatible"], '
+    '"provider": "openai_compatible", "model": "…", "api_key": "${env:OPENAI_API_KEY}"'
+)

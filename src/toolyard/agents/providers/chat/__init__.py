@@ -1,0 +1,1 @@
+"""OpenAI's Chat form, which most servers speak."""

@@ -1,0 +1,71 @@
+"""The tools of a request in an API's form, and which tool a call of that form is for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from toolyard.core.wire.formats import export, export_one, wire_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolyard.core.tool import JsonObject, ToolCall, ToolSpec, WireFormat
+
+
+SEARCH: Mapping[WireFormat, JsonObject] = {
+    "anthropic": {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
+    "responses": {"type": "tool_search"},
+}
+"""The tools by which services themselves look for tools."""
+
+
+class WireTools(msgspec.Struct, frozen=True, kw_only=True):
+    """Forms to send, and names in both directions; some native forms have a type instead of a name."""
+
+    forms: tuple[JsonObject, ...]
+    own_names: Mapping[str, str]
+    """Our names by those on the wire."""
+    own_types: Mapping[str, str]
+    """Our names by the types of native forms."""
+    wire_names: Mapping[str, str]
+
+    def own_name(self, name: str) -> str:
+        return self.own_names.get(name, name)
+
+    def wire_name(self, name: str) -> str:
+        return self.wire_names.get(name, name)
+
+    def of_type(self, form: str) -> str:
+        """Our name of the tool that has this native form; the form's own where there is none."""
+        return self.own_types.get(form, form)
+
+
+def own_call(call: ToolCall, tools: WireTools) -> ToolCall:
+    """A call under our name for its tool; some models write nothing where there are no arguments."""
+    return replace(call, name=tools.own_name(call.name), arguments=call.arguments or "{}")
+
+
+def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool, search: bool = False) -> WireTools:
+    """All tools that the format can carry.
+
+    `native` says whether native forms are used, `search` whether the model looks for all others when it needs them.
+    """
+    if not native:
+        specs = [replace(spec, native={}) for spec in specs]
+    names = {spec.name: wire_name(export_one(spec, format), otherwise=spec.name) for spec in specs}
+    types = {str(spec.native[format].get("type")): spec.name for spec in specs if format in spec.native}
+    forms = export(specs, format).tools
+    return WireTools(
+        forms=(*map(deferred, forms), SEARCH[format]) if search and forms and format in SEARCH else forms,
+        own_names={wire: own for own, wire in names.items()},
+        own_types=types,
+        wire_names=names,
+    )
+
+
+def deferred(form: JsonObject) -> JsonObject:
+    """A tool that is not shown before it is found; native ones have no description to be found by."""
+    return form if form.get("type") not in (None, "function", "custom") else {**form, "defer_loading": True}

@@ -1,0 +1,39 @@
+"""One process at a time works on a session; a second is told who does."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from toolyard.agents.sessions.store import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class SessionTaken(StoreError):
+    """Another process works on the session."""
+
+
+class SessionClaim:
+    """Holds a session until it is released, or its process ends, however it does."""
+
+    def __init__(self, folder: Path, session: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._fd = os.open(folder / f"{session}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            who = os.pread(self._fd, 20, 0).decode(errors="replace").strip()
+            os.close(self._fd)
+            by = f"process {who}" if who else "another process"
+            raise SessionTaken(f"{by} works on the session '{session}'") from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

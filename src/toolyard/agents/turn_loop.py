@@ -1,0 +1,354 @@
+"""One turn of an agent: ask the model, make its calls, give it the results, until there is an answer.
+
+    record the prompt → shorten what is too long → ask → record the answer → permit and run its calls, each on record
+    before and after → again, until it answers, a bound is reached, or somebody ends it
+
+Everything is on disk before it is acted on. The loop keeps no state of its own that matters: after a stop at any moment
+the session's events say how far it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from toolyard.agents import context_window, repetition
+from toolyard.agents.budget import Spent, spent_up
+from toolyard.agents.sessions.events import (
+    AnswerReceived,
+    ContextShortened,
+    Noticed,
+    Outcome,
+    PartialAnswer,
+    TurnEnded,
+    TurnStarted,
+)
+from toolyard.core.content import TextPart
+from toolyard.core.conversation import AssistantMessage, SummaryMessage, UserMessage
+from toolyard.core.model import Answered, ModelRequest, TextDelta, ThinkingDelta, Waiting
+from toolyard.errors import ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from toolyard.agents.sessions.events import SessionEvent
+    from toolyard.agents.sessions.history import History
+    from toolyard.config.agent_settings import BudgetSettings, ContextSettings
+    from toolyard.core.conversation import CallAnswer, Message
+    from toolyard.core.model import ModelEvent
+    from toolyard.core.tool import JsonObject, ToolCall, ToolSpec
+
+LAST_ANSWER = (
+    "[{reason}, so this is the last answer of the turn, and tools cannot be called any more. "
+    "Say what was done, what is left, and what the user should know.]"
+)
+EMPTY = "[The answer was empty. Answer the user, or call a tool.]"
+PARTIAL_EVERY = 0.5
+"""Seconds after which what has come of an answer is kept."""
+MOST_EMPTY_ANSWERS = 2
+
+
+class Conversation(Protocol):
+    """The session that a turn belongs to, as far as the turn needs it."""
+
+    async def record(self, *events: SessionEvent, durable: bool = True) -> None:
+        """Keep events, and tell whoever listens; no end of the process loses them.
+
+        Durable ones survive the end of the machine, too, and with them all that was kept before.
+        """
+
+    def tell(self, event: ModelEvent) -> None:
+        """Tell whoever listens what is not kept."""
+
+    def history(self) -> History:
+        """What the session is now."""
+
+    async def steer(self) -> bool:
+        """Take up what was said meanwhile; whether there was anything."""
+
+    async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
+        """Make calls along the one path; each result is on the disk when this returns."""
+
+    async def keep_end(self, turn: int) -> str | None:
+        """The state of the workspace at the end of a turn; None when the turn could not change it."""
+
+    @property
+    def waited(self) -> float:
+        """Seconds in which a person was waited for."""
+
+
+class TurnSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a turn works with; made anew for every request, so that an edited configuration takes effect."""
+
+    stream: StreamFunction
+    model: str
+    system: str
+    tools: Sequence[ToolSpec]
+    options: JsonObject
+    config: JsonObject
+    context: ContextSettings
+    budget: BudgetSettings
+
+
+class StreamFunction(Protocol):
+    """How a provider is asked."""
+
+    def __call__(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+
+class SetupFunction(Protocol):
+    """How a turn learns what it works with."""
+
+    async def __call__(self) -> TurnSetup: ...
+
+
+class Ended(Exception):
+    """The turn is over."""
+
+    def __init__(self, outcome: Outcome, reason: str = "", *, hint: str = "", fault: str = "") -> None:
+        self.outcome: Outcome = outcome
+        self.reason = reason
+        self.hint = hint
+        self.fault = fault
+
+
+class Turn:
+    """One turn, from what was said to its end."""
+
+    def __init__(self, conversation: Conversation, setup: SetupFunction, *, session: str) -> None:
+        self.interrupted = asyncio.Event()
+        self._conversation = conversation
+        self._setup_function = setup
+        self._session = session
+        self._spent = Spent()
+        self._repetition = repetition.Repetition()
+        self._started = time.monotonic()
+        self._empty_answers = 0
+        self._text = self._thinking = ""
+        """What has come of the answer that is being listened to."""
+
+    async def run(self) -> TurnEnded:
+        """Work until the turn ends, which it always does by saying why."""
+        conversation = self._conversation
+        history = conversation.history()
+        number = history.turn if history.is_open else history.turn + 1
+        if not history.is_open:
+            await conversation.record(TurnStarted(turn=number), durable=False)
+        try:
+            if history.unanswered:
+                await self._call([one.call for one in history.unanswered])
+            while True:
+                await self._step()
+        except Ended as end:
+            outcome = end
+        except ProviderError as error:
+            outcome = Ended("error", str(error), hint=error.hint, fault=error.fault)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(number, Ended("interrupted", "the turn was cancelled")))
+            raise
+        return await self._end(number, outcome)
+
+    async def _end(self, number: int, end: Ended) -> TurnEnded:
+        ended = TurnEnded(
+            turn=number,
+            outcome=end.outcome,
+            reason=end.reason,
+            hint=end.hint,
+            fault=end.fault,
+            usage=self._spent.usage,
+            seconds=time.monotonic() - self._started,
+            checkpoint=await self._conversation.keep_end(number),
+        )
+        await self._conversation.record(ended)
+        return ended
+
+    async def _step(self) -> None:
+        """One answer, and the calls in it."""
+        await self._conversation.steer()
+        setup = await self._setup_function()
+        self._spent.seconds = time.monotonic() - self._started - self._conversation.waited
+        if reason := spent_up(setup.budget, self._spent):
+            await self._last_answer(setup, reason)
+        await self._fit(setup)
+        answer = await self._ask(setup)
+        if answer is None:
+            return
+        if answer.calls:
+            await self._call(answer.calls)
+        else:
+            await self._finish(answer)
+
+    async def _finish(self, answer: AssistantMessage) -> None:
+        """An answer without calls ends the turn, unless it is none."""
+        if await self._conversation.steer() or answer.stop == "paused":
+            return
+        if answer.stop == "window_full":
+            await self._shorten(await self._setup_function(), force=True)
+            return
+        if answer.stop == "refusal":
+            raise Ended("refused", "the model refused to answer")
+        if answer.stop == "length":
+            await self._conversation.record(Noticed(text="The answer was cut off at the model's limit."))
+        elif not answer.text.strip():
+            self._empty_answers += 1
+            if self._empty_answers > MOST_EMPTY_ANSWERS:
+                raise Ended("error", "the model gave only empty answers")
+            return
+        raise Ended("answered")
+
+    async def _call(self, calls: Sequence[ToolCall]) -> None:
+        answers = await self._conversation.call(calls)
+        if self.interrupted.is_set() and not await self._conversation.steer():
+            raise Ended("interrupted", "a person ended the turn")
+        self.interrupted.clear()
+        times = self._repetition.add(calls, answers)
+        if times >= repetition.ENDED_AT:
+            raise Ended("stuck", f"the same calls gave the same results {times} times in a row")
+        if times >= repetition.SAID_AT:
+            await self._conversation.record(Noticed(text=repetition.in_words(times)))
+
+    async def _ask(
+        self, setup: TurnSetup, *, may_call: bool = True, extra: Sequence[Message] = ()
+    ) -> AssistantMessage | None:
+        """One request; the answer is on the disk when this returns. None when somebody said something meanwhile.
+
+        A request that turns out too long is tried again, shorter.
+        """
+        try:
+            answer = await self._stream(setup, self._request(setup, may_call=may_call, extra=extra))
+        except ProviderError as error:
+            if error.fault != "too_long":
+                raise
+            await self._shorten(setup, force=True)
+            answer = await self._stream(setup, self._request(setup, may_call=may_call, extra=extra))
+        if answer is None:
+            return None
+        self._spent.add(answer.usage)
+        # What follows makes it durable: a call that begins, or the end of the turn.
+        await self._conversation.record(AnswerReceived(message=answer), durable=False)
+        return answer
+
+    def _request(self, setup: TurnSetup, *, may_call: bool, extra: Sequence[Message]) -> ModelRequest:
+        history = self._conversation.history()
+        messages = [*history.messages, *notices_as_message(history), *extra]
+        if self._empty_answers:
+            messages.append(say(EMPTY))
+        return ModelRequest(
+            model=setup.model,
+            system=setup.system,
+            messages=messages,
+            tools=setup.tools,
+            may_call=may_call,
+            options=setup.options,
+            config=setup.config,
+            session=self._session,
+        )
+
+    async def _stream(self, setup: TurnSetup, request: ModelRequest) -> AssistantMessage | None:
+        """Listen to an answer until it is whole or somebody interrupts; what came is kept either way."""
+        listening = asyncio.create_task(self._listen(setup.stream, request))
+        ending = asyncio.create_task(self.interrupted.wait())
+        try:
+            await asyncio.wait({listening, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():
+                return listening.result()
+        finally:
+            for task in (listening, ending):
+                task.cancel()
+            await asyncio.wait({listening, ending})
+        await self._keep_partial()
+        if await self._conversation.steer():
+            self.interrupted.clear()
+            return None
+        raise Ended("interrupted", "a person ended the turn")
+
+    async def _listen(self, stream: StreamFunction, request: ModelRequest) -> AssistantMessage:
+        self._text, self._thinking = "", ""
+        kept, kept_at = 0, time.monotonic()
+        async for event in stream(request):
+            if isinstance(event, Answered):
+                return event.message
+            self._conversation.tell(event)
+            match event:
+                case TextDelta(text=text):
+                    self._text += text
+                case ThinkingDelta(text=text):
+                    self._thinking += text
+                case Waiting():
+                    self._text, self._thinking, kept = "", "", 0
+                case _:
+                    pass
+            if len(self._text) > kept and time.monotonic() - kept_at > PARTIAL_EVERY:
+                kept, kept_at = len(self._text), time.monotonic()
+                await self._conversation.record(PartialAnswer(text=self._text, thinking=self._thinking), durable=False)
+        raise ProviderError("the provider ended without an answer", fault="answer")
+
+    async def _keep_partial(self) -> None:
+        """What was received of an answer that was interrupted stays in the conversation."""
+        if self._text.strip():
+            message = AssistantMessage(text=self._text, thinking=self._thinking, stop="paused")
+            await self._conversation.record(AnswerReceived(message=message))
+
+    async def _last_answer(self, setup: TurnSetup, reason: str) -> None:
+        """A bound is reached: the model says how far it came, without tools."""
+        told = say(LAST_ANSWER.format(reason=f"{reason[:1].upper()}{reason[1:]}"))
+        await self._ask(setup, may_call=False, extra=[told])
+        raise Ended("budget", reason)
+
+    async def _fit(self, setup: TurnSetup) -> None:
+        """Make room when the conversation nears the end of what the model can read."""
+        history = self._conversation.history()
+        tokens = context_window.estimated_tokens(history, setup.system)
+        if tokens > setup.context.window * setup.context.shorten_at:
+            await self._shorten(setup)
+
+    async def _shorten(self, setup: TurnSetup, *, force: bool = False) -> None:
+        """Old output first; a summary when that is not enough."""
+        history = self._conversation.history()
+        tokens = context_window.estimated_tokens(history, setup.system)
+        limit = int(setup.context.window * setup.context.shorten_at * 0.8)
+        cut = None if force else context_window.shorten_outputs(history, tokens, limit)
+        if cut is None and (upto := context_window.cut_for_summary(history)) is not None:
+            cut = await self._summary(setup, history, upto, tokens)
+        if cut:
+            await self._conversation.record(cut)
+        elif force:
+            raise Ended("error", "the conversation is longer than the model can read, and cannot be shortened further")
+
+    async def _summary(self, setup: TurnSetup, history: History, upto: int, tokens: int) -> ContextShortened:
+        messages = fitting(history.messages, setup.context.window)
+        request = ModelRequest(
+            model=setup.model,
+            system=setup.system,
+            messages=[*messages, say(context_window.SUMMARY_REQUEST)],
+            may_call=False,
+            config=setup.config,
+            session=self._session,
+        )
+        notes = await self._stream(setup, request) or AssistantMessage(text="(interrupted)")
+        self._spent.add(notes.usage)
+        text = context_window.summary_text(notes.text, history.events, upto)
+        return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
+
+
+def say(text: str) -> UserMessage:
+    return UserMessage(content=(TextPart(text=text),))
+
+
+def notices_as_message(history: History) -> list[Message]:
+    """What the model should know of since its last results, such as that it goes round in circles."""
+    last = history.events[-1].event if history.events else None
+    return [say(last.text)] if isinstance(last, Noticed) else []
+
+
+def fitting(messages: Sequence[Message], window: int) -> list[Message]:
+    """The last messages that a model can read at all, beginning where a conversation can begin."""
+    room, kept = int(window * 0.6), list(messages)
+    while len(kept) > 1 and context_window.tokens_of(kept) > room:
+        kept.pop(0)
+        while len(kept) > 1 and not isinstance(kept[0], UserMessage | SummaryMessage):
+            kept.pop(0)
+    return kept

@@ -1,0 +1,1 @@
+"""`toolyard chat` and `toolyard sessions`: a person, or a script, and an agent."""

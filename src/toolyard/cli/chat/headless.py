@@ -1,0 +1,107 @@
+"""A turn for those who do not watch: the answer on standard output, or every event as a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolyard.agents.sessions.event_lines import as_object
+from toolyard.agents.sessions.events import (
+    AnswerReceived,
+    CallAnswered,
+    ContextShortened,
+    Noticed,
+    QuestionAnswered,
+    Stored,
+    TurnEnded,
+)
+from toolyard.cli.render import show_line, show_note, show_text
+from toolyard.core.events import CallStarted, PreviewReady
+from toolyard.core.model import Waiting
+from toolyard.core.visible_text import escaped
+
+if TYPE_CHECKING:
+    from toolyard.agents.session import SessionUpdate
+    from toolyard.agents.sessions.events import SessionEvent
+
+EXIT_CODES = {"answered": 0, "refused": 3, "interrupted": 130}
+LONGEST_SHOWN = 200
+
+
+class JsonListener:
+    """Prints every event."""
+
+    def __init__(self, session: str) -> None:
+        self._ended: TurnEnded | None = None
+        show_line({"v": 1, "type": "session", "id": session})
+
+    def hear(self, update: SessionUpdate) -> None:
+        self._ended = ended_by(update) or self._ended
+        show_line(as_object(update))
+
+    def exit_code(self) -> int:
+        return exit_code_of(self._ended)
+
+
+class TextListener:
+    """Prints the last answer, and beside it, on standard error, what the agent does."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._ended: TurnEnded | None = None
+        self._answer = ""
+
+    def hear(self, update: SessionUpdate) -> None:
+        self._ended = ended_by(update) or self._ended
+        match update:
+            case Stored(event=event):
+                self._hear_kept(event)
+            case PreviewReady(preview=preview) if preview:
+                show_note(f"→ {first_line(preview)}", "faint")
+            case CallStarted(tool=tool):
+                show_note(f"→ {escaped(tool)}", "faint")
+            case Waiting():
+                show_note(f"waiting {update.seconds:.0f} s: {update.reason}", "warning")
+            case _:
+                pass
+
+    def _hear_kept(self, event: SessionEvent) -> None:
+        match event:
+            case AnswerReceived(message=message):
+                self._answer = message.text
+                if message.calls and message.text:
+                    show_note(escaped(message.text), "faint")
+            case CallAnswered(answer=answer) if answer.is_error:
+                show_note(f"  {first_line(answer.text)}", "warning")
+            case QuestionAnswered(allowed=False, reason=reason):
+                show_note(f"  not allowed: {reason}", "warning")
+            case Noticed(text=text):
+                show_note(text, "warning")
+            case ContextShortened(what=what):
+                show_note(f"the conversation was shortened ({what})", "faint")
+            case TurnEnded(outcome=outcome, reason=reason, hint=hint):
+                if self._answer:
+                    show_text(self._answer if self._answer.endswith("\n") else f"{self._answer}\n")
+                if outcome != "answered":
+                    show_note(f"{outcome}: {reason}", "error", hint=hint)
+                show_note(f"session {self._session}", "faint")
+            case _:
+                pass
+
+    def exit_code(self) -> int:
+        return exit_code_of(self._ended)
+
+
+def ended_by(update: SessionUpdate) -> TurnEnded | None:
+    return update.event if isinstance(update, Stored) and isinstance(update.event, TurnEnded) else None
+
+
+def exit_code_of(ended: TurnEnded | None) -> int:
+    """By how the turn ended; an error that is the configuration's has the status of one."""
+    if ended is None:
+        return 1
+    return 2 if ended.fault == "setup" else EXIT_CODES.get(ended.outcome, 1)
+
+
+def first_line(text: str) -> str:
+    line = escaped(text.strip().split("\n")[0])
+    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"

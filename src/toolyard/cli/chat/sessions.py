@@ -1,0 +1,351 @@
+"""`toolyard sessions`: the conversations that are kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.cli.application import open_application, sessions_dir
+from toolyard.cli.main import OrderedGroup
+from toolyard.cli.render import ask, is_terminal, show_line, show_note, show_rows, show_text
+from toolyard.cli.running import run_to_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.agents.checkpoints.changes import Change
+    from toolyard.agents.sessions.events import Stored
+    from toolyard.agents.sessions.store import SessionRow, SessionStore
+    from toolyard.cli.main import GlobalOptions
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One object a line.")
+id_argument = click.argument("id")
+
+
+@click.group(cls=OrderedGroup)
+def sessions() -> None:
+    """List, show, search, resume, fork, export, import, replay, rewind and delete conversations."""
+
+
+@sessions.command("list", short_help="List the sessions, the latest first.")
+@click.option("--last", metavar="N", type=click.IntRange(0), default=50, help="How many; default 50, 0 is all.")
+@json_option
+@click.pass_obj
+def list_sessions(options: GlobalOptions, last: int, as_json: bool) -> int:
+    """List the sessions, the latest first."""
+    rows = store_of(options).sessions(most=last or -1)
+    if as_json:
+        for row in rows:
+            show_line(row_object(row))
+    elif rows:
+        show_rows([(row.id[:12], row.agent, row.state, ago(row.updated), row.title) for row in rows])
+    else:
+        show_note("there are no sessions yet; `toolyard chat` begins one")
+    return 0
+
+
+@sessions.command(short_help="Show what was said and done.")
+@id_argument
+@json_option
+@click.pass_obj
+def show(options: GlobalOptions, id: str, as_json: bool) -> int:
+    """Show a session: what was said, what was called, what came of it."""
+    return print_session(options, id, as_json=as_json)
+
+
+@sessions.command(short_help="Show a session again, event by event, without a model.")
+@id_argument
+@json_option
+@click.pass_obj
+def replay(options: GlobalOptions, id: str, as_json: bool) -> int:
+    """Show everything that happened in a session, also what was gone back from; nothing is run."""
+    return print_session(options, id, as_json=as_json, everything=True)
+
+
+@sessions.command(short_help="Find words in all sessions.")
+@click.argument("words", nargs=-1, required=True)
+@json_option
+@click.pass_obj
+def search(options: GlobalOptions, words: tuple[str, ...], as_json: bool) -> int:
+    """Find where all of WORDS stand."""
+    store = store_of(options)
+
+    async def find() -> int:
+        found = await store.search(" ".join(words))
+        if as_json:
+            for one in found:
+                show_line({"id": one.session, "seq": one.seq, "excerpt": one.excerpt})
+        else:
+            show_rows([(one.session[:12], str(one.seq), one.excerpt) for one in found] or [("", "", "nothing found")])
+        return 0 if found else 1
+
+    return run_to_end(find())
+
+
+@sessions.command(short_help="Go on with a session.")
+@id_argument
+@click.option(
+    "-p", "--print", "prompt", metavar="PROMPT", help="What to say; without it a turn that was cut off goes on."
+)
+@json_option
+@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission; default no.")
+@click.pass_obj
+def resume(options: GlobalOptions, id: str, prompt: str | None, as_json: bool, answer: bool | None) -> int:
+    """Go on with a session, as `toolyard chat --session ID` does."""
+    from toolyard.cli.chat.command import one_turn
+
+    return run_to_end(one_turn(options, prompt, id, None, None, as_json=as_json, answer=answer))
+
+
+@sessions.command(short_help="Begin a new session with the beginning of another.")
+@id_argument
+@click.option("--at", metavar="N", type=int, help="The first event that the new one does not have; default all are.")
+@json_option
+@click.pass_obj
+def fork(options: GlobalOptions, id: str, at: int | None, as_json: bool) -> int:
+    """Begin a new session that has what happened in another up to an event."""
+    from toolyard.agents.sessions.copying import fork_session
+
+    row = run_with(fork_session(store_of(options), id, at))
+    show_line(row_object(row)) if as_json else show_text(f"{row.id}\n")
+    return 0
+
+
+@sessions.command(short_help="Print a session as JSON lines.")
+@id_argument
+@click.option("--format", "form", type=click.Choice(["jsonl", "atif"]), default="jsonl", help="Default jsonl.")
+@click.pass_obj
+def export(options: GlobalOptions, id: str, form: str) -> int:
+    """Print a session whole: `import` reads it, and atif is a form that other programs read."""
+    from toolyard.agents.sessions.copying import export_lines
+    from toolyard.agents.sessions.trajectory import as_trajectory
+
+    store = store_of(options)
+    row = found(store, id)
+    if form == "atif":
+        show_line(as_trajectory(row, store.events(row.id)))
+        return 0
+    for line in export_lines(store, row):
+        show_line(line)
+    return 0
+
+
+@sessions.command("import", short_help="Read a session that was exported.")
+@click.argument("file", type=click.File("r", encoding="utf-8"))
+@json_option
+@click.pass_obj
+def import_session(options: GlobalOptions, file: Any, as_json: bool) -> int:
+    """Read a session from FILE (- for standard input), under a new id if its own is taken."""
+    from toolyard.agents.sessions.copying import ImportFault, import_lines
+
+    try:
+        row = run_with(import_lines(store_of(options), file))
+    except ImportFault as error:
+        raise click.UsageError(f"{file.name}: {error}") from None
+    show_line(row_object(row)) if as_json else show_text(f"{row.id}\n")
+    return 0
+
+
+@sessions.command(short_help="Go back to before a turn.")
+@id_argument
+@click.option("--to", metavar="N", type=int, help="Before this event; default before the last turn.")
+@click.option("--files/--no-files", default=True, help="Whether the files go back, too; default yes.")
+@click.option("--conversation/--no-conversation", default=True, help="Whether what was said does; default yes.")
+@click.option("--yes", is_flag=True, help="Do it; without this, what would change is shown and asked about.")
+@json_option
+@click.pass_obj
+def rewind(
+    options: GlobalOptions, id: str, to: int | None, files: bool, conversation: bool, yes: bool, as_json: bool
+) -> int:
+    """Take back what happened in a session from an event on: what was said, the files, or both."""
+    return run_to_end(go_back(options, id, to, files=files, conversation=conversation, yes=yes, as_json=as_json))
+
+
+@sessions.command(short_help="Show what a turn changed.")
+@id_argument
+@click.option("--turn", metavar="N", type=int, help="Which; default the last that changed something.")
+@click.pass_obj
+def diff(options: GlobalOptions, id: str, turn: int | None) -> int:
+    """Print what a turn changed in the workspace, as a patch."""
+    return run_to_end(show_diff(options, id, turn))
+
+
+@sessions.command(short_help="Remove a session.")
+@id_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(options: GlobalOptions, id: str, yes: bool) -> int:
+    """Remove a session with all that it has."""
+    store = store_of(options)
+    row = found(store, id)
+    if not yes and not confirmed(f"Remove '{row.title or row.id}'?"):
+        return 3
+    run_with(store.delete(row.id))
+    return 0
+
+
+async def go_back(
+    options: GlobalOptions, id: str, to: int | None, *, files: bool, conversation: bool, yes: bool, as_json: bool
+) -> int:
+    from toolyard.agents.checkpoints.store import CheckpointError
+    from toolyard.agents.sessions.store import StoreError
+    from toolyard.errors import ProviderError
+
+    async with open_application(options) as app:
+        try:
+            session = await app.open_session(id=id)
+            planned = await session.plan_rewind(to, files=files)
+            for change in planned.changes:
+                show_note(f"  {sentence(change)}")
+            if not yes and not confirmed(f"Go back to before event {planned.to}?"):
+                return 3
+            done = await session.rewind(planned.to, files=files, conversation=conversation)
+        except (StoreError, CheckpointError, ProviderError) as error:
+            raise click.UsageError(str(error)) from None
+    restored = done.restored
+    left = [f"{one.path}: {one.reason}" for one in restored.restored.left_alone] if restored else []
+    if as_json:
+        safety = restored.safety.id if restored else None
+        changed = restored.restored.changed if restored else []
+        show_line(
+            {"id": session.id, "to": done.to, "files": done.files, "safety": safety, "changed": changed, "left": left}
+        )
+        return 0
+    for one in left:
+        show_note(f"left alone: {one}", "warning")
+    show_note(f"{session.id} goes on from before event {done.to}", "good")
+    return 0
+
+
+async def show_diff(options: GlobalOptions, id: str, turn: int | None) -> int:
+    from toolyard.agents.checkpoints.store import CheckpointError
+    from toolyard.agents.sessions.store import StoreError
+
+    async with open_application(options) as app:
+        try:
+            session = await app.open_session(id=id)
+            show_text(await session.turn_diff(turn))
+        except (StoreError, CheckpointError) as error:
+            raise click.UsageError(str(error)) from None
+    return 0
+
+
+def store_of(options: GlobalOptions) -> SessionStore:
+    from toolyard.agents.sessions.store import SessionStore, StoreError
+
+    try:
+        return SessionStore(sessions_dir(options).absolute() / "sessions.sqlite")
+    except StoreError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def found(store: SessionStore, id: str) -> SessionRow:
+    from toolyard.agents.sessions.store import UnknownSession
+
+    try:
+        return store.session(id)
+    except UnknownSession as error:
+        raise click.UsageError(str(error)) from None
+
+
+def run_with(work: Any) -> Any:
+    import asyncio
+
+    from toolyard.agents.sessions.store import StoreError
+
+    try:
+        return asyncio.run(work)
+    except StoreError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def print_session(options: GlobalOptions, id: str, *, as_json: bool, everything: bool = False) -> int:
+    from toolyard.agents.sessions.event_lines import as_object
+    from toolyard.agents.sessions.history import effective
+
+    store = store_of(options)
+    row = found(store, id)
+    events = store.events(row.id)
+    shown = events if everything else effective(events)
+    if as_json:
+        for one in shown:
+            show_line(as_object(one))
+        return 0
+    show_note(f"{row.id}  {row.agent}  {row.title}", "strong")
+    for one in shown:
+        for line in in_words(one):
+            show_text(f"{line}\n")
+    return 0
+
+
+def in_words(one: Stored) -> Iterator[str]:
+    """An event for a person."""
+    from toolyard.agents.sessions.events import (
+        AnswerReceived,
+        CallAnswered,
+        ContextShortened,
+        Noticed,
+        PromptGiven,
+        QuestionAnswered,
+        Rewound,
+        TurnEnded,
+    )
+    from toolyard.core.content import text_of
+    from toolyard.core.visible_text import escaped
+
+    match one.event:
+        case PromptGiven(message=message):
+            yield f"[{one.seq}] > {escaped(text_of(message.content))}"
+        case AnswerReceived(message=message):
+            if message.text:
+                yield f"[{one.seq}] {escaped(message.text)}"
+            for call in message.calls:
+                arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+                yield f"[{one.seq}] → {escaped(call.name)} {escaped(arguments)}"
+        case CallAnswered(answer=answer):
+            yield f"[{one.seq}]   {escaped(answer.text.rstrip())}"
+        case QuestionAnswered(allowed=allowed, reason=reason):
+            yield f"[{one.seq}]   {'allowed' if allowed else 'not allowed'}: {escaped(reason)}"
+        case ContextShortened(what=what):
+            yield f"[{one.seq}] (the conversation was shortened: {what})"
+        case Noticed(text=text):
+            yield f"[{one.seq}] {escaped(text)}"
+        case Rewound(to=to):
+            yield f"[{one.seq}] (went back to before event {to})"
+        case TurnEnded(outcome=outcome, reason=reason) if outcome != "answered":
+            yield f"[{one.seq}] ({outcome}: {escaped(reason)})"
+        case _:
+            return
+
+
+def sentence(change: Change) -> str:
+    from toolyard.core.visible_text import escaped
+
+    verbs = {"added": "bring back", "removed": "remove", "changed": "change"}
+    return f"{verbs[change.verb]} {escaped(change.path)}"
+
+
+def row_object(row: SessionRow) -> dict[str, Any]:
+    import msgspec
+
+    return dict(msgspec.to_builtins(row))
+
+
+def ago(then: float) -> str:
+    seconds = max(0, int(time.time() - then))
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {name} ago"
+    return f"{seconds} s ago"
+
+
+def confirmed(question: str) -> bool:
+    """Whether a person at the terminal says yes; without one, no."""
+    if not is_terminal(sys.stdin):
+        show_note(f"{question} Nobody is at a terminal to say so; --yes does it.", "warning")
+        return False
+    return ask(question)

@@ -1,0 +1,60 @@
+"""The folder that the process works in, also when it was removed, or when a plugin has gone elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class ProcessFolder:
+    """Knows where the program is that uses us. There is one in a process, as there is one such folder."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = ""
+        self._kept: list[str] = []
+        """Where the program was when each piece of code began that may go elsewhere, and has not ended."""
+
+    def current(self) -> str:
+        """The folder; the last known one when it is gone, the root when none is known."""
+        return self._kept[0] if self._kept else self._now()
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """While code runs that is not the program's own: wherever that goes, the program stays where it was."""
+        with self._lock:
+            before = self.current()
+            self._kept.append(before)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._kept.remove(before)
+                if self._now() != before:
+                    with contextlib.suppress(OSError):  # which was removed
+                        os.chdir(before)
+
+    def _now(self) -> str:
+        try:
+            self._last = os.getcwd()
+        except OSError:
+            self._last = self._last or os.environ.get("PWD") or os.sep
+        return self._last
+
+
+PROCESS_FOLDER = ProcessFolder()
+
+
+def working_folder() -> str:
+    """The folder that relative paths start at."""
+    return PROCESS_FOLDER.current()
+
+
+def absolute_path(path: str | os.PathLike[str]) -> str:
+    """A path from the root, without detours, also where there is no working folder any more."""
+    return os.path.normpath(os.path.join(working_folder(), path))

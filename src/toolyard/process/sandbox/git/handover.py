@@ -1,0 +1,175 @@
+"""Handing over what git inside wrote into its own configuration: the keys that can do no harm, after each call.
+
+Everything else stays inside. What is handed over is written into the file that is there, never by rename, so that the
+guard stays on it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from toolyard.files.inside import is_inside
+from toolyard.process.keeper.file_guards import content
+from toolyard.process.sandbox.git.settings import GitSetting, edited, is_one_line, settings_in
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from toolyard.process.sandbox.git.private_common import PrivateCommon
+
+
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*"
+"""Of a remote or a branch."""
+BRANCH = rf"refs/heads/{NAME}"
+REFSPEC = r"\+?refs/(?:heads|tags)/[A-Za-z0-9_./*-]+:refs/(?:remotes|tags)/[A-Za-z0-9_./*-]+"
+ADDRESS = r"""(?x)(?: (?:https?|ssh|git)://(?!-)
+    | (?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?![-:]|//) )
+    [A-Za-z0-9_.~%@:/+-]+"""
+PATH = r"[A-Za-z0-9_./+@ -]+"
+OF_A_NEW_REPOSITORY = {
+    ("core", "repositoryformatversion"): ("0", "1"),
+    ("core", "filemode"): ("true", "false"),
+    ("core", "bare"): ("false",),
+    ("core", "logallrefupdates"): ("true",),
+    ("core", "ignorecase"): ("true", "false"),
+    ("core", "precomposeunicode"): ("true", "false"),
+    ("core", "symlinks"): ("true", "false"),
+    ("extensions", "objectformat"): ("sha1", "sha256"),
+}
+MOST_HANDED_OVER = 200
+
+
+def text_of(path: str) -> str:
+    """What a configuration says; nothing where there is none, or a link, which may lead anywhere."""
+    return (content(path) or b"").decode("utf-8", "surrogateescape")
+
+
+class Handover:
+    """The configurations of one repository: the owner's, and the one that git inside has for itself."""
+
+    def __init__(self, private: PrivateCommon, roots: Sequence[str]) -> None:
+        self._private = private
+        self._git = private.repository.git
+        self._roots = [os.path.realpath(root) for root in roots]
+        self._owners = text_of(self.owners_config)
+        self._seen = stamp(private.config)
+        self._told: set[GitSetting] = set()
+
+    @property
+    def owners_config(self) -> str:
+        return f"{self._git}/config"
+
+    @property
+    def is_due(self) -> bool:
+        """Whether git inside has changed its configuration since the last time."""
+        return stamp(self._private.config) != self._seen
+
+    def take_in(self) -> None:
+        """Give git inside what the owner changed meanwhile, and keep what it has of its own."""
+        now = text_of(self.owners_config)
+        if now == self._owners:
+            return
+        before, inside = list(settings_in(self._owners)), list(settings_in(text_of(self._private.config)))
+        own = [setting for setting in inside if setting not in before]
+        self._owners = now
+        write_in_place(self._private.config, edited(now, (), own))
+        self._seen = stamp(self._private.config)
+
+    def hand_over(self) -> list[str]:
+        """Write what is harmless into the owner's configuration; tells what stays inside, each once."""
+        self._seen = stamp(self._private.config)
+        text = text_of(self.owners_config)
+        owners, inside = list(settings_in(text)), list(settings_in(text_of(self._private.config)))
+        added = [one for one in dict.fromkeys(inside) if one not in owners]
+        taken = [one for one in added if self._may_travel(one, owners, inside)][:MOST_HANDED_OVER]
+        removed = [one for one in owners if one not in inside and self._may_go(one, inside)]
+        if taken or removed:
+            write_in_place(self.owners_config, edited(text, removed, taken))
+            self._owners = text_of(self.owners_config)
+        kept = [one for one in added if one not in taken and one not in self._told]
+        self._told |= set(kept)
+        return [told(one) for one in kept if not self._is_of_no_use_outside(one)]
+
+    def _may_travel(self, one: GitSetting, owners: Collection[GitSetting], inside: Collection[GitSetting]) -> bool:
+        value = one.value or ""
+        if not is_one_line(one) or one.value is None or not value.isprintable():
+            return False
+        match (one.section, one.subsection, one.name):
+            case ("user", None, "name" | "email"):
+                return len(value) < 200
+            case ("remote", str(remote), "url"):
+                is_known = any((each.section, each.subsection) == ("remote", remote) for each in owners)
+                return bool(re.fullmatch(NAME, remote)) and not is_known and self._is_address(value)
+            case ("remote", str(remote), "fetch"):
+                has_address = any(self._is_address_of(each, remote, owners) for each in inside)
+                return bool(re.fullmatch(NAME, remote) and re.fullmatch(REFSPEC, value)) and has_address
+            case ("branch", str(branch), "remote"):
+                is_remote = any(self._is_address_of(each, value, owners) for each in (*owners, *inside))
+                return bool(re.fullmatch(NAME, branch)) and (
+                    value == "." or (bool(re.fullmatch(NAME, value)) and is_remote)
+                )
+            case ("branch", str(branch), "merge"):
+                return bool(re.fullmatch(NAME, branch) and re.fullmatch(BRANCH, value))
+            case ("branch", str(branch), "rebase"):
+                return bool(re.fullmatch(NAME, branch)) and value in ("true", "false", "merges")
+        is_first = not any((each.section, each.name) == (one.section, one.name) for each in owners)
+        known = OF_A_NEW_REPOSITORY.get((one.section, one.name), ()) if one.subsection is None else ()
+        return self._private.repository.is_new and is_first and value in known
+
+    def _may_go(self, one: GitSetting, inside: Collection[GitSetting]) -> bool:
+        """Whether a setting of the owner's goes because git inside removed or replaced it."""
+        is_replaced = any(each[:3] == one[:3] for each in inside)
+        if one.section == "branch" and one.subsection is not None:
+            return one.name in ("remote", "merge", "rebase")
+        return one.section == "user" and one.name in ("name", "email") and is_replaced
+
+    def _is_address_of(self, one: GitSetting, remote: str, owners: Collection[GitSetting]) -> bool:
+        """Whether a setting is the address of a remote that the owner has, or will have."""
+        if (one.section, one.subsection, one.name) != ("remote", remote, "url"):
+            return False
+        return one in owners or self._is_address(one.value or "")
+
+    def _is_address(self, value: str) -> bool:
+        """Whether an address names no program, and nothing on this machine outside of the workspace."""
+        if "::" in value or value.startswith("-"):
+            return False
+        if re.fullmatch(ADDRESS, value):
+            return True
+        path = os.path.join(os.path.dirname(self._git), value.removeprefix("file://"))
+        is_path = value.startswith(("/", "./", "../", "file:///")) and re.fullmatch(PATH, value.removeprefix("file://"))
+        return bool(is_path) and any(is_inside(os.path.realpath(path), root) for root in self._roots)
+
+    def _is_of_no_use_outside(self, one: GitSetting) -> bool:
+        """Whether git writes a setting by itself, so that nobody misses it."""
+        return (one.section, one.name) in OF_A_NEW_REPOSITORY
+
+
+def told(one: GitSetting) -> str:
+    name = ".".join(part for part in (one.section, one.subsection, one.name) if part is not None)
+    return (
+        f"[sandbox: git's setting {name!r} counts inside only, since git outside would obey it; to set it there, too, "
+        'ask for "reach": "outside" with a reason]'
+    )
+
+
+def write_in_place(path: str, text: str) -> None:
+    """Replace what a file holds, so that whoever reads it meanwhile sees the old text or the new one."""
+    data = text.encode("utf-8", "surrogateescape")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        padding = b"\n" * max(0, os.fstat(fd).st_size - len(data))
+        os.pwrite(fd, data + padding, 0)
+        os.ftruncate(fd, len(data))
+    finally:
+        os.close(fd)
+
+
+def stamp(path: str) -> tuple[int, int, int]:
+    """Something that changes when a file does."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return 0, 0, 0
+    return facts.st_ino, facts.st_ctime_ns, facts.st_size

@@ -1,0 +1,203 @@
+"""Repositories below a workspace that tools made or changed: what git outside would run because of them is put aside.
+
+Nothing can keep tools from making a repository in a folder of their own, which is ordinary work. But git obeys the
+configuration and the hooks of every repository that its owner steps into. So it is looked for after calls, and at the
+end; a job that goes on can make it again in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from collections import deque
+
+from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import MOST_READ, text_of
+from toolyard.process.sandbox.git.settings import plain_part
+from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
+from toolyard.process.sandbox.watch import identity_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+
+MOST_FOLDERS = 5000
+REST = 100
+"""How much longer than it took the next look is put off: so it costs one part in a hundred."""
+TICK = 0.02
+"""By how much the kernel's time of a change may lag behind."""
+JUST_NOW = 100_000_000
+"""Nanoseconds within which another change may have the same time as the one that was seen."""
+LIKE_GIT = frozenset({"HEAD", "objects", "refs"})
+"""What a folder needs so that git takes it for a repository."""
+CONFIGS = ("config", "config.worktree")
+DEEPEST_POINTER = 4
+
+
+class NestedRepositories:
+    """Looks through some folders again and again, the second time only where something has changed."""
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        since: float,
+        guarded: Mapping[str, Sequence[int]] | None = None,
+        *,
+        repositories: Sequence[str] = (),
+        sealed: Collection[str] = (),
+    ) -> None:
+        """`since` is when tools began to be able to write there: what is older is its owner's.
+
+        `repositories` are those that may lie elsewhere and that worktrees may belong to.
+
+        So is what is guarded, as long as it is the same file: the guard of one that was replaced is gone. Where nothing
+        is guarded, the workspace's own repository is left alone. What is sealed is guarded with all that is below it,
+        and so need not be looked through.
+        """
+        self._roots = [os.path.realpath(root) for root in roots]
+        self._repositories_of_worktrees = [os.path.realpath(git) for git in repositories]
+        self._since = int((since - TICK) * 1e9)
+        self._guarded = {path: tuple(which) for path, which in (guarded or {}).items()}
+        self._sealed = frozenset(sealed)
+        self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
+        self._seen: dict[str, tuple[int, list[str], list[str]]] = {}
+        self._next = 0.0
+
+    def note_guarded(self, guarded: Mapping[str, Sequence[int]]) -> None:
+        """What is guarded now."""
+        self._guarded = {path: tuple(which) for path, which in guarded.items()}
+
+    def sweep(self, *, at_end: bool = False) -> dict[str, str]:
+        """Put aside what git would run; tells where each went. Unless it is the end, not more often than is cheap."""
+        started = time.monotonic()
+        if started < self._next and not at_end:
+            return {}
+        moved: dict[str, str] = {}
+        for git in self._repositories():
+            moved |= self._disarm(git)
+        self._next = time.monotonic() + (time.monotonic() - started) * REST
+        return moved
+
+    def _repositories(self) -> Iterator[str]:
+        """The folders that git would take its configuration from, shallow ones first."""
+        waiting = deque(self._roots)
+        for _ in range(MOST_FOLDERS):
+            if not waiting:
+                return
+            below, found = self._look(waiting.popleft())
+            yield from found
+            waiting.extend(below)
+
+    def _look(self, folder: str) -> tuple[list[str], list[str]]:
+        """The folders in a folder, and the repositories there; from memory if nothing was made or removed since."""
+        try:
+            changed = os.lstat(folder).st_ctime_ns
+            if (seen := self._seen.get(folder)) and seen[0] == changed:
+                return seen[1], seen[2]
+            with os.scandir(folder) as entries:
+                listed = list(entries)
+            folders = [entry for entry in listed if entry.name != ".git" and entry.is_dir(follow_symlinks=False)]
+            below = [entry.path for entry in folders if not self._is_sealed(entry)]
+        except OSError:
+            return [], []
+        names = {entry.name for entry in listed}
+        found = [os.path.join(folder, ".git")] if ".git" in names else []
+        found += [folder] if names >= LIKE_GIT else []
+        self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, below, found)
+        return below, found
+
+    def _is_sealed(self, entry: os.DirEntry[str]) -> bool:
+        """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
+        return entry.path in self._sealed and identity_of(entry.path) == self._guarded.get(entry.path)
+
+    def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
+        """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
+        named, git = git, os.path.realpath(git)
+        if not self._is_ours(git):
+            return self._put_aside(named) if os.path.islink(named) else {}
+        if depth > DEEPEST_POINTER or git in self._spared:
+            return {}
+        moved: dict[str, str] = {}
+        if os.path.isfile(git):
+            pointer = text_of(git).removeprefix("gitdir:").strip()
+            return self._follow(git, os.path.join(os.path.dirname(git), pointer), depth) if pointer else {}
+        common = os.path.join(git, "commondir")
+        if (target := text_of(common).strip()) not in ("", "."):
+            moved |= self._follow(common, os.path.join(git, target), depth)
+        with contextlib.suppress(OSError):
+            moved |= self._disarm_configs(git)
+            moved |= self._disarm_hooks(git)
+        return moved
+
+    def _follow(self, pointer: str, target: str, depth: int) -> dict[str, str]:
+        """Disarm what a pointer leads to; one that leads to where nobody looks is put aside itself."""
+        if self._is_ours(os.path.realpath(target)):
+            return self._disarm(target, depth + 1)
+        return self._put_aside(pointer)
+
+    def _put_aside(self, path: str) -> dict[str, str]:
+        folder, name = os.path.split(path)
+        if not self._is_new(path):
+            return {}
+        with contextlib.suppress(OSError), folder_itself(os.path.realpath(folder)) as opened, writable(opened):
+            return {path: os.path.join(folder, move_aside(name, opened))}
+        return {}
+
+    def _is_ours(self, git: str) -> bool:
+        return any(is_inside(git, root) for root in (*self._roots, *self._repositories_of_worktrees))
+
+    def _disarm_configs(self, git: str) -> dict[str, str]:
+        """Leave of each configuration what names no program, and keep the whole beside it."""
+        moved = {}
+        for name in CONFIGS:
+            path = os.path.join(git, name)
+            if not self._is_new(path) or (plain := plain_part(settings_text(path), git, self._roots)) is None:
+                continue
+            with folder_itself(git) as folder, writable(folder):
+                moved[path] = os.path.join(git, move_aside(name, folder))
+                with open(os.open(name, NEW_FILE, 0o644, dir_fd=folder), "w", encoding="utf-8") as file:
+                    file.write(plain)
+        return moved
+
+    def _disarm_hooks(self, git: str) -> dict[str, str]:
+        hooks = os.path.join(git, "hooks")
+        if identity_of(hooks) in self._guarded.values():
+            return {}
+        new = [name for name in names_in(hooks) if not is_idle(name) and self._is_new(os.path.join(hooks, name))]
+        if not new:
+            return {}
+        with folder_itself(hooks) as folder, writable(folder):
+            return {os.path.join(hooks, name): os.path.join(hooks, move_aside(name, folder)) for name in new}
+
+    def _is_new(self, path: str) -> bool:
+        """Whether something was made or changed since tools can write; that time nobody can set."""
+        try:
+            facts = os.lstat(path)
+        except OSError:
+            return False
+        return facts.st_ctime_ns >= self._since and self._guarded.get(path) != (facts.st_dev, facts.st_ino)
+
+
+def is_idle(hook: str) -> bool:
+    """Whether git does not run a file in the folder of hooks because of its name."""
+    return "." in hook
+
+
+def names_in(folder: str) -> Iterable[str]:
+    try:
+        return [] if os.path.islink(folder) else os.listdir(folder)
+    except OSError:
+        return []
+
+
+def settings_text(path: str) -> str:
+    """The text of a configuration; of what is none, or is too long, something that nobody takes for settings."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return ""
+    is_text = stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_READ
+    return (text_of(path) if is_text else "") or ("\0" if facts.st_size or not is_text else "")

@@ -1,0 +1,1 @@
+"""What package managers need inside: caches of the workspace's own, hosts by group, mirrors without credentials."""

@@ -1,0 +1,229 @@
+"""A turn: ask, call, answer; and every way in which it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripted_provider import ScriptedProvider, bash, calls, endless, texts_of
+from toolyard import AgentApplication
+from toolyard.agents.session import AgentSession
+from toolyard.agents.sessions.events import CallAnswered, ContextShortened, Noticed, Stored, TurnEnded
+from toolyard.core.conversation import AssistantMessage, Usage
+from toolyard.core.model import TextDelta
+from toolyard.errors import ProviderError
+
+pytestmark = pytest.mark.anyio
+SECONDS = 60
+
+
+@asynccontextmanager
+async def session_with(
+    provider: ScriptedProvider, folder: Path, config: dict[str, Any] | None = None, **given: Any
+) -> AsyncIterator[AgentSession]:
+    settings = {"provider": "scripted", "plugins": ["shell:session"], **(config or {})}
+    async with AgentApplication(settings, folder / "sessions", tools=[provider]) as app:
+        yield await app.open_session(**given)
+
+
+async def turn(session: AgentSession, prompt: str | None = "go") -> TurnEnded:
+    async with asyncio.timeout(SECONDS):
+        updates = [update async for update in session.send(prompt)]
+    ended = updates[-1]
+    assert isinstance(ended, Stored)
+    assert isinstance(ended.event, TurnEnded)
+    return ended.event
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return tmp_path
+
+
+async def test_a_model_calls_a_tool_reads_its_result_and_answers(folder: Path) -> None:
+    provider = ScriptedProvider(bash("echo $((6 * 7))"), "It is 42.")
+    async with session_with(provider, folder) as session:
+        ended = await turn(session, "What is six times seven?")
+    assert (ended.outcome, ended.usage) == ("answered", Usage(input=20, output=7))
+    assert texts_of(provider.requests[1]) == ["user: What is six times seven?", "assistant: ['bash']", "tool: 42"]
+
+
+async def test_the_conversation_goes_on_where_it_was(folder: Path) -> None:
+    provider = ScriptedProvider("One.", "Two.")
+    async with session_with(provider, folder) as session:
+        await turn(session, "first")
+        await turn(session, "second")
+    assert texts_of(provider.requests[1]) == ["user: first", "assistant: One.", "user: second"]
+
+
+async def test_mistakes_of_the_model_come_back_to_it_as_results(folder: Path) -> None:
+    wrong = calls(("bassh", {"command": "ls"}), ("bash", {"comand": "ls"}))
+    provider = ScriptedProvider(wrong, "Sorry.")
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "answered"
+    _, _, unknown, invalid = texts_of(provider.requests[1])
+    assert "no tool named 'bassh'" in unknown
+    assert "comand" in invalid
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [({"steps": 2}, "2 steps"), ({"tokens": 20}, "tokens were used"), ({"cost": 0.5}, "$1.0000 were spent")],
+)
+async def test_at_the_end_of_a_budget_the_model_says_how_far_it_came(
+    folder: Path, budget: dict[str, Any], words: str
+) -> None:
+    step = calls(("bash", {"command": "date +%N"}), usage=Usage(input=10, output=5, cost=0.5))
+    provider = ScriptedProvider(step, step, "I came this far.")
+    if "cost" in budget:
+        provider = ScriptedProvider(calls(("bash", {"command": "true"}), usage=Usage(input=1, cost=1.0)), "So far.")
+    async with session_with(provider, folder, {"budget": budget}) as session:
+        ended = await turn(session)
+    assert ended.outcome == "budget"
+    assert words in ended.reason
+    last = provider.requests[-1]
+    assert not last.may_call
+    assert "cannot be called any more" in texts_of(last)[-1]
+
+
+async def test_going_round_in_circles_is_said_and_then_ended(folder: Path) -> None:
+    provider = ScriptedProvider(bash("cat missing"))
+    async with session_with(provider, folder) as session:
+        ended = await turn(session)
+        said = [one.event.text for one in session.events() if isinstance(one.event, Noticed)]
+    assert ended.outcome == "stuck"
+    assert len(provider.requests) == 6
+    assert "3 times in a row" in said[0]
+    assert "3 times in a row" in texts_of(provider.requests[3])[-1]
+
+
+async def test_the_same_call_with_other_results_is_no_circle(folder: Path) -> None:
+    provider = ScriptedProvider(*[bash("date +%s%N")] * 8, "Done.")
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "answered"
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "reason"),
+    [
+        (AssistantMessage(stop="refusal"), "refused", "the model refused"),
+        (AssistantMessage(text=""), "error", "only empty answers"),
+        (ProviderError("no key", fault="setup", hint="set one"), "error", "no key"),
+    ],
+)
+async def test_a_turn_never_ends_in_silence(folder: Path, answer: Any, outcome: str, reason: str) -> None:
+    async with session_with(ScriptedProvider(answer), folder) as session:
+        ended = await turn(session)
+    assert ended.outcome == outcome
+    assert reason in ended.reason
+
+
+async def test_without_a_provider_the_turn_says_what_to_write(folder: Path) -> None:
+    async with AgentApplication({"plugins": ["shell:session"]}, folder / "sessions") as app:
+        ended = await turn(await app.open_session())
+    assert (ended.outcome, ended.fault) == ("error", "setup")
+    assert "BUILTIN_PLUGINS" in ended.hint
+
+
+async def test_a_person_can_end_a_turn_while_the_model_speaks(folder: Path) -> None:
+    provider = ScriptedProvider(endless, "Again.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        async for update in session.send("go"):
+            if isinstance(update, TextDelta):
+                session.interrupt()
+        assert session.events()[-1].event.outcome == "interrupted"  # type: ignore[union-attr]
+        await turn(session, "and now?")
+    assert texts_of(provider.requests[1]) == ["user: go", "assistant: so far", "user: and now?"]
+
+
+async def test_a_person_can_end_a_turn_while_a_tool_runs_and_its_output_stays(folder: Path) -> None:
+    provider = ScriptedProvider(bash("echo begun; sleep 60"), "Again.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        async for update in session.send("go"):
+            if type(update).__name__ == "OutputChunk":
+                session.interrupt()
+        ended = session.events()[-1].event
+        results = [one.event.answer for one in session.events() if isinstance(one.event, CallAnswered)]
+        assert isinstance(ended, TurnEnded)
+        assert ended.outcome == "interrupted"
+        assert len(results) == 1
+        assert results[0].is_error
+        assert (await turn(session, "what happened?")).outcome == "answered"
+
+
+async def test_what_is_said_meanwhile_comes_after_the_results(folder: Path) -> None:
+    provider = ScriptedProvider(bash("echo one"), "Done.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        async for update in session.send("go"):
+            if type(update).__name__ == "CallStarted":
+                session.say("in French, please")
+    said = texts_of(provider.requests[1])
+    assert said == ["user: go", "assistant: ['bash']", "tool: one", "user: in French, please"]
+
+
+async def test_leaving_the_loop_ends_the_turn(folder: Path) -> None:
+    provider = ScriptedProvider(endless, "Again.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        stream = session.send("go")
+        async for update in stream:
+            if isinstance(update, TextDelta):
+                break
+        await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
+        assert not session.is_working
+        assert session.events()[-1].event.outcome == "interrupted"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("window", "cut_by"), [(12_000, "outputs"), (6_000, "summary")])
+async def test_old_output_is_left_out_and_where_that_is_not_enough_a_summary_stands_for_it(
+    folder: Path, window: int, cut_by: str
+) -> None:
+    def answer(request: Any) -> Any:
+        if any("headings" in text for text in texts_of(request)[-1:]):
+            return "NOTES: decided to use tabs."
+        number = len(provider.requests)
+        printing = calls(("bash", {"command": f"seq {number}0000 {number}0900"}), usage=Usage())
+        return printing if number < 14 else "Finished."
+
+    provider = ScriptedProvider(answer)
+    config = {"context": {"window": window}, "budget": {"steps": 50}}
+    async with session_with(provider, folder, config) as session:
+        ended = await turn(session, "Use tabs, and never touch main.py.")
+        cuts = [one.event for one in session.events() if isinstance(one.event, ContextShortened)]
+        whole = [one.event.answer.text for one in session.events() if isinstance(one.event, CallAnswered)]
+    assert ended.outcome == "answered"
+    assert cut_by in {cut.what for cut in cuts}
+    assert all("left out to save room" not in text for text in whole)
+    first = texts_of(provider.requests[-1])[0]
+    assert "never touch main.py" in first
+    assert ("NOTES: decided to use tabs." in first) == (cut_by == "summary")
+
+
+async def test_a_conversation_that_is_too_long_is_summed_up_and_asked_again(folder: Path) -> None:
+    long = ProviderError("too long", fault="too_long")
+    provider = ScriptedProvider("One.", "Two.", long, "Notes.", "Three.")
+    async with session_with(provider, folder) as session:
+        await turn(session, "first")
+        await turn(session, "second")
+        assert (await turn(session, "third")).outcome == "answered"
+    last = texts_of(provider.requests[-1])
+    assert last[0].startswith("summary:")
+    assert "> first" in last[0]
+    assert last[-1] == "user: third"
+
+
+async def test_a_session_that_names_its_plugins_has_no_others(folder: Path) -> None:
+    provider = ScriptedProvider("Hello.")
+    config = {"plugins": ["shell:session", "shell:command"]}
+    async with session_with(provider, folder, config, metadata={"plugins": ["scripted", "shell:command"]}) as session:
+        await turn(session)
+    assert [tool.name for tool in provider.requests[0].tools] == ["shell"] or "bash" not in [
+        tool.name for tool in provider.requests[0].tools
+    ]

@@ -1,0 +1,82 @@
+"""A tool that could not be loaded is named as that when it is called, and disturbs no other call."""
+
+from __future__ import annotations
+
+import pytest
+
+from yard import Yard
+
+pytestmark = pytest.mark.anyio
+
+FINE = 'from toolyard import tool\n\n@tool\ndef fine() -> str:\n    "Fine."\n    return "fine"\n'
+BROKEN = {
+    "greet": ("path:broken.py", "broken.py", "import nothing_there\n\ndef greet(name: str): ...\n", "nothing_there"),
+    "odd_one": ("path:odd_one.py", "odd_one.py", "def run(x: object): ...\n", "no JSON form"),
+    "shout": ("bash:shout.bash", "shout.bash", "case $1 in schema) echo '{' ;; esac\n", "did not print JSON"),
+    "count": ("node:count.mjs", "count.mjs", 'throw new Error("no good")\n', "no good"),
+    "clock": ("manifest:tools.json", "tools.json", '{"tools": [{"name": "clock"}]}', "command must have"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_tool_that_failed_to_load_is_named_as_that(tmp_path, name, caplog):
+    entry, file, text, why = BROKEN[name]
+    yard = Yard(tmp_path)
+    yard.file(file, text)
+    yard.file("fine.py", FINE)
+    caplog.set_level("INFO", "toolyard.node")
+    async with yard.app(entry, "path:fine.py") as app:
+        result = await app.call_tool(name, {})
+        assert (result.failure, result.text.startswith(f"The tool '{name}' could not be loaded: ")) == (
+            "unknown_tool",
+            True,
+        )
+        assert why in result.text
+        assert file in result.text
+        assert (await app.call_tool("fine", {})).text == "fine"
+        assert (await app.call_tool("nothing", {})).text.startswith("There is no tool named 'nothing'.")
+    assert "    at " not in caplog.text  # no stack of a module that does not load, before every other call
+
+
+async def test_a_plain_file_with_run_is_a_tool_under_its_files_name(tmp_path):
+    yard = Yard(tmp_path)
+    yard.file(
+        "demo_py.py",
+        '''
+from typing import List, Literal, Optional
+
+
+def helper(): ...
+
+
+def run(
+    text: str,
+    choice: Literal["foo", "bar", "aaa"],
+    number: float,
+    many: List[str],
+    maybe: Optional[int] = None,
+    untyped=None,
+):
+    """Show how a plain file is read.
+    Args:
+        text: A text
+        choice: One of three
+        number: A number
+        many: Several
+        maybe: Perhaps
+        untyped (int, optional): Said here
+    """
+    return {"text": text, "choice": choice, "number": number, "many": many, "maybe": maybe, "untyped": untyped}
+''',
+    )
+    async with yard.app("path:demo_py.py") as app:
+        assert app.problems() == []
+        (spec,) = app.tool_specs()
+        assert (spec.name, spec.description) == ("demo_py", "Show how a plain file is read.")
+        properties = spec.input.schema["properties"]
+        assert properties["choice"] == {"type": "string", "enum": ["foo", "bar", "aaa"], "description": "One of three"}
+        assert properties["untyped"]["anyOf"] == [{"type": "integer"}, {"type": "null"}]
+        assert spec.input.schema["required"] == ["text", "choice", "number", "many"]
+        sent = {"text": "t", "choice": "aaa", "number": 2, "many": ["x"]}
+        result = await app.call_tool("demo_py", sent)
+        assert result.data == {**sent, "maybe": None, "untyped": None}

@@ -1,0 +1,172 @@
+"""Repositories that tools make or change below a workspace: git outside runs nothing because of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from support import need
+from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.settings import plain_part
+from toolyard.process.sandbox.watch import identity_of
+
+EVIL = "core.fsmonitor"
+PLANTS = {
+    "a repository in a folder": "git init -q sub; git -C sub config core.fsmonitor $EVIL",
+    "deep below": "mkdir -p a/b/c/d; git init -q a/b/c/d; git -C a/b/c/d config core.fsmonitor $EVIL",
+    "a pointer to a folder": (
+        "git init -q x; git -C x config core.fsmonitor $EVIL; mkdir sub; echo gitdir: ../x/.git > sub/.git"
+    ),
+    "a pointer through a pointer": (
+        "git init -q x; git -C x config core.fsmonitor $EVIL; mkdir -p sub/git/refs sub/git/objects;"
+        "cp x/.git/HEAD sub/git; echo ../../x/.git > sub/git/commondir; echo gitdir: git > sub/.git; mv x/.git/HEAD y;"
+        "cp y x/.git/HEAD"
+    ),
+    "a link": "git init -q x; git -C x config core.fsmonitor $EVIL; mkdir sub; ln -s ../x/.git sub/.git",
+    "a bare repository": "git init -q --bare sub; cd sub; git config core.fsmonitor $EVIL; git config core.bare false;"
+    "git config core.worktree $PWD",
+    "a configuration for a worktree": (
+        "git init -q sub; git -C sub config extensions.worktreeConfig true;"
+        "git -C sub config --worktree core.fsmonitor $EVIL"
+    ),
+    "an included file": "git init -q sub; git -C sub config include.path ../../evil.config;"
+    "printf '[core]\\nfsmonitor = %s\\n' $EVIL > evil.config",
+    "odd spelling": "git init -q sub; printf '[CORE] FsMonitor = \"%s\" ; x\\n' $EVIL >> sub/.git/config",
+    "a continued line": ("git init -q sub; printf '[core]\\nfsmonitor = \\\\\\n%s\\n' $EVIL >> sub/.git/config"),
+    "a closed folder": "git init -q sub; git -C sub config core.fsmonitor $EVIL; chmod 555 sub/.git sub",
+}
+
+
+@pytest.fixture
+def work(tmp_path):
+    need("git")
+    (evil := tmp_path / "evil").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    evil.chmod(0o755)
+    (work := tmp_path / "work").mkdir()
+    return work
+
+
+def run(work, script: str) -> None:
+    env = os.environ | {"EVIL": str(work.parent / "evil"), "GIT_CONFIG_GLOBAL": "/dev/null"}
+    subprocess.run(["bash", "-ec", script], cwd=work, env=env, check=True, capture_output=True)
+
+
+def status(work, *folders: str) -> bool:
+    """Whether git ran something planted when its owner looked at some folders."""
+    for folder in folders:
+        env = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null"}
+        subprocess.run(["git", "-C", work / folder, "status"], capture_output=True, env=env)
+    return (work.parent / "ran").exists()
+
+
+@pytest.mark.parametrize("what", PLANTS)
+def test_what_git_would_run_is_put_aside(work, what):
+    folder = "a/b/c/d" if what == "deep below" else "sub"
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, PLANTS[what])
+    moved = nested.sweep()
+    assert moved, "and it is said where it went"
+    assert all(os.path.lexists(path) for path in moved.values())
+    assert not status(work, folder)
+
+
+@pytest.mark.parametrize("what", PLANTS)
+def test_each_of_them_runs_something_where_nothing_is_put_aside(work, what):
+    run(work, PLANTS[what].replace("; chmod 555 sub/.git sub", ""))
+    assert status(work, "a/b/c/d" if what == "deep below" else "sub"), "or it would prove nothing"
+
+
+def test_a_bare_repository_laid_out_in_the_workspace_itself_is_disarmed(work):
+    nested = NestedRepositories([str(work)], time.time())
+    run(
+        work,
+        "git init -q --bare x; mv x/* .; for pair in 'fsmonitor $EVIL' 'bare false' \"worktree $PWD\"; do"
+        " eval git config -f config core.$pair; done",
+    )
+    assert nested.sweep()
+    assert not status(work, ".")
+
+
+def test_hooks_are_put_aside_and_samples_stay(work):
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, "git init -q sub; cp $EVIL sub/.git/hooks/pre-commit; touch sub/.git/hooks/pre-push.sample")
+    assert list(nested.sweep()) == [str(work / "sub/.git/hooks/pre-commit")]
+    run(work / "sub", "git -c user.name=x -c user.email=x@x commit -q --allow-empty -m x")
+    assert not (work.parent / "ran").exists()
+    assert (work / "sub/.git/hooks/pre-push.sample").exists()
+
+
+def test_ordinary_repositories_are_left_as_they_are(work):
+    nested = NestedRepositories([str(work)], time.time())
+    run(
+        work,
+        "git init -q one; cd one; git config user.name 'A B'; git config user.email a@b.c;"
+        "git commit -q --allow-empty -m x; git remote add origin https://example.com/x.git; git branch -q other;"
+        "cd ..; git clone -q one two; git -C two worktree add -q ../three; git init -q --bare four",
+    )
+    before = {path: path.read_bytes() for path in work.rglob("config")}
+    assert nested.sweep() == {}
+    assert before == {path: path.read_bytes() for path in work.rglob("config")}
+
+
+def test_what_was_there_before_is_its_owner_s(work):
+    run(work, "git init -q sub; git -C sub config core.fsmonitor $EVIL")
+    nested = NestedRepositories([str(work)], time.time() + 1)
+    assert nested.sweep() == {}
+
+
+def test_what_can_stay_of_a_configuration_stays(work):
+    nested = NestedRepositories([str(work)], time.time())
+    run(
+        work,
+        "git init -q sub; git -C sub config alias.x '!evil'; git -C sub remote add origin https://example.com/a.git",
+    )
+    nested.sweep()
+    said = subprocess.run(
+        ["git", "config", "-f", work / "sub/.git/config", "-l"], capture_output=True, text=True
+    ).stdout
+    assert "remote.origin.url=https://example.com/a.git" in said
+    assert "alias" not in said
+
+
+def test_a_change_in_a_place_that_was_looked_at_is_noticed(work):
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, "mkdir -p a/b; git init -q a/b")
+    assert nested.sweep(at_end=True) == {}
+    run(work, "touch -r a stamp; git -C a/b config core.fsmonitor $EVIL; touch -r stamp a a/b a/b/.git")
+    assert nested.sweep(at_end=True), "whatever was done about its times"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[core]\n\tfsmonitor = x\n",
+        "[include]\n\tpath = x\n",
+        "[remote \"x\"]\n\turl = ext::sh -c evil\n",
+        "[remote \"x\"]\n\tuploadpack = evil\n",
+        "[submodule \"x\"]\n\tupdate = !evil\n",
+        "[core]\n\tbare = false \\\n",
+        "[core]\n\tworktree = /\n",
+        "[filter \"x\"]\n\tclean = evil\n",
+        "[core.x]\n\tbare = false\n",
+        "[core] bare = false\n",
+        "\0",
+    ],
+)  # fmt: skip
+def test_what_is_not_plain_is_not_kept(text):
+    assert plain_part(text, "/w/.git", ["/w"]) is not None
+    assert plain_part("[core]\n\tbare = false\n", "/w/.git", ["/w"]) is None
+
+
+def test_a_sealed_folder_is_looked_through_only_when_another_has_taken_its_place(work):
+    run(work, "mkdir sealed")
+    sealed = str(work / "sealed")
+    nested = NestedRepositories([str(work)], time.time(), {sealed: identity_of(sealed)}, sealed=[sealed])
+    run(work, "git init -q sealed/sub; git -C sealed/sub config core.fsmonitor $EVIL")
+    assert nested.sweep(at_end=True) == {}, "only its owner can have done that"
+    run(work, "mv sealed other; mkdir sealed; mv other/sub sealed")
+    assert nested.sweep(at_end=True)
+    assert not status(work, "sealed/sub")

@@ -1,0 +1,157 @@
+"""Ordinary work with git passes inside, and what it did is there outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from git_work import work
+from support import need, need_backend
+from users import ORDINARY
+
+OWNER = ["-c", "user.name=Owner", "-c", "user.email=owner@example.org"]
+LINES = [
+    "git config user.email ada@example.org && git config user.name Ada",
+    "echo one > file && git add file && git commit -m first",
+    "git remote add origin https://example.org/x.git",
+    "git branch topic && git branch -u topic",
+    "git checkout -q -b draft && git branch -M draft-2 && git status -sb | grep draft-2",
+    "git checkout -q --track -b tracking topic",
+    "git checkout -q topic && git branch -D draft-2",
+    "git worktree add -q tree tracking && git -C tree commit -q --allow-empty -m 'in a tree' && git worktree list",
+    "git -C tree status",
+    "echo two >> file && git stash && git stash pop && git commit -qam second",
+    "git rebase -q tracking && git log --oneline",
+    "git gc -q && git fsck",
+    "git clone -q $(git rev-parse --show-toplevel) sub && git -C sub status",
+    "git init -q --bare bare.git && git remote add local $PWD/bare.git",
+    "git push -qu local topic && git fetch -q local",
+    "git worktree remove --force tree && git switch -q -c last && git tag v1 && git merge -q tracking",
+    "git worktree add -q tree tracking && git worktree remove tree",
+    "/usr/bin/git config branch.last.rebase true",
+]  # fmt: skip
+WHERE = ("fresh", "repository", "below")
+
+
+@pytest.fixture
+def place():
+    """A folder that an ordinary user can get to, too."""
+    need("git")
+    need_backend("bubblewrap", "bubblewrap-pids")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        (top := Path(os.path.realpath(folder)) / "top").mkdir()
+        yield top
+
+
+def git(folder: Path, *words: str) -> str:
+    """What git says outside, as the owner of a folder; a failure fails the test."""
+    owner = [] if os.geteuid() else ["setpriv", f"--reuid={folder.stat().st_uid}", "--clear-groups"]
+    env = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(folder)}
+    ran = subprocess.run([*owner, "git", *OWNER, *words], cwd=folder, capture_output=True, text=True, env=env)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def prepare(place: Path, where: str, *, ordinary: bool) -> tuple[Path, Path]:
+    """A workspace, and the folder whose repository it works on."""
+    (workspace := place / "sub-folder" if where == "below" else place).mkdir(exist_ok=True)
+    if ordinary and os.geteuid() == 0:
+        for folder in (place.parent, place, workspace):
+            os.chown(folder, ORDINARY, ORDINARY)
+    if where != "fresh":
+        git(place, "init", "-q", "-b", "main")
+        git(place, "commit", "-q", "--allow-empty", "-m", "zero")
+        hook = place / ".git" / "hooks" / "pre-commit"
+        hook.write_text("#!/bin/sh\necho the hook ran >&2\n")
+        hook.chmod(0o755)
+    return workspace, place
+
+
+@pytest.mark.parametrize("ordinary", [False, True], ids=["as who runs the tests", "as an ordinary user"])
+@pytest.mark.parametrize("where", WHERE)
+def test_E07_git_work_passes(place, where, ordinary):
+    workspace, top = prepare(place, where, ordinary=ordinary)
+    lines = [*(["git init -q"] if where == "fresh" else []), *LINES]
+    answers = work(place.parent, workspace, lines, ordinary=ordinary)
+    failed = [(line, *answer) for line, answer in zip(lines, answers, strict=True) if answer[0] != 0]
+    assert failed == []
+    assert "first" in git(top, "log", "--oneline", "--all")
+    assert git(top, "rev-parse", "--abbrev-ref", "HEAD") == "last\n"
+    assert git(top, "fsck") is not None
+    settings = git(top, "config", "--local", "-l")
+    for line in (
+        "user.email=ada@example.org",
+        "remote.origin.url=https://example.org/x.git",
+        "branch.topic.remote=local",
+        "branch.topic.merge=refs/heads/topic",
+        "branch.last.rebase=true",
+    ):
+        assert line in settings
+    assert "draft" not in settings
+    if where != "fresh":
+        assert "the hook ran" in answers[1][1]
+    left = {"commondir", "gitdir", "locked", "config.lock", "config.lock.free"} & set(os.listdir(top / ".git"))
+    assert left == set()
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_E07_git_work_passes_under_landlock_alone(place, where):
+    need_backend("landlock")
+    workspace, top = prepare(place, where, ordinary=False)
+    lines = [*(["git init -q"] if where == "fresh" else []), *LINES]
+    answers = work(place.parent, workspace, lines, contained=True)
+    failed = [(line, *answer) for line, answer in zip(lines, answers, strict=True) if answer[0] != 0]
+    assert failed == []
+    assert "user.email=ada@example.org" in git(top, "config", "--local", "-l")
+
+
+def test_E07_git_worktrees_that_were_added_inside_are_worktrees_outside(place):
+    workspace, top = prepare(place, "repository", ordinary=False)
+    lines = [
+        "git worktree add -q tree",
+        "git -C tree -c user.name=a -c user.email=a@b commit -q --allow-empty -m there",
+    ]
+    assert [code for code, _ in work(place.parent, workspace, lines)] == [0, 0]
+    assert "there" in git(workspace / "tree", "log", "--oneline")
+    assert str(workspace / "tree") in git(top, "worktree", "list")
+    assert "zero" in git(top, "log", "--oneline", "main")
+
+
+def test_E07_git_in_a_worktree_of_a_repository_elsewhere(place):
+    _, top = prepare(place, "repository", ordinary=False)
+    git(top, "worktree", "add", "-q", str(place.parent / "tree"))
+    lines = ["git config user.email a@b.c; git config user.name a; git commit -q --allow-empty -m there", "git status"]
+    assert [code for code, _ in work(place.parent, place.parent / "tree", lines)] == [0, 0]
+    assert "there" in git(place.parent / "tree", "log", "--oneline")
+    assert "user.email=a@b.c" in git(top, "config", "-l", "--local")
+
+
+def test_E07_git_settings_that_stay_inside_are_named_once(place):
+    workspace, top = prepare(place, "repository", ordinary=False)
+    git(top, "remote", "add", "origin", "https://example.org/x.git")
+    lines = [
+        "git config alias.st status && git st",
+        "git remote set-url origin https://elsewhere.example/x.git && git remote get-url origin",
+        "git config alias.st",
+    ]
+    answers = work(place.parent, workspace, lines)
+    assert [code for code, _ in answers] == [0, 0, 0]
+    assert "[sandbox: git's setting 'alias.st' counts inside only" in answers[0][1]
+    assert "'remote.origin.url' counts inside only" in answers[1][1]
+    assert "[sandbox" not in answers[2][1]
+    assert git(top, "remote", "get-url", "origin") == "https://example.org/x.git\n"
+    assert "alias" not in git(top, "config", "-l", "--local")
+
+
+def test_E07_git_inside_has_what_its_owner_sets_meanwhile(place):
+    workspace, top = prepare(place, "repository", ordinary=False)
+    lines = ["git config alias.x status; true", "git config user.name; git config alias.x"]
+    answers = work(place.parent, workspace, [lines[0], lines[1]])
+    assert "\nstatus\n" in answers[1][1]
+    git(top, "config", "user.name", "Owner")
+    assert "Owner" in work(place.parent, workspace, ["git config user.name"])[0][1]
