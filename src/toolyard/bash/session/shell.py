@@ -73,6 +73,7 @@ class Shell:
         """The current command while it waits for input, and no call waits for it."""
         self.trouble: str | None = None
         """Why this shell can run no more commands, though it lives."""
+        self.was_told_to_end = False
         self._setup = setup
         self._inherited: dict[bytes, bytes] = {}
         """The variables that it began with, as they are true where it is."""
@@ -263,6 +264,7 @@ class Shell:
 
     def end(self) -> None:
         """Let it end although it does not react: most often it still saves its state."""
+        self.was_told_to_end = True
         if self.process.exit_status is None:
             with contextlib.suppress(OSError):
                 os.kill(self.process.pid, signal.SIGTERM)

@@ -297,6 +297,8 @@ class ShellSupervisor:
         self._next_state = shell.saved_state()
         code, number = read_wait_status(shell.process.exit_status or 0)
         how = f"was killed by signal {number}" if number else f"ended with status {code}"
+        if shell.was_told_to_end:
+            how = "could not be brought back from its last command"
         kept = (
             "variables, functions, aliases, options and directory were taken over"
             if self._next_state
