@@ -131,12 +131,21 @@ async def test_what_loading_finds_wrong_reaches_the_log_once(tmp_path: Path, cap
     assert not any(secret in message for _, message in logged)
 
 
+ADD_IT = 'add "path:${env:BUILTIN_PLUGINS}/mi-an" to "plugins", or the plugin that has it'
+
+
 @pytest.mark.parametrize(
     ("config", "known"),
     [
         ({"agents": {"default": {"provider": "mian"}}, "providers": {"main": {}}}, "did you mean 'main'?"),
-        ({"agents": {"default": {"provider": "mian"}}}, "known: none"),
-        ({"provider": "mian"}, "known: none"),
+        ({"agents": {"default": {"provider": "mi_an"}}}, ADD_IT),
+        ({"provider": "mi_an"}, ADD_IT),
+        ({"provider": "main", "providers": {"main": {"provider": "mi_an"}}}, ADD_IT),
+        (
+            {"provider": "main", "providers": {"main": {"provider": "provder"}}, "plugins": ["provided.Provider"]},
+            "did you mean 'provider'?",
+        ),
+        ({"provider": "main", "providers": {"main": {"provider": "provider"}}, "plugins": ["provided.Provider"]}, None),
         (
             {"agents": {"default": {"provider": "provder"}}, "plugins": ["provided.Provider"]},
             "did you mean 'provider'?",

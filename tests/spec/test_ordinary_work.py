@@ -78,7 +78,7 @@ def walk(name: str, backend: str, place: Path, user: str) -> list[dict[str, obje
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize(
-    "name", ["python", "node", "c", "rust", "managers", "sockets", "git below", "refused", "offline"]
+    "name", ["python", "node", "c", "rust", "managers", "sockets", "git below", "git here", "refused", "offline"]
 )
 def test_E07_a_project_is_made_from_nothing_without_a_false_obstacle(registries, place, name, user):
     need_backend("bubblewrap", "bubblewrap-pids")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import shlex
 import socket
 import sys
@@ -342,6 +343,11 @@ def test_the_self_test_sees_when_the_supervisor_lets_others_be_reached(monkeypat
     found = try_backend(backend, SelfTest().support)
     assert found.open["sockets"] == ["connect_socket_file"]
     assert set(found.held) == {*PROPERTIES} - {"sockets"}
+
+
+def test_the_self_test_sees_when_nobody_connects_anything(monkeypatch, backend):
+    monkeypatch.setattr(ConnectSupervisor, "_connect", lambda *_: errno.EACCES)
+    assert try_backend(backend, SelfTest().support).open["sockets"] == ["cannot_connect_own_socket"]
 
 
 async def test_programs_that_live_by_sockets_work(box):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import text_of
 from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners, private_commons
 from toolyard.process.sandbox.backends.kernel import landlock_version
 from toolyard.process.sandbox.backends.owner_map import in_mapped_mounts, mapped_mounts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SCOPES_SINCE = 6
 """The version of Landlock that keeps signals in."""
+PTRACE_SCOPE, NOBODY_MAY = "/proc/sys/kernel/yama/ptrace_scope", "3"
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 
 
@@ -101,7 +103,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
         families = [AF_INET, AF_INET6, AF_NETLINK, *([AF_UNIX] if policy.unix_sockets else [])]
         program = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True)
         # In the network of others nobody could tell whose a socket is.
-        supervised = not policy.network and AF_UNIX not in families
+        supervised = not policy.network and AF_UNIX not in families and can_supervise()
         asking = filter_program(families, own_pids=own_pids, own_ipc=True, own_mounts=True, supervised=True)
         return Confinement(
             backend=backend,
@@ -112,6 +114,11 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             own_pids=own_pids,
             proxy=(policy.proxy or bool(policy.hosts)) and not policy.network,
         )
+
+
+def can_supervise() -> bool:
+    """Whether anybody may look at the address that another process gives to the kernel: some machines forbid it all."""
+    return text_of(PTRACE_SCOPE).strip() != NOBODY_MAY
 
 
 def landlock_confinement(

@@ -174,6 +174,21 @@ def connect(address: str) -> None:
         client.connect(address)
 
 
+def is_supervised(scene: Scene) -> bool:
+    return bool(scene["confine"] and scene["confine"]["supervised"])
+
+
+def connect_own(scene: Scene) -> None:
+    """Whoever connects sockets for us must do so, or nothing much works."""
+    path = os.path.join(scene["tmp"], f"own-{scene['mark']}")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as other:
+        socket.create_connection(server.getsockname(), PATIENCE).close()
+        other.bind(path)
+        other.listen()
+        connect(path)
+    os.unlink(path)
+
+
 def send_datagram_from_pair(kind: int, scene: Scene) -> None:
     one, other = socket.socketpair(socket.AF_UNIX, kind)
     with one, other:
@@ -331,6 +346,7 @@ TRIES: dict[str, dict[str, Try]] = {
     },
     "sockets": {
         "connect_socket_file": lambda scene: connect(os.path.join(scene["workspace"], "socket")),
+        "cannot_connect_own_socket": lambda scene: is_supervised(scene) and not succeeds(connect_own, scene),
         "connect_abstract_socket": lambda scene: connect("\0" + scene["mark"]),
         "send_datagram_from_a_pair": lambda scene: send_datagram_from_pair(socket.SOCK_DGRAM, scene),
         # For the kernel this is a pair of datagrams too.
