@@ -81,6 +81,11 @@ class Faults(ast.NodeVisitor):
         if ast.unparse(node.test) != "TYPE_CHECKING":
             self.generic_visit(node)
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """What a class is made with, such as `frozen`, is for the type checker, too."""
+        for part in node.body:
+            self.visit(part)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         """Types are for the type checker."""
         if node.value is not None:

@@ -33,13 +33,8 @@ def version_of(text: str) -> tuple[int, ...]:
 BASH_VERSION = version_of(subprocess.check_output([BASH, "-c", "echo $BASH_VERSION"], text=True))
 SINCE_5_2 = pytest.mark.skipif(BASH_VERSION < (5, 2), reason="this bash does it otherwise by itself")
 
-BASH_SAYS = re.compile(
-    r"^(?:environment: line \d+: |(?:\S*/)?bash: (?:(?:\S+: )?line \d+: )?(?:eval: )?)", re.MULTILINE
-)
-"""bash's own error prefix: `-c`, a file and a terminal each have their own, with or without a line number."""
-HERE_DOCUMENT = re.compile(r"(?<=warning: here-document at line )\d+")
-TRACE = re.compile(r"^\++(?= )", re.MULTILINE)
-"""A sourced or evaluated command is traced one level deeper."""
+BASH_SAYS = re.compile(r"^(?:(?:environment|main): (?=line \d)|bash: (?:-c|eval): (?=line \d))", re.MULTILINE)
+"""bash's own error prefix before the line number: `-c`, `eval` and functions each have their own."""
 
 
 class Session:
@@ -79,7 +74,7 @@ class Session:
 
     async def interrupt(self) -> Reply:
         async with asyncio.timeout(PATIENCE):
-            return await self.bash.interrupt()
+            return await self.bash.end_waiting()
 
     async def restart(self) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -147,9 +142,9 @@ class Console:
             async with asyncio.timeout(PATIENCE):
                 await bash.aclose()
 
-    async def bash_c(self, command: str, *, cwd: Path | None = None) -> tuple[str, int]:
+    async def bash_c(self, command: str, *, cwd: Path | None = None, **variables: str) -> tuple[str, int]:
         """What a bash of its own says to a command, and its status; for output that fits into a pipe."""
-        return await asyncio.to_thread(bash_c, command, cwd or self.folder, self.env)
+        return await asyncio.to_thread(bash_c, command, cwd or self.folder, self.env | variables)
 
     def folder_of(self, *names: object) -> Path:
         folder = self.folder.joinpath(*map(str, names))
@@ -184,4 +179,4 @@ def bash_c(command: str, cwd: Path, env: Mapping[str, str]) -> tuple[str, int]:
 
 
 def normalised(text: str) -> str:
-    return TRACE.sub("+", HERE_DOCUMENT.sub("N", BASH_SAYS.sub("bash: ", text)))
+    return BASH_SAYS.sub("bash: ", text)

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import toolyard
 from fake_model_server import EVENTS, FakeModelServer, Reply, Said, fake_model_server
 from toolyard.core.content import TextPart
@@ -110,6 +112,13 @@ async def provider_bench(wire: Wire, *replies: Reply, **config: Any) -> AsyncIte
             yield ProviderBench(provider=provider, server=server, config=given)
         finally:
             await provider.aclose()
+
+
+def own_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reach servers of the test without a proxy that the developer has."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
 
 
 def user(text: str) -> UserMessage:

@@ -127,7 +127,7 @@ def test_a_field_that_does_not_fit_is_a_problem_and_keeps_its_default(tmp_path, 
     (problem,) = configuration.problems
     assert message in problem.message
     assert problem.where.line == 1
-    assert configuration.output.limit_bytes == 262_144
+    assert (configuration.output.limit_bytes, configuration.output.spill) == (30_000, True)
     assert configuration.policy.allow_bash_tools is False
 
 

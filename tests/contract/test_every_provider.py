@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fake_model_server import Reply, Said, fake_model_server
-from provider_bench import LIST_FILES, WIRES, bundled, provider_bench, user
+from provider_bench import LIST_FILES, WIRES, bundled, own_connections, provider_bench, user
 from support import ROOT
 from toolyard.core.conversation import AssistantMessage, Usage
 from toolyard.core.model import Answered, CallDelta, ModelRequest, TextDelta, Waiting
@@ -22,6 +22,11 @@ from toolyard.testing import check_provider
 pytestmark = pytest.mark.anyio
 WORDS = Said(text="Here you are.", thinking="Let me see.")
 CALLS = Said(text="I look.", calls=(("c1", "list_files", '{"path": "."}'), ("c2", "list_files", '{"path": "/"}')))
+
+
+@pytest.fixture(autouse=True)
+def without_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    own_connections(monkeypatch)
 
 
 def ollama_reply(said: Said) -> Reply:

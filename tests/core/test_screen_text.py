@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolyard.core.screen_text import as_seen
+from toolyard.core.screen_text import as_seen, readable
 
 MUCH = 2_000_000
 """What takes more than linear time would take hours for so many characters."""
@@ -24,6 +24,16 @@ STROKES = st.lists(
     )
 ).map("".join)
 HOSTILE = st.text(st.sampled_from("\x1b\x9b\x9d\x90\x9c[]P_^XNO\\K2;?( 0mGa\r\n\b\x07\x00\x7f"))
+
+
+def test_binary_output_is_counted_instead_of_shown():
+    text = "".join(chr(number % 32) + "\ufffdELF" for number in range(300))
+    assert readable(text) == f"[{len(text)} characters of binary output, which cannot be shown]"
+
+
+@pytest.mark.parametrize("text", ["plain\n", "é " * 500, "a\0b\n", "x" * 1000 + "\ufffd"])
+def test_text_is_shown_although_it_has_a_strange_character(text):
+    assert readable(text) == as_seen(text)
 
 
 @pytest.mark.parametrize(

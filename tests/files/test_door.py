@@ -230,8 +230,11 @@ NOT_OBEYED = {
     "permissions/grants.py": "lock = os.open(",
     "plugins/contract.py": "def read_text(",
     "builtin_plugins/feature-system-message/feature_system_message/runtime.py": "self._context.read_text(name)",
+    "agents/sessions/claim.py": "self._fd = os.open(",
 }
 """What looks like a way around and is none: files that are written, and the door itself under another name."""
+STORES = ("agents/checkpoints/",)
+"""Of the store, which tools cannot write; and the workspace's own files, which are kept and never obeyed."""
 
 
 def test_there_is_no_other_way_in():
@@ -242,6 +245,7 @@ def test_there_is_no_other_way_in():
         for path in (top / room).rglob("*.py")
         for line in path.read_text().splitlines()
         if WAYS_AROUND.search(line) and NOT_OBEYED.get(str(path.relative_to(top)), "\0") not in line
+        if not str(path.relative_to(top)).startswith(STORES)
     ]
     assert found == []
 

@@ -131,12 +131,21 @@ async def test_what_loading_finds_wrong_reaches_the_log_once(tmp_path: Path, cap
     assert not any(secret in message for _, message in logged)
 
 
+ADD_IT = 'add "path:${env:BUILTIN_PLUGINS}/mi-an" to "plugins", or the plugin that has it'
+
+
 @pytest.mark.parametrize(
     ("config", "known"),
     [
         ({"agents": {"default": {"provider": "mian"}}, "providers": {"main": {}}}, "did you mean 'main'?"),
-        ({"agents": {"default": {"provider": "mian"}}}, "known: none"),
-        ({"provider": "mian"}, "known: none"),
+        ({"agents": {"default": {"provider": "mi_an"}}}, ADD_IT),
+        ({"provider": "mi_an"}, ADD_IT),
+        ({"provider": "main", "providers": {"main": {"provider": "mi_an"}}}, ADD_IT),
+        (
+            {"provider": "main", "providers": {"main": {"provider": "provder"}}, "plugins": ["provided.Provider"]},
+            "did you mean 'provider'?",
+        ),
+        ({"provider": "main", "providers": {"main": {"provider": "provider"}}, "plugins": ["provided.Provider"]}, None),
         (
             {"agents": {"default": {"provider": "provder"}}, "plugins": ["provided.Provider"]},
             "did you mean 'provider'?",
@@ -162,3 +171,19 @@ class Provider:
     def stream(self, request):
         yield None
 """
+
+
+@pytest.mark.parametrize("agents", [[], ["one"], "one", {}, None, 3])
+def test_agents_that_are_none_leave_the_default_one(tmp_path: Path, agents):
+    assert AgentApplication({"agents": agents}, tmp_path / "s").agents() == ["default"]
+
+
+def test_a_choice_may_be_a_placeholder_but_not_one_about_mixins_which_come_before(tmp_path: Path):
+    def problems(agent: dict[str, str | dict[str, str]]) -> list[str | int | None]:
+        given = {"WORD": "deep", "PRESET": "read-only"}
+        app = AgentApplication({"agents": {"default": agent}}, tmp_path / "s", config_env=given)
+        return [one["detail"] for one in app.get_config_errors()]
+
+    assert problems({"permissions": {"preset": "${env:PRESET}"}}) == []
+    assert problems({"mixin_merge": "deep"}) == []
+    assert any("mixin_merge" in str(detail) for detail in problems({"mixin_merge": "${env:WORD}"}))

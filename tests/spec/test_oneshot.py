@@ -121,13 +121,14 @@ async def test_O02_a_non_zero_exit_is_not_an_error(shell, command, code):
 )
 async def test_O03_a_time_out_names_the_number_as_it_was_given(shell, timeout, shown):
     result = await shell("exec sleep 300", timeout=timeout)
-    assert result.text == f"Command timed out after {shown} seconds"
+    assert result.text.startswith(f"Command timed out after {shown} seconds\n")
+    assert "higher `timeout`" in result.text
     assert result.failure == "timeout"
     assert result.data == {
         "exitCode": -1,
         "stdout": "",
         "stderr": "",
-        "context": result.text,
+        "context": f"Command timed out after {shown} seconds",
         "partialStdout": "",
         "partialStderr": "",
     }
@@ -135,10 +136,21 @@ async def test_O03_a_time_out_names_the_number_as_it_was_given(shell, timeout, s
 
 async def test_O03_what_was_printed_until_the_time_out_is_kept_and_shown_under_that_line(shell):
     result = await shell("echo so far; printf careful >&2; sleep 300", timeout=3)
-    assert result.text == "Command timed out after 3 seconds\nstdout:\nso far\nstderr:\ncareful"
+    assert result.data["context"] == "Command timed out after 3 seconds\nstdout:\nso far\nstderr:\ncareful"
     assert (result.data["stdout"], result.data["partialStdout"]) == ("", "so far\n")
     assert (result.data["stderr"], result.data["partialStderr"]) == ("", "careful")
-    assert result.data["context"] == result.text
+    assert result.text.startswith(result.data["context"])
+
+
+async def test_O04_what_was_printed_through_a_process_substitution_is_complete(shell):
+    for command, printed in (
+        ("seq 3 > >(sort -r)", "3\n2\n1\n"),
+        ("seq 3 | tee >(wc -l) >/dev/null", "3\n"),
+        ("exec > >(sed s/^/x/); echo a; echo b", "xa\nxb\n"),
+        ("sleep 300 & echo a > >(sleep 0.2; cat)", "a\n"),
+    ):
+        result = await shell(command, timeout=ENOUGH)
+        assert (result.failure, result.data["stdout"]) == (None, printed)
 
 
 async def test_O04_the_call_ends_with_its_shell_although_others_hold_the_pipes_and_nothing_is_left(shell):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fake_model_server import FakeModelServer, Reply, Said, anthropic_events, fake_model_server
-from provider_bench import WIRES, Wire
+from provider_bench import WIRES, Wire, own_connections
 from sdk_types import assert_official
 from support import PATIENCE, need_backend
 from toolyard.agents.providers import retries
@@ -30,6 +30,7 @@ each_wire = pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No wait between attempts is a real one, and there is a workspace with a file."""
+    own_connections(monkeypatch)
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.txt").write_text("hello\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.errors import ProviderError
+from toolyard.plugins.enablement import provider_hint
 
 if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
@@ -33,9 +34,8 @@ def model_of(loaded: Loaded, agent: str, chosen: tuple[str, ...] | None, model: 
     catalog = loaded.agent(agent, chosen).catalog
     found = catalog.plugins.get(id)
     if found is None or found.plugin.kind != "provider":
-        folder = id.replace("_", "-")
-        hint = f'add "path:${{env:BUILTIN_PLUGINS}}/{folder}" to "plugins", or the plugin that has it'
-        raise ProviderError(f"no plugin is the provider '{id}' of agent '{agent}'", fault="setup", hint=hint)
+        message = f"no plugin is the provider '{id}' of agent '{agent}'"
+        raise ProviderError(message, fault="setup", hint=provider_hint(id))
     if not catalog.decisions[id].on:
         raise ProviderError(f"the provider '{id}' is off: {catalog.decisions[id].reason}", fault="setup")
     name = model or config.get("model")

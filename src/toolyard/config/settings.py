@@ -51,8 +51,8 @@ class MixinPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`output`: how much of what a tool prints is kept."""
 
-    limit_bytes: Annotated[Count, Meta(description="How much of a tool's output is kept: head and tail.")] = 262_144
-    spill: Annotated[bool, Meta(description="Whether longer output is kept whole in the sessions folder.")] = False
+    limit_bytes: Annotated[Count, Meta(description="How much of a tool's output is kept: head and tail.")] = 30_000
+    spill: Annotated[bool, Meta(description="Whether longer output is kept whole in the sessions folder.")] = True
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):

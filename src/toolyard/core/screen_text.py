@@ -27,6 +27,23 @@ STROKE = re.compile(r"[^\r\x08\x1b\x9b]+|\r+|\x08+|(?:\x1b\[|\x9b)([0-9]*)([CDGJ
 DRAWN = re.compile(r"[\r\x08\x1b\x9b]")
 
 
+SHORT = 256
+"""Characters that can be shown, whatever they are."""
+MOST_BINARY = 0.1
+"""The share of characters that no text has, above which it counts as binary."""
+BINARY = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
+
+
+def readable(text: str) -> str:
+    """What a model reads of a text: what a terminal would show, or how much binary there was."""
+    if CONTROL.search(text) is None and "\ufffd" not in text:
+        return text
+    is_long = len(text) > SHORT and "\x00" in text
+    if is_long and sum(1 for _ in BINARY.finditer(text)) > MOST_BINARY * len(text):
+        return f"[{len(text)} characters of binary output, which cannot be shown]"
+    return as_seen(text)
+
+
 def as_seen(text: str) -> str:
     """Return the text that a terminal of any size would show at the end.
 

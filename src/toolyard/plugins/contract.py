@@ -259,6 +259,14 @@ class FeatureContext(msgspec.Struct, frozen=True, kw_only=True):
         self.notices.append(Notice(message=message, hint=hint, file=file, line=line))
 
 
+def read_file(path: Path, *, largest: int) -> bytes:
+    """A file that a configuration names, for a plugin that goes by what it says: a regular one, not of tools' making.
+
+    OSError when there is none, or it is not to be obeyed.
+    """
+    return Door.here().read_accepted(path, largest=largest).data
+
+
 def options_of(function: Any) -> ToolOptions | None:
     """What `@tool` says of a function; None when it is not marked."""
     found = getattr(function, MARK, None)

@@ -214,22 +214,35 @@ def unknown_ids(configuration: Configuration, plugins: Mapping[str, Collection[s
 
 
 def unknown_providers(configuration: Configuration, plugins: Mapping[str, Mapping[str, Plugin]]) -> Iterator[Problem]:
-    """A warning for each agent whose provider is neither one of the configuration nor a plugin of the agent's."""
-    value = configuration.value
-    providers = mapping(value.get("providers"))
+    """A warning for each agent whose provider is nowhere, or is an entry of `providers` whose plugin is nowhere."""
     for agent, known in plugins.items():
-        own = mapping(mapping(value.get("agents")).get(agent))
-        name = provider_of(value, own)
-        usable = [*providers, *(id for id, plugin in known.items() if plugin.kind == "provider")]
+        name, pointer = provider_named(configuration.value, agent)
+        usable = [id for id, plugin in known.items() if plugin.kind == "provider"]
         if name and name not in usable:
-            pointer = ("agents", agent, "provider") if "provider" in own else ("provider",)
+            entries = [] if pointer[0] == "providers" else mapping(configuration.value.get("providers"))
             yield Problem(
                 code="provider_unknown",
-                message=f"agent '{agent}' names the provider '{name}': no plugin is one, nor is it among 'providers'",
-                hint=did_you_mean(name, usable, otherwise=f"known: {', '.join(usable) or 'none'}"),
+                message=f"agent '{agent}' has the provider '{name}': no plugin is one, nor is it among 'providers'",
+                hint=did_you_mean(name, [*entries, *usable], otherwise=provider_hint(name)),
                 where=configuration.document.position(pointer),
                 severity="warning",
             )
+
+
+def provider_named(value: JsonObject, agent: str) -> tuple[str, Pointer]:
+    """The plugin that an agent wants as its provider, by itself or by an entry of `providers`; and where it says so."""
+    own = mapping(mapping(value.get("agents")).get(agent))
+    name, entries = provider_of(value, own), mapping(value.get("providers"))
+    if name in entries:
+        of_entry = mapping(entries[name]).get("provider")
+        return of_entry if isinstance(of_entry, str) else "", ("providers", name, "provider")
+    return name, ("agents", agent, "provider") if "provider" in own else ("provider",)
+
+
+def provider_hint(id: str) -> str:
+    """What to write where no plugin is a provider."""
+    folder = id.replace("_", "-")
+    return f'add "path:${{env:BUILTIN_PLUGINS}}/{folder}" to "plugins", or the plugin that has it'
 
 
 def layers_with_plugins(

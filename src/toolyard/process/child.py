@@ -18,7 +18,7 @@ from toolyard.process.keeper.link import KeeperLink
 from toolyard.process.keeper.wire import close_all
 from toolyard.process.limits import NO_LIMITS, Limits
 from toolyard.process.streams import DelayedReading, OutputStream, open_stdin
-from toolyard.process.waiting import run_shielded
+from toolyard.process.waiting import CancelledWithOutput, run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,6 +71,11 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     left: Sequence[int] = ()
     """Processes that could not be killed because the kernel itself holds them; usually empty."""
 
+    @property
+    def printed_bytes(self) -> int:
+        """How much it printed to both streams, also of what is left out."""
+        return self.stdout.total_bytes + self.stderr.total_bytes
+
 
 class Children:
     """Runs children on behalf of one application, in its sandbox if it has one."""
@@ -122,17 +127,22 @@ class Children:
         started = time.monotonic()
         argv, cwd, extra_env = encode_words(request.argv, request.cwd, request.extra_env)
         fds, stdout, stderr = open_streams(request)
+        ended, cancelled, timed_out = None, None, False
         try:
             limits = request.limits.as_rlimits()
             spawned = self.keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
             self._reading.add(stdout, stderr)
             ended, timed_out = await self._wait(spawned, request)
+        except asyncio.CancelledError as error:
+            cancelled = error
         finally:
             self._reading.discard(stdout, stderr)
             try:
                 captured_stdout = stdout.finish()
             finally:
                 captured_stderr = stderr.finish()
+        if ended is None:
+            raise CancelledWithOutput(captured_stdout, captured_stderr) from cancelled
         exit_code, signal = read_wait_status(ended.wait_status)
         return ChildOutcome(
             exit_code=exit_code,

@@ -21,6 +21,10 @@ MARK_BASE = 1_000_000_000_000_000
 """Marks start here: thirty years of real-time processor time, so that a mark never acts as a limit."""
 MARKS_EACH = 1_000_000_000_000
 STOPS_AT_ONCE = 16
+READ_CALL = {"x86_64": b"0 ", "aarch64": b"63 "}.get(os.uname().machine, b"none")
+"""How the kernel shows a process that is blocked in `read`."""
+SETTLE_WITHIN = 0.3
+"""How long what is left of a call may be at work before it counts as a background process."""
 
 
 def become_subreaper() -> None:
@@ -191,6 +195,45 @@ def stat_fields(pid: int) -> list[bytes]:
             return stat.read().rpartition(b")")[2].split()
     except OSError:
         return []
+
+
+def is_running(pids: Iterable[int]) -> bool:
+    """Whether one of these processes is at work just now: one that was forked a moment ago may become anything."""
+    return any(stat_fields(pid)[:1] == [b"R"] for pid in pids)
+
+
+def finish_output(pids: Iterable[int]) -> bool:
+    """Whether one of these processes reads a pipe that nobody writes to any more, as a process substitution does.
+
+    Such a one only has to finish with what it was given. A background process reads nothing, or from another.
+    """
+    held = {pid: pipes_of(pid) for pid in pids}
+    written = {pipe for pipes in held.values() for pipe, writes in pipes.values() if writes}
+    return any(0 in pipes and pipes[0][0] not in written for pipes in held.values())
+
+
+def pipe_descriptors(pid: int, inode: int) -> list[int]:
+    """Where a process has a pipe open."""
+    return sorted(fd for fd, (pipe, _) in pipes_of(pid).items() if pipe == f"pipe:[{inode}]")
+
+
+def is_read_by(pid: int, inode: int) -> bool:
+    """Whether a process is blocked reading a pipe; False where the kernel does not show that."""
+    words = line_of(f"/proc/{pid}/syscall", READ_CALL)
+    return bool(words) and int(words[1], 16) in pipe_descriptors(pid, inode)
+
+
+def pipes_of(pid: int) -> dict[int, tuple[str, bool]]:
+    """The pipes that a process has open, by descriptor, and whether for writing."""
+    found = {}
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            if (pipe := os.readlink(f"/proc/{pid}/fd/{fd}")).startswith("pipe:"):
+                flags = line_of(f"/proc/{pid}/fdinfo/{fd}", b"flags:")
+                found[int(fd)] = (pipe, bool(flags) and int(flags[-1], 8) & os.O_ACCMODE != os.O_RDONLY)
+    except OSError:
+        pass  # it has ended, or is not ours to look at
+    return found
 
 
 def signal_all(tree: dict[int, int], number: int) -> int:

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from toolyard.process.output import Captured
+
 
 T = TypeVar("T")
+
+
+class CancelledWithOutput(asyncio.CancelledError):
+    """The cancellation of something that had printed by then."""
+
+    def __init__(self, *streams: Captured) -> None:
+        super().__init__()
+        self.text = "".join(stream.text for stream in streams)
+        self.printed_bytes = sum(stream.total_bytes for stream in streams)
 
 
 class Promise(Generic[T]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 import time
 import traceback
@@ -23,6 +24,7 @@ from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
 from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
+from toolyard.process.waiting import CancelledWithOutput
 from toolyard.runtime.audit.log import AuditUnavailable
 from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_record
 from toolyard.runtime.call_events import CallEvents
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from toolyard.runtime.redaction import Redactor
 
 log = logging.getLogger("toolyard.calls")
+CANCELLED = "The call was cancelled."
+STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+"""What no plain text has in it."""
 ROOM_FOR_A_NOTE = 512
 TEXT_SCHEMA: JsonObject = {
     "type": "object",
@@ -191,8 +196,8 @@ class PendingCall:
             await self._permit(ready)
         except CallEnded as ended:
             self._finish(ended.result)
-        except asyncio.CancelledError:
-            self.cancel()
+        except asyncio.CancelledError as error:
+            self.cancel(error)
             raise
         except Exception as error:  # the one broad catch: here and in `execute` a call ends, whatever broke
             self._finish(self._crashed(error))
@@ -217,15 +222,21 @@ class PendingCall:
             return self._finish(self._limit(await self._run(ready)))
         except CallEnded as ended:
             return self._finish(ended.result)
-        except asyncio.CancelledError:
-            self.cancel()
+        except asyncio.CancelledError as error:
+            self.cancel(error)
             raise
         except Exception as error:
             return self._finish(self._crashed(error))
 
-    def cancel(self) -> ToolResult:
-        """End the call as cancelled, unless it has ended already."""
-        return self.result or self._finish(ToolResult(text="The call was cancelled.", failure="cancelled"))
+    def cancel(self, error: asyncio.CancelledError | None = None) -> ToolResult:
+        """End the call as cancelled, with what it had printed, unless it has ended already."""
+        if self.result:
+            return self.result
+        text, printed = CANCELLED, 0
+        if isinstance(error, CancelledWithOutput):
+            printed = error.printed_bytes
+            text += f" Output so far:\n{error.text}" if error.text else ""
+        return self._finish(self._limit(ToolResult(text=text, failure="cancelled", bytes_out=printed)))
 
     async def _find(self) -> Tool:
         tool = await self._services.tools.find(self.call.name)
@@ -394,9 +405,18 @@ class PendingCall:
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
     def _limit(self, result: ToolResult) -> ToolResult:
-        """No kind's text is longer than the limit, but for the line that says what a kind left out itself."""
-        text, truncation = limit_text(result.text, self._settings.output_limit + ROOM_FOR_A_NOTE)
-        return replace(result, text=text, truncated=result.truncated or truncation) if truncation else result
+        """No kind's text has what a model cannot read in it, or is longer than the limit, but for the line that says
+        what a kind left out itself.
+        """
+        seen = result.text
+        if STRANGE.search(seen):
+            from toolyard.core.screen_text import readable  # seldom needed, and slow to import
+
+            seen = readable(seen)
+        text, truncation = limit_text(seen, self._settings.output_limit + ROOM_FOR_A_NOTE)
+        if truncation is None and seen is result.text:
+            return result
+        return replace(result, text=text, truncated=result.truncated or truncation)
 
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""

@@ -14,6 +14,7 @@ from toolyard.config.settings import SandboxSettings
 from toolyard.config.workspace import absolute, user_folders, workspace_of
 from toolyard.core.problems import Problem
 from toolyard.files.inside import is_inside
+from toolyard.files.unversioned import make_unversioned
 from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.cgroups import can_end_groups
@@ -216,6 +217,7 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
 def locked_parts(sessions: Path, workspace: list[str]) -> list[str]:
     """The store, or what of it is ours alone when somebody works in it. It is made, so that it can be hidden."""
     with contextlib.suppress(OSError):
+        make_unversioned(sessions)
         (sessions / "outputs").mkdir(parents=True, exist_ok=True)
         user_folder("state").mkdir(parents=True, exist_ok=True, mode=0o700)
     real = os.path.realpath(sessions)

@@ -1,9 +1,10 @@
-"""No key of the developer's own is used, and no wait between attempts is a real one."""
+"""No key and no proxy of the developer's own is used, and no wait between attempts is a real one."""
 
 from __future__ import annotations
 
 import pytest
 
+from provider_bench import own_connections
 from toolyard.agents.providers import retries
 
 
@@ -12,4 +13,5 @@ def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for maker in ("OPENAI", "ANTHROPIC", "OPENROUTER"):
         for name in ("API_KEY", "BASE_URL"):
             monkeypatch.delenv(f"{maker}_{name}", raising=False)
+    own_connections(monkeypatch)
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)

@@ -226,6 +226,8 @@ async def test_what_stays_the_same_is_marked_for_anthropic_and_keyed_for_openai(
     async with provider_bench(WIRES["openrouter"]) as bench:
         await bench.ask(*messages, model="anthropic/claude-sonnet-4.5", system="Be brief.")
         assert json.dumps(bench.bodies[0]).count("cache_control") == 2
+        await bench.ask(*messages[:3], model="anthropic/claude-sonnet-4.5", system="Be brief.")
+        assert bench.bodies[1]["messages"][-1]["content"][0]["cache_control"]
 
 
 async def test_a_prompt_is_the_same_from_turn_to_turn_up_to_what_is_new():

@@ -68,7 +68,6 @@ EATERS = {
     "a_prompt_command_that_exits": "PROMPT_COMMAND='exit 9'",
     "a_trace_prompt_that_reads": "PS4='$(cat)'",
     "a_return_trap_that_reads": "trap 'cat >/dev/null' RETURN",
-    "a_child_trap_that_reads": "trap 'cat >/dev/null' CHLD; /bin/true",
 }
 """They run between commands, too, when bash's own input is where commands come from."""
 
@@ -542,9 +541,10 @@ async def test_a_shell_may_kill_itself(shell: Session, command: str, status: int
     assert reply.note
 
 
-@pytest.mark.parametrize("command", ["kill 0", "kill $$", "kill -TERM 0", "kill -QUIT $$", "kill -TSTP $$"])
-async def test_signals_that_an_interactive_shell_ignores(shell: Session, command: str) -> None:
-    assert await shell.answer(f"{command}; echo lives") == ("lives\n", 0)
+@pytest.mark.parametrize("command", ["kill 0", "kill $$", "kill -TERM 0"])
+async def test_a_signal_that_ends_a_script_ends_the_shell(shell: Session, command: str) -> None:
+    reply = await shell.run(f"{command}; echo never")
+    assert (reply.output, reply.exit_code, reply.ended) == ("", 143, True)
     assert await shell.keeps_its_state()
 
 
@@ -559,15 +559,19 @@ async def test_a_child_that_dies_of_an_interrupt(shell: Session) -> None:
     assert await shell.keeps_its_state()
 
 
-async def test_expansion_errors_end_the_command_only(shell: Session) -> None:
-    for command in (
-        "set -u; echo $nope; echo never",
-        "echo ${nope:?words}; echo never",
-        "f() { echo ${nope:?words}; }; f",
-    ):
-        reply = await shell.run(command)
-        assert (reply.exit_code, reply.ended, "never" in reply.output) == (1, False, False)
-        assert reply.output.rstrip().endswith(("nope: unbound variable", "nope: words"))
+@pytest.mark.parametrize(("command", "status"), [
+    ("set -u; echo $nope; echo never\necho never", 127),
+    (": \"${nope:?words}\"\necho never", 127),
+    ("f() { echo ${nope:?words}; }; f\necho never", 127),
+    ("set -eu\necho $nope\necho never", 1),
+    ("set -e\nfalse\necho never", 1),
+])  # fmt: skip
+async def test_what_stops_a_script_stops_a_command_and_the_session_goes_on(
+    shell: Session, command: str, status: int
+) -> None:
+    reply = await shell.run(f"MADE=before; {command}")
+    assert (reply.exit_code, "never" in reply.output) == (status, False)
+    assert await shell.output("echo $MADE") == "before\n"
     assert await shell.keeps_its_state()
 
 

@@ -323,3 +323,40 @@ async def test_limits_hold_in_the_next_shell_too(console: Console) -> None:
     shell = await console.open_prepared(limits=Limits(open_files=50))
     await shell.run("exit")
     assert await shell.answer("ulimit -n") == ("50\n", 0)
+
+
+async def test_a_job_has_a_terminal_of_its_own_and_the_state_of_its_session(shell: Session) -> None:
+    await shell.run("x=5; f() { echo $x; }")
+    job = await shell.start_job("[ -t 0 ] && f; read -rp 'name? ' name; echo hi $name; exit 4", interactive=True)
+    await until(lambda: job.read() == "5\nname? ")
+    assert await shell.answer("read -t 0.1 y </dev/tty; echo $?") == ("142\n", 0)
+    await job.write("ada\n")
+    await job.wait(30)
+    assert (job.read(), job.exit_code) == ("hi ada\n", 4)
+    assert await shell.keeps_its_state()
+
+
+@pytest.mark.parametrize(("command", "output", "status"), [
+    ("echo begin; sleep 60; echo never", "begin\n", 130),
+    ("trap 'echo bye; exit 7' INT; echo begin; sleep 60; echo never", "begin\nbye\n", 7),
+    ("echo begin; while :; do :; done", "begin\n", 130),
+])  # fmt: skip
+async def test_a_running_command_may_be_interrupted(shell: Session, command: str, output: str, status: int) -> None:
+    heard: list[str] = []
+    running = asyncio.ensure_future(shell.run(command, on_output=heard.append))
+    await until(lambda: "".join(heard) == "begin\n")
+    assert await shell.bash.interrupt() is None
+    reply = await running
+    assert (reply.output, reply.exit_code, reply.timed_out) == (output, status, False)
+    assert await shell.keeps_its_state()
+
+
+@pytest.mark.parametrize("command", ["vim notes", "cd / && top", "watch ls", "nano"])
+async def test_a_program_for_a_screen_says_at_once_that_there_is_none(shell: Session, command: str) -> None:
+    output, status = await shell.answer(command)
+    assert ("needs a terminal" in output, status) == (True, 1)
+
+
+@pytest.mark.parametrize("command", ["echo vim", "top -bn1 >/dev/null", "watch() { :; }; watch x"])
+async def test_other_lines_that_name_such_a_program_run(shell: Session, command: str) -> None:
+    assert "needs a terminal" not in await shell.output(command)

@@ -141,7 +141,7 @@ async def test_a_link_in_the_place_of_a_job_s_script_writes_nothing_elsewhere(se
     links = "; ".join(f"ln -s {target} {shared(session)}/j{number}" for number in range(200))
     await session.run(links)
     with pytest.raises(Exception, match=r"exists|job"):
-        await session.run("echo the job", background=True)
+        await session.run(f"echo the job {'and more ' * 200}", background=True)
     assert not target.exists()
 
 

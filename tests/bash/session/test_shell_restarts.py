@@ -257,3 +257,12 @@ async def test_any_environment_may_be_given(console: Console, variables: dict[st
     shell = await console.open(env=console.env | variables)
     output, status = await shell.answer("echo 1\necho 2\nsh -c 'exit 7'", timeout=10)
     assert ([line for line in output.splitlines() if line in "12"], status) == (["1", "2"], 7)
+
+
+@pytest.mark.parametrize("before", ["true", "(while :; do sleep 1; done) & true"])
+async def test_a_shell_that_died_unseen_is_replaced_and_the_command_runs(shell: Session, before: str) -> None:
+    await shell.run(before)
+    assert shell.bash.pid
+    os.kill(shell.bash.pid, signal.SIGKILL)
+    reply = await shell.run("echo ran")
+    assert (reply.output, reply.exit_code, reply.restarted) == ("ran\n", 0, True)

@@ -336,6 +336,17 @@ def test_each_command_is_called_by_itself(desk):
     assert desk.run(bare, {"number": 3}, tool=tools_of(bare)[1]).out == "delete 3 of nowhere\n"
 
 
+def test_a_command_may_be_described_by_a_tag_of_its_own():
+    first, second = tools_of("# @describe All\n# @cmd\n# @describe One\na() { :; }\n# @cmd\nb() { :; }\n")
+    assert (first.description, second.description) == ("One", "All")
+
+
+def test_the_line_of_argc_may_stand_without_quotes(desk):
+    functions = 'main() { echo "<$argc_name>"; }\n_argc_after() { echo after; }\n'
+    source = f'# @option --name!\n{functions}eval $(argc --argc-eval "$0" "$@")\n'
+    assert desk.run(source, {"name": "a  b"}).out == "<a  b>\nafter\n"
+
+
 def test_a_script_without_main_works_at_its_top_level():
     tool = tool_of(f"# @flag --loud\n{ARGC_LINE}\necho $argc_loud\n")
     assert (tool.function, tool.has_argc_line) == (None, True)

@@ -117,7 +117,7 @@ async def test_a_module_with_run_is_described_by_its_comment_and_named_after_its
                 "choice": {
                     "type": "string",
                     "enum": ["foo", "bar", "aaa"],
-                    "description": "One of three, which goes on",
+                    "description": "One of three, that goes on",
                 },
                 "maybe": {"type": "string", "description": "Perhaps"},
                 "integer": {"type": "integer"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -68,8 +68,9 @@ class Connection:
                 if "json" in kind:
                     yield [await start_of(response, LONGEST_BODY)]
                     return
-                async for batch in batches(response.aiter_bytes(), sent, stage):
-                    yield batch
+                async with aclosing(batches(response.aiter_bytes(), sent, stage)) as found:
+                    async for batch in found:
+                        yield batch
         except (httpx2.TransportError, TimeoutError) as error:
             if stage() == "coming":
                 raise broken(error, sent.service) from None

@@ -24,7 +24,7 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """More headers for each request."""
     prices: Mapping[str, Price] = msgspec.field(default_factory=dict)
     """By model, in dollars for a million tokens; they come before the known ones."""
-    max_retries: Annotated[int, Meta(ge=0, le=100)] = 4
+    max_retries: Annotated[int, Meta(ge=0, le=100)] = 5
     response_timeout_seconds: Annotated[float, Meta(gt=0)] = 300
     """Until the first byte of an answer; servers that think first are silent for long."""
     idle_timeout_seconds: Annotated[float, Meta(gt=0)] = 120
@@ -44,7 +44,9 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
 CONFIG_KEYS = ProviderSettings.__struct_fields__
 
 
-def read_settings(config: JsonObject, *, key_variable: str, base_url: str, base_url_variable: str) -> ProviderSettings:
+def read_settings(
+    config: JsonObject, *, key_variable: str, base_url: str, base_url_variable: str = ""
+) -> ProviderSettings:
     """The settings, with the environment's key and address where the configuration has none.
 
     Raises `ProviderError` when there is no key, which only a server on this machine can do without.
@@ -79,7 +81,10 @@ def converted(given: JsonObject) -> ProviderSettings:
         return msgspec.convert(given, ProviderSettings)
     except msgspec.ValidationError as error:
         # Its text names the key and the types, never the value.
-        raise setup_error(f"the provider's configuration is wrong: {error}", hint="see the reference page") from None
+        raise setup_error(
+            f"the provider's configuration is wrong: {error}",
+            hint="the reference has a page on providers, with all keys",
+        ) from None
 
 
 def setup_error(message: str, *, hint: str) -> ProviderError:

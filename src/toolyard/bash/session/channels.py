@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import quoted
 from toolyard.errors import ShellError
+from toolyard.process.process_tree import SETTLE_WITHIN, finish_output, is_running
 from toolyard.process.streams import PipeReader, read_some
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from toolyard.process.output import Transcript
     from toolyard.process.private_folders import PrivateFolder
@@ -54,11 +55,13 @@ class OutputChannel:
         """Take what was printed by now, and go on listening."""
         self._pipe.drain(sink.add)
 
-    async def wait_for_end(self, sink: Transcript, *, within: float) -> bool:
-        """Wait a little until nobody holds the pipe any more; tell whether that happened."""
-        give_up_at = self._loop.time() + within
+    async def wait_for_end(self, sink: Transcript, holders: Callable[[], Iterable[int]], *, within: float) -> bool:
+        """Wait while a process that holds the pipe only has its output to finish; tell whether nobody holds it then."""
+        started = self._loop.time()
         while self.drain(sink):
-            if self._loop.time() > give_up_at:
+            lasts = self._loop.time() - started
+            pids = list(holders())
+            if lasts > within or not (finish_output(pids) or (lasts < SETTLE_WITHIN and is_running(pids))):
                 return False
             await asyncio.sleep(0.002)
         return True
@@ -128,22 +131,27 @@ class Terminal:
             self.name = os.ttyname(slave)
             make_quiet(slave)
         finally:
-            self._slave = slave
+            self._slave = slave  # ours keeps it open: between two commands nobody else does
         os.set_blocking(self._fd, False)
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fd, self._read)
 
-    def let_go(self) -> None:
-        """Close our copy of the shell's end, once the shell has opened it."""
-        if self._slave >= 0:
-            os.close(self._slave)
-            self._slave = -1
+    def write(self, data: bytes) -> bytes:
+        """Type something; what does not fit into the terminal's own memory is given back."""
+        try:
+            return data[os.write(self._fd, data) :]
+        except BlockingIOError:
+            return data
 
-    def write(self, data: bytes) -> None:
-        """Type something. What does not fit into the terminal's own memory is lost, as with a real one."""
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._fd, data)
+    def type_end(self) -> None:
+        """End the input of whoever reads; only that lets go of a `read` of bash itself."""
+        self.write(b"\x04")
+
+    def drop_input(self) -> None:
+        """Forget what was typed and nobody has read."""
+        if self._fd >= 0:
+            termios.tcflush(self._slave, termios.TCIFLUSH)
 
     def catch_up(self) -> None:
         """Take what was printed by now, so that it does not count as the next command's."""
@@ -159,21 +167,18 @@ class Terminal:
                 return
 
     def close(self) -> None:
-        self.let_go()
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)
+            os.close(self._slave)
             self._fd = -1
 
     def _read(self) -> bool:
         data = read_some(self._fd)
         if data is None:
             return False
-        if not data:  # nobody has the terminal any more
-            self._loop.remove_reader(self._fd)
-            return False
         self._on_output(data)
-        return True
+        return bool(data)
 
 
 def make_quiet(terminal: int) -> None:

@@ -15,14 +15,26 @@ if TYPE_CHECKING:
 NO_MARK = -1
 """Of a command that starts no process, so that none carries its mark."""
 
-Change = Literal["done", "ended", "timeout", "waiting", "too_much"]
-"""It is over, its shell has ended, its time is over, it waits for input, it printed more than it may."""
+Change = Literal["done", "ended", "timeout", "waiting", "too_much", "interrupted", "lost"]
+"""It is over, its shell has ended, its time is over, it waits for input, it printed more than it may, it shall end,
+its shell waits for the next command without having told its end."""
 
 
 class Command:
     __slots__ = (
-        *("_changes", "_waiter", "channel", "end_number", "ended", "input", "mark", "notice", "number", "record"),
-        *("started", "text", "transcript"),
+        *(
+            "_changes",
+            "_waiter",
+            "channel",
+            "end_number",
+            "ended",
+            "has_records",
+            "has_terminal",
+            "mark",
+            "notice",
+            "number",
+        ),
+        *("record", "rest", "started", "text", "transcript"),
     )
 
     def __init__(self, number: int, text: str, transcript: Transcript, mark: int) -> None:
@@ -34,8 +46,12 @@ class Command:
         self.started = self.ended = time.monotonic()
         self.record: Record | None = None
         self.channel: OutputChannel | ShellOutput | None = None
-        self.input: int | None = None
-        """The descriptor to write to what it shall read, if it reads."""
+        self.has_records = False
+        """Whether records of ours came into its output."""
+        self.rest = 0
+        """How many bytes bash has still to read when it has its first line, before which nothing runs."""
+        self.has_terminal = False
+        """Whether it reads what is typed at its shell's terminal."""
         self.end_number: int | None = None
         """Of a job, whose own record tells that it has begun: the number of the record that tells its end."""
         self.notice: str | None = None

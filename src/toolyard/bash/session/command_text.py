@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+MOST_PLAIN = 1000
 MOST_INLINE = 1000
+"""Bytes of a text that are sent with the command; bash reads those one by one."""
+MOST_GROUPED = 16000
+"""The same for a text that can be sent in no other way; far less than a pipe holds."""
 PLAIN = re.compile(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)
 """One simple command of plain words, in which nothing is expanded, so that nothing can go wrong before it runs."""
 NOT_PLAIN = frozenset({
@@ -13,7 +17,7 @@ NOT_PLAIN = frozenset({
     "select", "set", "shopt", "source", "suspend", "then", "time", "times", "trap", "typeset", "unalias", "until",
     "wait", "while",
 })  # fmt: skip
-"""First words that make a line something else, or that do something else in an interactive shell than in a script."""
+"""First words that make a line something else, or that may end the shell or change what we have installed in it."""
 QUIET_BUILTINS = frozenset({
     ":", "cd", "echo", "false", "pwd", "shift", "test", "true", "umask", "unset",
 })  # fmt: skip
@@ -23,6 +27,15 @@ DEFINES = re.compile(
 )
 LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
 SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
+EXITS = re.compile(r"\bexit\b(?!\s+(?!1\b)\d+\b)|\b(?:eval|source)\b|(?:^|[\s;&|({])\.\s")
+STOPS_RUNNING = re.compile(r"\bset(?:\s+-[a-zA-Z]+)*\s+-(?:[a-mp-zA-Z]*n[a-zA-Z]*\b|o\s+noexec\b)")
+BREAKS_COUNTING = re.compile(
+    r"posix|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b",
+    re.IGNORECASE,
+)
+BRACKETS = re.compile(r"\\.|'[^']*'|(?<![^\s;])#[^\n]*|[$<>]\(|[()]", re.DOTALL)
+"""What opens and closes, and what stands for nothing else; substitutions are also made between double quotes."""
+TRACES = re.compile(r"\bxtrace\b|\bset\b[^\n;&|]*\s-\w*x")
 BREAKS_INTEGRATION = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
 )
@@ -42,7 +55,7 @@ def why_not_runnable(command: str) -> str | None:
 
 def plain_word(text: str) -> str | None:
     """The first word of one simple command that means the same typed as in a script; None for any other text."""
-    if len(text) > MOST_INLINE or PLAIN.fullmatch(text) is None:
+    if len(text) > MOST_PLAIN or PLAIN.fullmatch(text) is None:
         return None
     word = text.partition(" ")[0]
     return None if word in NOT_PLAIN else word
@@ -62,9 +75,49 @@ def lists_traps(text: str) -> bool:
     return "trap" in text and LISTS_TRAPS.search(text) is not None
 
 
+def has_open_substitution(text: str) -> bool:
+    """Whether `$(` or `<(` has no end. After such a text bash would go on with its own memory broken."""
+    if text.count("(") == text.count(")"):
+        return False
+    opened: list[str] = []
+    for found in BRACKETS.finditer(text):
+        if (bracket := found[0]) == ")":
+            opened = opened[:-1]
+        elif bracket.endswith("("):
+            opened.append(bracket)
+    return any(len(bracket) == 2 for bracket in opened)
+
+
+def may_stop_running(text: str) -> bool:
+    """Whether a text may make bash read commands without running them."""
+    return "set" in text and STOPS_RUNNING.search(text) is not None
+
+
+def may_exit(text: str) -> bool:
+    """Whether a text may end its shell on purpose, with status 1."""
+    return EXITS.search(text) is not None
+
+
+def may_break_counting(text: str) -> bool:
+    """Whether a text may turn POSIX mode on, or make LINENO something else."""
+    return BREAKS_COUNTING.search(text) is not None
+
+
+def may_trace(text: str) -> bool:
+    """Whether a text may make bash print what it runs."""
+    return TRACES.search(text) is not None
+
+
 def may_break_integration(text: str) -> bool:
     """Whether a text may replace one of our traps, or redefine the word by which we source files."""
     return BREAKS_INTEGRATION.search(text) is not None
+
+
+def quoted_in_a_line(text: bytes) -> bytes:
+    """A word that bash takes for exactly this text, and that has no newline in it."""
+    if b"\n" not in text:
+        return quoted(text)
+    return b"$'" + text.replace(b"\\", b"\\\\").replace(b"'", b"\\'").replace(b"\n", b"\\n") + b"'"
 
 
 def quoted(text: str | bytes) -> bytes:

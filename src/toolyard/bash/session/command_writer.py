@@ -1,4 +1,4 @@
-"""Writes the lines that make a bash run a command, so that it behaves as in a script and keeps our integration."""
+"""Writes the lines that make a bash run a command, so that it behaves as `bash -c` and keeps our integration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.bash.session.command_text import may_break_integration, quoted, sets_exit_trap
+from toolyard.bash.session.command_text import (
+    MOST_GROUPED,
+    MOST_INLINE,
+    has_open_substitution,
+    may_break_integration,
+    may_stop_running,
+    may_trace,
+    quoted,
+    sets_exit_trap,
+)
+from toolyard.bash.session.control_channel import COUNT_LINES
 from toolyard.errors import ShellError
 
 if TYPE_CHECKING:
@@ -21,6 +31,8 @@ SPARE = 250
 UNKNOWN_SIZE = 1 << 62
 PRINTS_NOTHING = frozenset({":", "true", "false"})
 """Builtins that need no place to print to, which for bash is a good part of what they cost."""
+NEVER_FAILS = frozenset({":", "true", "false", "echo"})
+"""Builtins that have nothing to complain of, and change nothing."""
 
 
 class CommandWriter:
@@ -32,70 +44,109 @@ class CommandWriter:
         self._folder = folder
         self._script = ScriptFile(folder, "command")
 
-    def for_builtin(self, text: str, number: int) -> bytes:
+    def for_builtin(self, text: str, word: str, number: int) -> bytes:
         """A builtin that starts and reads nothing prints to the shell's own output."""
-        form = b"%b\n%b" if text in PRINTS_NOTHING else b"%b 2>&1\n%b"
-        return form % (text.encode(), self._control.ask(number))
+        if text in PRINTS_NOTHING:
+            return b"%b\n%b" % (text.encode(), self._control.ask_briefly(number))
+        if word in NEVER_FAILS:
+            return b"%b 2>&1\n%b" % (text.encode(), self._control.ask_briefly(number))
+        count, ask = self._control.count_lines, self._control.ask_and_count(number)
+        return b"%b%b 2>&1\n%b" % (count, text.encode(), ask)
 
     def for_plain_words(self, text: str, number: int, *, stdin: bytes, output: bytes) -> bytes:
         """One simple command of plain words is sent as it is."""
-        return with_streams(text.encode(), stdin=stdin, output=output) + self._control.ask(number)
+        run = with_streams(text.encode(), stdin=stdin, output=output)
+        return self._control.count_lines + run + self._control.ask_and_count(number)
 
-    def for_text(self, text: str, number: int, *, stdin: bytes, output: bytes, last_status: int) -> bytes:
-        """Anything else is sourced from a file, where bash behaves as in a script."""
-        integration, ask = self._integration, self._control.ask(number)
-        before = integration.lines_before(text)
-        self._script.write(text)
-        before += integration.hide_traps(text)
+    def for_text(
+        self, text: str, number: int, *, stdin: bytes, output: bytes, last_status: int, is_traced: bool
+    ) -> bytes:
+        """Anything else is evaluated, as `bash -c` does."""
+        integration = self._integration
+        before = integration.lines_before(text) + integration.hide_traps(text)
         after = integration.check_lines() if may_break_integration(text) else b""
-        source = integration.source(self._script.word)
-        last = b""
-        if last_status and (not integration.has_standard_words or LAST_STATUS.search(text)):
-            last = b"(exit %d)" % last_status
-        if integration.saves_state and not sets_exit_trap(text):
-            before += last + b"\n" if last else b""
-            return before + with_streams(source, stdin=stdin, output=output) + ask + after
-        source = last + b"; " + source if last else source
-        return before + with_streams_at_exit(source, stdin=stdin, output=output, ask=ask) + after
+        prepare, run = self._running(text, is_traced=is_traced)
+        before = self._counting(before + prepare)
+        if not integration.has_standard_words or LAST_STATUS.search(text):
+            run = (b"(exit %d);" % last_status if last_status else b"((1));") + run  # after a request it is always 1
+        is_grouped = run.endswith(b"\n}")
+        back = b"exec 2>&%d %d>&- >/dev/null 249<%b 249<&-" % (SPARE, SPARE, self._script.word)
+        ask = b"2>&%d %b" % (SPARE, self._control.ask(number).strip())
+        if not integration.saves_state or sets_exit_trap(text):
+            return before + self._at_exit(run, stdin=stdin, output=output) + ask + b"\n" + back + b"\n" + after
+        run = with_streams(run, stdin=stdin, output=output)
+        if is_grouped:  # what drops a group leaves its streams as they are
+            return before + run + ask + b"\n" + back + b"\n" + after
+        return before + run + self._control.ask_and_count(number) + after
+
+    def _at_exit(self, run: bytes, *, stdin: bytes, output: bytes) -> bytes:
+        """The same for a shell that a trap of the user's may end, which prints where the shell itself prints by then.
+
+        So that is the command's output for that long, beginning in a line that does not count.
+        """
+        count = b"3<$((LINENO=-1,1/0))\n" if self._control.can_count else b""
+        return b"%bexec %d>&2 &>%b\n%b <%b\n" % (count, SPARE, output, run, stdin)
+
+    def _counting(self, before: bytes) -> bytes:
+        """Lines before a text, which must not count."""
+        return before + COUNT_LINES if before and self._control.can_count else before + self._control.count_lines
+
+    def _running(self, text: str, *, is_traced: bool) -> tuple[bytes, bytes]:
+        """What prepares for a text, and what runs it."""
+        data = text.encode("utf-8", "surrogateescape")
+        if (is_traced or self._integration.is_traced or may_trace(text)) and can_be_grouped(text):
+            return b"exec %d>&2\n" % SPARE, b"{ " + data + b"\n}"
+        if may_stop_running(text):
+            return b"", self._integration.evaluating_apart(data)
+        if has_open_substitution(text):
+            return b"", self._integration.evaluating_with_care(data)
+        if len(data) <= MOST_INLINE:
+            return self._integration.evaluating(data)
+        self._script.write(data + b"\0")
+        return self._integration.evaluating_file(self._script.word)
 
     def for_job(
         self, text: str, number: int, *, stdin: bytes, output: bytes, end_number: int, job_control: bool
     ) -> bytes:
         """A command beside the shell: its first record has its process id, the second (`end_number`) tells its end."""
-        script = f"j{end_number}"
-        self._folder.write(script, text.encode("utf-8", "surrogateescape"))
-        source = self._integration.source_own(script)
-        job = with_streams(source, stdin=stdin, output=output) + self._control.ask(end_number)
+        data = text.encode("utf-8", "surrogateescape")
+        if len(data) <= MOST_INLINE:
+            prepare, run = self._integration.evaluating(data)
+        else:
+            self._folder.write(f"j{end_number}", data + b"\0")
+            prepare, run = self._integration.evaluating_file(quoted(self._folder.place(f"j{end_number}")))
+        job = with_streams(run, stdin=stdin, output=output) + self._control.ask(end_number)
         # With job control it gets a process group of its own, and does not go with the shell when that ends.
         on, off = (b"", b"") if job_control else (b"\\builtin set -m\n", b"\\builtin set +m\n")
-        before = self._integration.lines_before(text)
-        return before + on + b"( " + job + b") &\n" + off + self._control.ask(number, b"$!")
+        before = self._counting(self._integration.lines_before(text) + on + prepare)
+        return before + b"( " + job + b") &\n" + off + self._control.ask(number, b"$!")
 
     def after_snapshot(self, lines: bytes) -> bytes:
         """The same lines, once the shell has saved its state."""
-        return self._integration.source_own("snapshot") + b"\n" + lines
+        return self._counting(self._integration.source_own("snapshot") + b"\n") + lines
 
     def close(self) -> None:
         self._script.close()
+
+
+def can_be_grouped(text: str) -> bool:
+    """Whether a text can stand between braces: only there bash traces it as at the top, and runs no trap for us.
+
+    It must be complete, since it is sent to bash as it is.
+    """
+    if len(text) > MOST_GROUPED:
+        return False
+    from toolyard.bash.syntax.complete import is_complete
+
+    return is_complete(text)
 
 
 def with_streams(source: bytes, *, stdin: bytes, output: bytes) -> bytes:
     return b"%b <%b &>%b\n" % (source, stdin, output)
 
 
-def with_streams_at_exit(source: bytes, *, stdin: bytes, output: bytes, ask: bytes) -> bytes:
-    """The same for a shell that a trap of the user's may end: what the trap prints goes where the shell prints by then.
-
-    So the shell itself prints to the command's output for that long. An interrupt drops the rest of the line; the lines
-    after it restore the streams then, and otherwise fail because the descriptor is closed.
-    """
-    ask = ask.strip().replace(b"((1))<", b"((1)) 2>&%d <" % SPARE, 1)
-    back = b"exec 2>&%d %d>&- >/dev/null||((1))" % (SPARE, SPARE)
-    return b"exec %d>&2 &>%b; %b <%b; %b; %b\n%b\n%b\n" % (SPARE, output, source, stdin, ask, back, ask, back)
-
-
 class ScriptFile:
-    """The file with the text of the last command that was more than plain words."""
+    """The file with the text of the last command that was long."""
 
     def __init__(self, folder: PrivateFolder, name: str) -> None:
         self.word = quoted(folder.place(name))
@@ -103,8 +154,7 @@ class ScriptFile:
         self._fd = folder.new_file(name)
         self._size = 0
 
-    def write(self, text: str) -> None:
-        data = text.encode("utf-8", "surrogateescape")
+    def write(self, data: bytes) -> None:
         try:
             os.pwrite(self._fd, data, 0)
             if len(data) < self._size:

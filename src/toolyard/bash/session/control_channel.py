@@ -7,25 +7,34 @@ function, costs one write, and leaves `$?` and the options as they are.
 
 from __future__ import annotations
 
+import array
 import asyncio
+import fcntl
 import os
 import re
 import secrets
 import select
+import termios
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.errors import ShellError
+from toolyard.process.process_tree import is_read_by, pipe_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-GREETING, PROBE = 0, 1
-"""Numbers of records that belong to no command: the first of all, and the one that our own script asks for."""
+GREETING, PROBE, EVAL_PROBE = 0, 1, 2
+"""Numbers of records that belong to no command: the first of all, and those that our own scripts ask for."""
+COUNT_LINES = b"3<$((LINENO=0,1/0))\n"
+COUNTED = b"))\n"
+"""The end of what made bash count its lines anew, and of no other lines of ours."""
 READ_SIZE = 1 << 16
 LONGEST_RECORD = 16384
 """More than any record: the longest path is 4096 bytes."""
 LEAST_NOISE = 20
+FIRST_COPY = 10
+"""bash keeps descriptors for later from here on."""
 
 
 class ShellGone(Exception):
@@ -37,9 +46,9 @@ class Record(NamedTuple):
 
     number: int
     status: int
-    flags: str
-    """The options that have a letter, as in `$-`."""
-    cwd: str
+    flags: str | None = None
+    """The options that have a letter, as in `$-`; None in a short record."""
+    cwd: str = ""
     trouble: str | None = None
     """Why the command could not even begin: bash could not open one of our channels."""
 
@@ -49,12 +58,17 @@ class ControlChannel:
 
     def __init__(self, folder: str, on_record: Callable[[Record], None]) -> None:
         """`on_record` gets the records that nobody `expect`s; `folder` has the files that bash may fail to open."""
-        nonce = secrets.token_hex(6)
+        nonce = secrets.token_urlsafe(6)
         self._nonce = nonce.encode()
+        self.mark = self._nonce
+        """What all requests for records have in them."""
         self._parser = RecordParser(nonce, folder)
         self._on_record = on_record
         self._expected: dict[int, Callable[[Record], None]] = {}
-        self._last_number = PROBE
+        self._last_number = EVAL_PROBE
+        self._is_first_line = False
+        self.can_count = True
+        """Not in POSIX mode, in which more is fatal to bash, nor where LINENO is not what it was."""
         self._loop = asyncio.get_running_loop()
         self._poll = select.poll()
         commands, self._lines = os.pipe()
@@ -88,16 +102,57 @@ class ControlChannel:
 
         It holds no word, and `set -e` and the ERR trap ignore what is left of `||`.
         """
-        return b'((1))<"/-/%b %d %b $- ${PWD-}=%b:"||((1))\n' % (self._nonce, number, what, self._nonce)
+        return b'3<"/-/%b %d %b $- ${PWD-}=%b:"||((1)) \n' % (self._nonce, number, what, self._nonce)
+
+    def ask_and_count(self, number: int) -> bytes:
+        """The same, after which bash counts its lines from one: the record is what it says of a division by zero.
+
+        Whatever follows in the same line is dropped with it. In POSIX mode it would end the shell.
+        """
+        if not self.can_count:
+            return self.ask(number)
+        return b"3<$((LINENO=0,1/0 : %b %d $? $- ${PWD-}=%b:))\n" % (self._nonce, number, self._nonce)
+
+    def ask_briefly(self, number: int) -> bytes:
+        """The same after a command that can have changed neither options nor folder; bash reads byte by byte."""
+        return b'3<"/-/%b %d $?:"\n' % (self._nonce, number)
+
+    @property
+    def count_lines(self) -> bytes:
+        """What makes bash count its next line as the first, if it is another.
+
+        bash names the line in what it complains of. An assignment to LINENO lasts to the end of its own command, unless
+        that fails on the way.
+        """
+        return COUNT_LINES if self.can_count and not self._is_first_line else b""
 
     def send(self, lines: bytes) -> None:
         """Let bash run lines, as soon as it is free."""
+        self._is_first_line = lines.endswith(COUNTED)
         try:
             os.write(self._lines, lines)
         except BlockingIOError:
             raise ShellError("the shell does not read its commands any more") from None
         except BrokenPipeError:
             raise ShellGone from None
+
+    def unread(self) -> int:
+        """How many bytes bash has not read of what it was sent."""
+        count = array.array("i", [0])
+        fcntl.ioctl(self._lines, termios.FIONREAD, count)
+        return count[0]
+
+    def is_awaited(self, pid: int) -> bool:
+        """Whether bash waits for its next line, having read all that it was sent."""
+        return self.unread() == 0 and is_read_by(pid, os.fstat(self._lines).st_ino)
+
+    def copies_in(self, pid: int) -> list[int]:
+        """Where bash keeps its standard error while that is something else."""
+        return [fd for fd in pipe_descriptors(pid, os.fstat(self._answers).st_ino) if fd >= FIRST_COPY]
+
+    def own_text(self, text: str) -> str:
+        """A text without the records that came into it."""
+        return re.sub(rf"^.*{re.escape(self._nonce.decode())}.*\n?", "", text, flags=re.MULTILINE)
 
     def has_answer(self, within_ms: int) -> bool:
         """Whether bash writes something in time; this blocks the event loop meanwhile."""
@@ -127,15 +182,14 @@ class ControlChannel:
 
 
 class RecordParser:
-    """Finds records among whatever else an interactive bash writes to its standard error: prompts, notices, traces."""
+    """Finds records among whatever else bash writes to its standard error: complaints, traces."""
 
-    __slots__ = ("_end", "_folder", "_rest", "_start")
+    __slots__ = ("_folder", "_record", "_rest")
 
     def __init__(self, nonce: str, folder: str) -> None:
         self._rest = b""
         self._folder = folder.encode()
-        self._start = f"/-/{nonce} ".encode()
-        self._end = f"={nonce}:".encode()
+        self._record = re.compile(rf"(?:/-/|1/0 : ){nonce} (\d+) (\d+)(?::| (\w*) (.*?)={nonce}:)".encode(), re.DOTALL)
 
     def feed(self, data: bytes) -> list[Record]:
         """The records that are complete by now; what came between them is dropped."""
@@ -143,13 +197,12 @@ class RecordParser:
             data = self._rest + data
         found = []
         at = 0
-        while (end := data.find(self._end, at)) >= 0:
-            start = data.rfind(self._start, at, end)
-            if start >= 0 and (record := read_record(data[start + len(self._start) : end])):
-                if start - at > LEAST_NOISE and (trouble := self._trouble(data[at:start])):
-                    record = record._replace(trouble=trouble)
-                found.append(record)
-            at = end + len(self._end)
+        for match in self._record.finditer(data):
+            record = read_record(match)
+            if match.start() - at > LEAST_NOISE and (trouble := self._trouble(data[at : match.start()])):
+                record = record._replace(trouble=trouble)
+            found.append(record)
+            at = match.end()
         if data.find(b"/", at) < 0:  # most often the rest of bash's error message for the last record
             self._rest = b""
         else:
@@ -160,14 +213,12 @@ class RecordParser:
         """bash's complaint about a file of ours that it cannot open."""
         if self._folder not in noise:
             return None
-        found = re.search(re.escape(self._folder) + rb"/\w+: ([^\n]+)", noise)
+        found = re.search(re.escape(self._folder) + rb"/\w+: (?!line )([^\n]+)", noise)
         return found and found[1].decode(errors="replace")
 
 
-def read_record(data: bytes) -> Record | None:
-    """A record from what stands between its two marks; None for something else that happens to look like one."""
-    words = data.split(b" ", 3)
-    try:
-        return Record(int(words[0]), int(words[1]), words[2].decode(), words[3].decode("utf-8", "surrogateescape"))
-    except (ValueError, IndexError):
-        return None
+def read_record(match: re.Match[bytes]) -> Record:
+    number, status, flags, cwd = match.groups()
+    if flags is None:
+        return Record(int(number), int(status))
+    return Record(int(number), int(status), flags.decode(), cwd.decode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""Notices that a program waits for input on its terminal, by the system call that it is blocked in."""
+"""Notices what waits: a program for input on its terminal, a shell for its next command; by its system call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import platform
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from toolyard.process.process_tree import children_of, threads_of
 
@@ -31,13 +31,13 @@ MOST_PROCESSES = 200
 
 
 class InputWatch:
-    """Looks from time to time whether a command waits for input."""
+    """Looks from time to time whether a command waits for input, or its end was lost."""
 
     def __init__(self, shell: Shell, command: Command) -> None:
         self._shell = shell
         self._command = command
         self._loop = asyncio.get_running_loop()
-        self._seen = False
+        self._seen: Literal["waiting", "lost"] | None = None
         self._step = 0
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(INTERVALS[0], self._look)
 
@@ -46,15 +46,22 @@ class InputWatch:
             self._timer.cancel()
 
     def _look(self) -> None:
-        """Only what waits twice in a row counts."""
-        process = self._shell.process
-        waits = process.exit_status is None and waits_for_terminal(process.pid, self._shell.terminal.name)
-        if waits and self._seen:
-            self._command.notify("waiting")
+        """Only what is seen twice in a row counts."""
+        seen = self._sight()
+        if seen and seen == self._seen:
+            self._command.notify(seen)
             return
-        self._step = 0 if waits != self._seen else min(self._step + 1, len(INTERVALS) - 1)
-        self._seen = waits
+        self._step = 0 if seen != self._seen else min(self._step + 1, len(INTERVALS) - 1)
+        self._seen = seen
         self._timer = self._loop.call_later(INTERVALS[self._step], self._look)
+
+    def _sight(self) -> Literal["waiting", "lost"] | None:
+        process = self._shell.process
+        if process.exit_status is not None:
+            return None
+        if waits_for_terminal(process.pid, self._shell.terminal.name):
+            return "waiting"
+        return "lost" if self._shell.has_lost(self._command) else None
 
 
 def waits_for_terminal(shell: int, terminal: str) -> bool:

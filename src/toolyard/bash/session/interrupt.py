@@ -13,22 +13,32 @@ if TYPE_CHECKING:
     from toolyard.bash.session.shell import Shell
 
 
-STEPS = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.7), (signal.SIGKILL, 0.3))
-"""The signals for its processes, and how long they have to react."""
-TRIES = 8
+PATIENCE = 0.5
+STEPS = ((signal.SIGTERM, 0.7), (signal.SIGKILL, 0.3))
+"""The signals for its processes after SIGINT, and how long they have to react."""
+TRIES = 6
 TRY_EVERY = 0.25
 LAST_LOOKS = 20
 ASK_EVERY = 0.1
 
 
-async def interrupt_command(shell: Shell, command: Command) -> bool:
-    """End a command with all its children; tell whether the shell lives on."""
-    for number, patience in (*STEPS, *((signal.SIGKILL, TRY_EVERY),) * TRIES):
-        shell.interrupt()  # first, so that it gives up the rest of its list when the child is gone
+async def interrupt_command(shell: Shell, command: Command, *, patience: float = PATIENCE) -> bool:
+    """End a command with all its children; tell whether the shell lives on.
+
+    `patience` is how long its own traps on SIGINT, and its processes, have to react to the first signal.
+    """
+    steps = ((signal.SIGINT, patience), *STEPS, *((signal.SIGKILL, TRY_EVERY),) * TRIES)
+    for tried, (number, patience) in enumerate(steps):
+        shell.interrupt(firmly=tried > 0)  # first, so that it gives up the rest of its list when the child is gone
         signal_all(processes_of(shell, command), number)
+        if tried > 0:
+            shell.terminal.type_end()
         if await wait_until_over(shell, command, patience) or shell.process.exit_status is not None:
             break
+        if tried > len(STEPS) + 1:
+            shell.end()
     await end_processes(shell, command)
+    shell.terminal.drop_input()
     return command.record is not None
 
 

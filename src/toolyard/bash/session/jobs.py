@@ -73,18 +73,18 @@ class Job:
         return not self.running
 
     async def write(self, text: str) -> None:
-        """Give it something to read."""
-        if self._command.input is None or not self.running:
+        """Type something at its terminal."""
+        if not self._command.has_terminal or not self.running:
             raise ShellError(f"job {self.id} reads nothing: start a command with `interactive` to be able to answer it")
-        data = text.encode("utf-8", "surrogateescape")
+        data = self.shell.terminal.write(text.encode("utf-8", "surrogateescape"))
         while data:
-            try:
-                data = data[os.write(self._command.input, data) :]
-            except BlockingIOError:
-                await asyncio.sleep(WRITE_AGAIN_AFTER)
+            await asyncio.sleep(WRITE_AGAIN_AFTER)
+            data = self.shell.terminal.write(data)
 
     async def stop(self) -> None:
-        """End it with all its processes."""
+        """End it with all its processes, and with its shell if that is its own."""
+        if self.pid == self.shell.process.pid:
+            self.shell.process.kill(grace=STOP_PATIENCE)
         signal_all(processes_of(self.shell, self._command), signal.SIGTERM)
         await self.wait(STOP_PATIENCE)
         await end_processes(self.shell, self._command)
@@ -94,9 +94,6 @@ class Job:
         self.finish(None)
         if self._command.channel:
             self._command.channel.close()
-        if self._command.input is not None:
-            os.close(self._command.input)
-            self._command.input = None
 
     def _catch_up(self) -> None:
         """Take what was printed by now, without waiting for the event loop to report it."""
@@ -123,13 +120,9 @@ class JobList:
         self._last_id = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def start(
-        self, shell: Shell, text: str, transcript: Transcript, *, interactive: bool, within: float
-    ) -> Reply:
+    async def start(self, shell: Shell, text: str, transcript: Transcript, *, within: float) -> Reply:
         # Records are read by the event loop, so that none can come before `job` is assigned.
-        command = shell.start_job(
-            text, transcript, interactive=interactive, on_end=lambda record: job.finish(record.status)
-        )
+        command = shell.start_job(text, transcript, on_end=lambda record: job.finish(record.status))
         job = Job(command, shell)
         try:
             await self._begin(job, command, within)
@@ -138,6 +131,14 @@ class JobList:
             job.close()
             self._supervisor.recover_by(end_dropped(shell, command))
             raise
+        command.notice = self._supervisor.take_notice()
+        return reply_before_end(command, shell, NO_OUTPUT, job=job.id)
+
+    def start_at_terminal(self, shell: Shell, command: Command) -> Reply:
+        """Make a job of a command in a shell of its own, which ends with it; what it reads is typed at that shell."""
+        job = self._add(Job(command, shell), pid=shell.process.pid)
+        shell.follow(command)
+        self._in_background(self._attend(job, command, leave=True))
         command.notice = self._supervisor.take_notice()
         return reply_before_end(command, shell, NO_OUTPUT, job=job.id)
 
@@ -253,11 +254,14 @@ class JobList:
             return not shell.waiting
         return shell.process.exit_status is None and shell.current is None
 
-    async def _attend(self, job: Job, command: Command) -> None:
-        while await command.next_change() not in ("done", "ended"):
+    async def _attend(self, job: Job, command: Command, *, leave: bool = False) -> None:
+        while command.record is None and await command.next_change() not in ("done", "ended"):
             pass
+        job.shell.terminal.drain()
         if command.channel:
             command.channel.drain(command.transcript)
+        if leave:
+            job.shell.leave()
         job.finish(job.shell.status)
 
 

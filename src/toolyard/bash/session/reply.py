@@ -27,6 +27,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     restarted: bool = False
     """Whether it ran in a fresh shell because the one before had ended."""
     truncated: Truncation | None = None
+    printed_bytes: int = 0
+    """How much it printed, also of what is left out."""
     waiting_for_input: bool = False
     ended: bool = False
     """Whether it ended its shell."""
@@ -37,6 +39,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 def reply_at_end(command: Command, shell: Shell, *, timed_out: bool = False, note: str | None = None) -> Reply:
     """The reply of a command that is over, or whose shell has ended."""
     captured = command.transcript.finish()
+    output = shell.own_text(captured.text) if command.has_records else captured.text
     record, notice = command.record, command.notice
     if record is None:
         command.ended = time.monotonic()
@@ -47,13 +50,14 @@ def reply_at_end(command: Command, shell: Shell, *, timed_out: bool = False, not
     if limits.any and (hit := limits.hit(status, captured.text)):
         note = f"{hit} {note}" if note else hit
     return Reply(
-        output=captured.text,
+        output=output,
         exit_code=status,
         cwd=shell.cwd,
         duration=command.ended - command.started,
         timed_out=timed_out,
         restarted=notice is not None,
         truncated=captured.truncated,
+        printed_bytes=captured.total_bytes,
         ended=record is None,
         note=f"{notice} {note}" if notice and note else notice or note,
     )
@@ -78,6 +82,7 @@ def reply_before_end(
         timed_out=timed_out,
         restarted=notice is not None,
         truncated=printed.truncated,
+        printed_bytes=printed.total_bytes,
         waiting_for_input=waiting_for_input,
         note=notice,
         job=job,

@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,13 +16,15 @@ from toolyard.bash.session.channels import OutputChannel
 from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.control_channel import ShellGone
 from toolyard.bash.session.input_watch import InputWatch
+from toolyard.bash.session.interrupt import processes_of
 from toolyard.bash.session.jobs import JobList
 from toolyard.bash.session.reply import Reply, reply_at_end, reply_before_end
 from toolyard.bash.session.shell import NOTHING_TO_READ, TERMINAL
 from toolyard.bash.session.supervisor import ShellSupervisor
+from toolyard.bash.syntax.full_screen import NEEDS_A_TERMINAL, full_screen_program
 from toolyard.errors import ShellError
 from toolyard.process.limits import NO_LIMITS
-from toolyard.process.output import Transcript
+from toolyard.process.output import NO_OUTPUT, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,13 +36,16 @@ if TYPE_CHECKING:
     from toolyard.process.child import Children
     from toolyard.process.environment import ParentEnvironment
     from toolyard.process.limits import Limits
+    from toolyard.process.output import Captured
 
 
 TIMEOUT = 120.0
 OUTPUT_LIMIT = 1 << 20
 MOST_JOBS = 64
-LAST_OUTPUT = 0.1
+LAST_OUTPUT = 5.0
 """How long a process substitution may take to print the rest of its output."""
+INTERRUPT_PATIENCE = 5.0
+"""How long a command's own trap may take after an interrupt that its caller asked for."""
 ALIVE_FOR = 0.002
 """After a longer pause the shell may have ended without our knowing."""
 
@@ -86,6 +92,7 @@ class BashSession:
         self._spills = 0
         self._name = secrets.token_hex(4)
         self._alive_until = 0.0
+        self._cancelled = NO_OUTPUT
 
     async def __aenter__(self) -> BashSession:
         await self.start()
@@ -210,13 +217,21 @@ class BashSession:
         await self._come_back()
 
     async def _run_here(self, command: str, how: RunSettings) -> Reply:
+        if not (how.interactive or self._tty) and (program := full_screen_program(command)):
+            return self._without_screen(program)
         if how.background:
             return await self._start_job(command, interactive=how.interactive, limits=how.limits)
         transcript = self._transcript(how.on_output, how.limits)
         shell, running = await self._submit(command, transcript, interactive=how.interactive, limits=how.limits)
         if shell.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
             return self._reply(running, shell) if shell.trouble is None else await self._replace(shell, running)
-        return await self._attend(shell, running, how.timeout)
+        reply = await self._attend(shell, running, how.timeout)
+        return await self._run_here(command, how) if reply.ended and shell.has_missed(running) else reply
+
+    def _without_screen(self, program: str) -> Reply:
+        """What such a program has to say where nobody sits before it; it would wait until its time is over."""
+        said = f"{program}: {NEEDS_A_TERMINAL}\n"
+        return Reply(output=said, exit_code=1, cwd=self.cwd, duration=0.0, printed_bytes=len(said))
 
     async def write(self, text: str, *, timeout: float | None = None) -> Reply:
         """Answer a command that waits for input, and wait for it again."""
@@ -226,7 +241,17 @@ class BashSession:
             shell.terminal.write(text.encode("utf-8", "surrogateescape"))
             return await self._back_with(await self._attend(shell, command, timeout))
 
-    async def interrupt(self) -> Reply:
+    async def interrupt(self) -> Reply | None:
+        """End a command as Ctrl-C does: what it printed is kept, and a trap of its own on SIGINT decides its status.
+
+        The reply of one that runs goes to whoever runs it; only that of one that waits for input is given here.
+        """
+        if (shell := self._supervisor.current) and shell.current and not shell.waiting:
+            shell.current.notify("interrupted")
+            return None
+        return await self.end_waiting()
+
+    async def end_waiting(self) -> Reply:
         """End a command that waits for input."""
         async with self._lock:
             shell, command = self._waiting_command()
@@ -237,6 +262,11 @@ class BashSession:
     async def settled(self) -> None:
         """Wait until a command whose call was cancelled has been ended."""
         await self._supervisor.settled()
+
+    def take_cancelled(self) -> Captured:
+        """What the last command printed whose call was cancelled, once it has been ended."""
+        taken, self._cancelled = self._cancelled, NO_OUTPUT
+        return taken
 
     async def restart(self) -> None:
         """Start a fresh shell with nothing of the old one: no state, no processes, no jobs."""
@@ -284,10 +314,12 @@ class BashSession:
 
     async def _start_job(self, text: str, *, interactive: bool, limits: Limits | None) -> Reply:
         self._jobs.check_room()
-        shell = await self._supervisor.ready()
+        shell = await (self._supervisor.start_beside() if interactive else self._supervisor.ready())
         shell.limit(self._limits_of(limits))
         transcript = self._transcript(None, limits)
-        return await self._jobs.start(shell, text, transcript, interactive=interactive, within=self._timeout)
+        if interactive:
+            return self._jobs.start_at_terminal(shell, shell.submit(text, transcript, stdin=TERMINAL))
+        return await self._jobs.start(shell, text, transcript, within=self._timeout)
 
     def _limits_of(self, own: Limits | None) -> Limits:
         return self._limits.replaced_by(own) if own else self._limits
@@ -308,7 +340,7 @@ class BashSession:
             self._supervisor.recover_by(self._recover(shell, command))
             raise
 
-    async def _wait_for_change(self, shell: Shell, command: Command, timeout: float) -> Reply:
+    async def _wait_for_change(self, shell: Shell, command: Command, timeout: float, *, again: bool = False) -> Reply:
         command.transcript.on_too_much = lambda: command.notify("too_much")
         shell.follow(command)
         watch = InputWatch(shell, command)
@@ -328,6 +360,14 @@ class BashSession:
             case "timeout":
                 await self._supervisor.end_command(shell, command)
                 return await self._conclude(shell, command, timed_out=True)
+            case "lost" if again:
+                return await self._replace(shell, command, "bash has stopped running what it reads")
+            case "lost":
+                shell.find_again(command)
+                return await self._wait_for_change(shell, command, timeout, again=True)
+            case "interrupted":
+                await self._supervisor.end_command(shell, command, patience=INTERRUPT_PATIENCE)
+                return await self._conclude(shell, command)
             case "too_much":
                 await self._supervisor.end_command(shell, command)
                 note = f"The output limit of {command.transcript.stop_at} bytes was reached, so the command was ended."
@@ -346,17 +386,18 @@ class BashSession:
             shell.terminal.drain()
         is_held = channel is not None and channel.drain(transcript)
         if is_held and ">(" in command.text and isinstance(channel, OutputChannel):
-            is_held = not await channel.wait_for_end(transcript, within=LAST_OUTPUT)
+            rest = partial(processes_of, shell, command)
+            is_held = not await channel.wait_for_end(transcript, rest, within=LAST_OUTPUT)
         reply = self._reply(command, shell, timed_out=timed_out, note=note)
         if is_held:
             self._jobs.keep_rest(shell, command)
         return reply
 
-    async def _replace(self, shell: Shell, command: Command) -> Reply:
-        """Discard a shell that lives but can run nothing more, and has not run this command."""
+    async def _replace(self, shell: Shell, command: Command, why: str | None = None) -> Reply:
+        """Discard a shell that lives but can run nothing more, and has not run this command, or not all of it."""
         await self._supervisor.discard(shell)
-        note = f"The command was not run: {shell.trouble}. The next gets a fresh shell."
-        return self._reply(command, shell, note=note)
+        what = f"What became of the command is not known: {why}" if why else f"The command was not run: {shell.trouble}"
+        return self._reply(command, shell, note=f"{what}. The next gets a fresh shell.")
 
     def _reply(self, command: Command, shell: Shell, *, timed_out: bool = False, note: str | None = None) -> Reply:
         self._alive_until = command.ended + ALIVE_FOR
@@ -369,7 +410,9 @@ class BashSession:
         return shell, shell.waiting
 
     async def _recover(self, shell: Shell, command: Command) -> None:
-        """After a cancellation, end the command and drop what it printed."""
+        """After a cancellation, end the command."""
         await self._supervisor.end_command(shell, command)
-        if command.channel and command.channel.drain(command.transcript):
+        is_held = command.channel is not None and command.channel.drain(command.transcript)
+        self._cancelled = command.transcript.finish()
+        if is_held:
             self._jobs.keep_rest(shell, command)

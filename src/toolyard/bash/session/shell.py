@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.channels import OutputChannel, ShellOutput, Terminal
 from toolyard.bash.session.command import NO_MARK, Command
-from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, quoted, sets_exit_trap
+from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, sets_exit_trap
 from toolyard.bash.session.command_writer import CommandWriter
-from toolyard.bash.session.control_channel import GREETING, PROBE, ControlChannel, ShellGone
+from toolyard.bash.session.control_channel import EVAL_PROBE, GREETING, PROBE, ControlChannel, ShellGone
 from toolyard.bash.session.handover import read_state
 from toolyard.bash.session.shell_integration import ABORT, ShellIntegration
 from toolyard.bash.session.shell_process import ShellProcess, ShellSetup
@@ -42,6 +42,14 @@ OLDEST_VERSION = 404
 VERSION = b"$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"
 QUICK = 0.0005
 """After a command that took longer, the event loop does not block for the next."""
+MOST_ANSWERS = 3
+"""What bash writes for one command: where lines are counted anew, and the record."""
+POSIX_VARIABLES = frozenset({b"POSIXLY_CORRECT", b"SHELLOPTS"})
+"""Those by which a bash may start in POSIX mode."""
+DROPPED = 1
+"""The status of a text that an error has dropped."""
+FATAL = 127
+"""How `bash -c` ends at what stops a script; a bash that reads commands ends with 1."""
 NOTHING_TO_READ = b"/dev/null"
 TERMINAL = b"/dev/tty"
 MARKS = (1 << 20) - 1
@@ -65,6 +73,7 @@ class Shell:
         """The current command while it waits for input, and no call waits for it."""
         self.trouble: str | None = None
         """Why this shell can run no more commands, though it lives."""
+        self.was_told_to_end = False
         self._setup = setup
         self._inherited: dict[bytes, bytes] = {}
         """The variables that it began with, as they are true where it is."""
@@ -83,6 +92,7 @@ class Shell:
         """Whether the last command took next to nothing."""
         self._aborted: Command | None = None
         self._has_snapshot = False
+        self._has_greeted = False
         self._on_screen: Transcript | None = None
         """What is printed on the terminal goes here: to the last command, also a moment after its end."""
         self._unconfirmed: Record | None = None
@@ -110,17 +120,20 @@ class Shell:
     def submit(self, text: str, transcript: Transcript, *, stdin: bytes, snapshot: bool = False) -> Command:
         """Send a command; the shell must be free."""
         word = plain_word(text) if self._integration.has_standard_words and "x" not in self.flags else None
-        if word in QUIET_BUILTINS and not self._setup.tty:
+        if word in QUIET_BUILTINS and not self._setup.tty and "e" not in self.flags:
             command = Command(self._control.next_number(), text, transcript, NO_MARK)
             command.channel = self._own_output
-            lines = self._writer.for_builtin(text, command.number)
+            lines = self._writer.for_builtin(text, word, command.number)
         else:
             command = self._new_command(text, transcript)
             lines = self._lines_with_streams(command, stdin, is_plain=word is not None)
         self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and sets_exit_trap(text))
-        self._control.send(self._writer.after_snapshot(lines) if self._has_snapshot else lines)
+        lines = self._writer.after_snapshot(lines) if self._has_snapshot else lines
+        self._control.send(lines)
         self.current = command
+        command.rest = len(lines) - lines.find(b"\n") - 1
         self._on_screen = transcript
+        command.has_terminal = stdin == TERMINAL
         return command
 
     def _lines_with_streams(self, command: Command, stdin: bytes, *, is_plain: bool) -> bytes:
@@ -133,7 +146,19 @@ class Shell:
             return self._writer.for_plain_words(command.text, command.number, stdin=stdin, output=output)
         self.terminal.catch_up()
         last = 0 if "e" in self.flags else self.status
-        return self._writer.for_text(command.text, command.number, stdin=stdin, output=output, last_status=last)
+        return self._writer.for_text(
+            command.text,
+            command.number,
+            stdin=stdin,
+            output=output,
+            last_status=last,
+            is_traced="x" in self.flags,
+        )
+
+    def has_missed(self, command: Command) -> bool:
+        """Whether the shell had ended before it read a command: nothing of that has run."""
+        has_ended_itself = self.process.exit_status is not None and self._aborted is not command
+        return has_ended_itself and self._control.unread() > command.rest
 
     def wait_briefly(self, command: Command) -> bool:
         """Whether a command is over at once, as most builtins are.
@@ -141,8 +166,12 @@ class Shell:
         Going through the event loop would double what such a command costs. So after one that took next to nothing,
         this blocks for the next, for a millisecond at most.
         """
-        if self._is_quick and self._control.has_answer(within_ms=1):
+        for _ in range(MOST_ANSWERS if self._is_quick else 0):
+            if not self._control.has_answer(within_ms=1):
+                break
             self._control.read()
+            if command.record is not None:
+                return True
         return command.record is not None
 
     def follow(self, command: Command) -> None:
@@ -156,16 +185,18 @@ class Shell:
             self._channel = None
         return channel if isinstance(channel, OutputChannel) else None
 
-    def start_job(
-        self, text: str, transcript: Transcript, *, interactive: bool, on_end: Callable[[Record], None]
-    ) -> Command:
+    def start_job(self, text: str, transcript: Transcript, *, on_end: Callable[[Record], None]) -> Command:
         """Send a command that runs beside the shell; the status in its record is the process id of the job."""
         command = self._new_command(text, transcript)
         channel = command.channel = self._new_channel()
         end_number = command.end_number = self._control.expect(on_end)
-        stdin = self._open_input(command) if interactive else NOTHING_TO_READ
         lines = self._writer.for_job(
-            text, command.number, stdin=stdin, output=channel.word, end_number=end_number, job_control="m" in self.flags
+            text,
+            command.number,
+            stdin=NOTHING_TO_READ,
+            output=channel.word,
+            end_number=end_number,
+            job_control="m" in self.flags,
         )
         self._control.send(lines)
         self.current = command
@@ -182,6 +213,11 @@ class Shell:
         self._control.send(b"\\builtin wait %d\n" % pid + self._control.ask(number))
         return await answer
 
+    async def snapshot(self) -> bytes | None:
+        """Its state in bash's own terms, for another shell beside it; it must be free."""
+        await self._do(self._integration.source_own("snapshot"))
+        return self._integration.saved_state()
+
     async def tell_state(self) -> CarriedState:
         """Its state as data, for a shell elsewhere; it must be free."""
         await self._do(self._integration.source_own("dump"))
@@ -192,8 +228,8 @@ class Shell:
         """Run lines of ours that change its state; it must be free."""
         name = f"b{self._control.next_number()}"
         self._folder.write(name, lines)
-        record = await self._do(self._integration.source_own(name) + b" </dev/null &>/dev/null")
-        self.cwd, self.flags = record.cwd, record.flags
+        record = await self._do(self._integration.source_own(name) + b" &>/dev/null")
+        self._note_state(record)
         self._folder.remove_file(name)
 
     def leave(self) -> None:
@@ -212,39 +248,58 @@ class Shell:
         except TimeoutError:
             raise ShellError("the shell does not answer") from None
 
-    def _open_input(self, command: Command) -> bytes:
-        """A pipe that a job reads; it has no end as long as we hold it."""
-        name = f"i{command.number}"
-        command.input = self._folder.new_pipe(name, os.O_RDWR)
-        return quoted(self._folder.place(name))
-
-    def interrupt(self) -> None:
+    def interrupt(self, *, firmly: bool = False) -> None:
         """Make the shell give up what it does, and continue if it was stopped.
 
-        It is stopped first so that it gets both signals at once: our own alone would find a shell that just reads its
-        next line, and the trap would jump out of bash's own reading, which it does not survive.
+        A user's own trap on SIGINT may decide otherwise, but not `firmly`.
         """
         self._control.read()
-        if self.process.exit_status is not None or self.current is None:
-            return
-        pid = self.process.pid
+        if self.process.exit_status is not None or self.current is None or self._unconfirmed is not None:
+            return  # a signal must not meet the next command
+        number = ABORT if firmly and self._integration.can_abort else signal.SIGINT
+        self._aborted = self.current
         with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGSTOP)
-            if self._integration.can_abort:
-                self._aborted = self.current
-                os.kill(pid, ABORT)
-            os.kill(pid, signal.SIGINT)
-            os.kill(pid, signal.SIGCONT)
+            os.kill(self.process.pid, number)
+            os.kill(self.process.pid, signal.SIGCONT)
+
+    def end(self) -> None:
+        """Let it end although it does not react: most often it still saves its state."""
+        self.was_told_to_end = True
+        if self.process.exit_status is None:
+            with contextlib.suppress(OSError):
+                os.kill(self.process.pid, signal.SIGTERM)
 
     def ask_again(self, command: Command) -> None:
-        """Repeat the request for a record: an interrupt may have dropped it, and a check with it."""
-        self._integration.is_checking = False
-        if self._unconfirmed:
-            self._conclude(command, self._unconfirmed)
-            return
-        if self.process.exit_status is None:
-            with contextlib.suppress(ShellGone):
+        """Repeat the request for a record, which something else may have read."""
+        if self.process.exit_status is None and self._unconfirmed is None:
+            with contextlib.suppress(ShellGone, ShellError):
                 self._control.send(self._control.ask(command.number))
+
+    def has_lost(self, command: Command) -> bool:
+        """Whether the shell waits for its next command although it has not told the end of this one."""
+        self._control.read()
+        return self.current is command and self._unconfirmed is None and self._control.is_awaited(self.process.pid)
+
+    def find_again(self, command: Command) -> None:
+        """Ask once more for the end of a command that was lost.
+
+        Most often an error has dropped the text so that bash still prints, and complains, where that did.
+        """
+        copies = self._control.copies_in(self.process.pid)
+        lines = b"".join(b"exec 2>&%d %d>&- >/dev/null\n" % (copy, copy) for copy in copies[:1])
+        number = self._control.expect(lambda record: self._on_found(command, record, was_dropped=bool(copies)))
+        check = self._integration.check_lines() if self._integration.is_checking else b""
+        self._control.send(lines + self._control.ask(number) + check)
+
+    def _on_found(self, command: Command, record: Record, *, was_dropped: bool) -> None:
+        if self.current is command:
+            command.has_records = was_dropped
+            self._unconfirmed = record._replace(status=DROPPED) if was_dropped else record
+            self._confirm(command)
+
+    def own_text(self, text: str) -> str:
+        """What a command printed, without what was meant for us."""
+        return self._control.own_text(text)
 
     def saved_state(self) -> bytes | None:
         """What the next shell can take over; one that was killed has saved only what it wrote before its command."""
@@ -261,6 +316,7 @@ class Shell:
 
     def _spawn(self, keeper: KeeperLink, state: bytes | None, carried: CarriedState | None) -> None:
         self.sandbox = keeper.sandbox
+        self._control.can_count = POSIX_VARIABLES.isdisjoint(self._setup.env)
         may_have_functions = state is not None or any(name.startswith(b"BASH_FUNC_") for name in self._setup.env)
         self._inherited = keeper.inside(self._setup.env) | self._setup.extra_env
         before = carried.startup_lines(self._inherited) if carried else state
@@ -293,21 +349,38 @@ class Shell:
     def _on_record(self, record: Record) -> None:
         command = self.current
         if command is not None and record.number == command.number:
-            if self._integration.is_checking:
+            if self._unconfirmed is None:
                 self._unconfirmed = record
-            else:
-                self._conclude(command, record)
+                self._confirm(command)
         elif record.number == PROBE:
             self._integration.word_works = True
+        elif record.number == EVAL_PROBE:
+            self._integration.eval_works = True
         elif record.number == GREETING and self.process.is_starting:
             self._on_greeting(record)
+
+    def _confirm(self, command: Command) -> None:
+        """Conclude a command whose record is here, once the shell is as it was before."""
+        record = self._unconfirmed
+        if record is None or self._integration.is_checking:
+            return
+        is_debugging = record.flags is not None and "E" in record.flags and "T" in record.flags
+        may_have_given_up = self._aborted is command or is_debugging
+        has_given_up = may_have_given_up and self._integration.take_given_up()
+        if not has_given_up and self._aborted is not command:
+            self._conclude(command, record)
+            return
+        # The trap may also run only now, after the command's own end; so the shell is asked in any case.
+        status = 128 + signal.SIGINT if has_given_up else record.status
+        number = self._control.expect(lambda after: self._conclude(command, after._replace(status=status)))
+        with contextlib.suppress(ShellGone, ShellError):
+            self._control.send(self._integration.source_own("after") + b"\n" + self._control.ask(number))
 
     def _conclude(self, command: Command, record: Record) -> None:
         self._unconfirmed = None
         self.current = None
-        if self._aborted is command and record.status == 128 + ABORT:  # our own signal is nobody else's business
-            record = record._replace(status=128 + signal.SIGINT)
-        self.cwd, self.flags, self.status = record.cwd, record.flags, record.status
+        self.status = record.status
+        self._note_state(record)
         if record.trouble:
             self.trouble = f"bash cannot open its channels any more ({record.trouble})"
         command.record = record
@@ -315,20 +388,31 @@ class Shell:
         self._is_quick = command.ended - command.started < QUICK
         command.notify("done")
 
+    def _note_state(self, record: Record) -> None:
+        if record.flags is not None:
+            self.cwd, self.flags = record.cwd, record.flags
+
     def _on_checked(self, trouble: str | None) -> None:
         """Conclude a command whose record came before the end of the check."""
         self.trouble = trouble or self.trouble
-        if self._unconfirmed and self.current:
-            self._conclude(self.current, self._unconfirmed)
+        if self.current:
+            self._confirm(self.current)
+        elif self.process.is_starting:
+            self._become_ready()
 
     def _on_greeting(self, record: Record) -> None:
-        self.cwd, self.flags = record.cwd, record.flags
+        self._note_state(record)
         version = record.status
         if version < OLDEST_VERSION:
             self.process.fail_start(f"is version {version // 100}.{version % 100}; a session needs bash 4.4 or later")
         else:
+            self._has_greeted = True
+            self._become_ready()
+
+    def _become_ready(self) -> None:
+        """Say so once both are over: bash's first answer, and the check of what it took over."""
+        if self._has_greeted and not self._integration.is_checking:
             self.process.on_answer()
-        self.terminal.let_go()
 
     def _on_terminal(self, data: bytes) -> None:
         if self._on_screen:
@@ -336,6 +420,8 @@ class Shell:
 
     def _on_exit(self, exit_code: int) -> None:
         self.status = exit_code
+        if self.current and exit_code == 1 and self._integration.was_fatal(self.current.text):
+            self.status = FATAL
         if self.current:
             self.current.notify("ended")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 START_PATIENCE = 20.0
-OPTIONS = (b"--noprofile", b"--norc", b"--noediting", b"+o", b"history", b"-i")
+OPTIONS = (b"--noprofile", b"--norc")
 EVERY_LIMIT = Limits(cpu_seconds=0, memory_bytes=0, file_bytes=0, open_files=0, processes=0)
 """So that each of them has an rlimit to look up."""
 NO_MEMORY = ("annot allocate memory", "MemoryError", "out of memory", "Out of memory")
@@ -115,7 +115,7 @@ class ShellProcess:
         return pid_outside(pid, self.pid) if pid and self._has_own_pids else pid
 
     def kill(self, *, grace: float = 0.2) -> None:
-        """End it and everything that it started; SIGHUP is the one signal that ends an interactive bash politely."""
+        """End it and everything that it started; at SIGHUP it still saves its state."""
         if self.pid and self.exit_status is None:
             with contextlib.suppress(OSError):
                 os.kill(self.pid, signal.SIGHUP)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolyard.bash.session.control_channel import ShellGone
 from toolyard.bash.session.handover import listed
-from toolyard.bash.session.interrupt import interrupt_command
+from toolyard.bash.session.interrupt import PATIENCE, interrupt_command
 from toolyard.bash.session.shell import Shell
 from toolyard.bash.session.shell_process import ShellSetup
 from toolyard.errors import ShellError
@@ -182,9 +182,18 @@ class ShellSupervisor:
         self._next_state = None
         return self.current
 
-    async def end_command(self, shell: Shell, command: Command) -> None:
+    async def start_beside(self) -> Shell:
+        """A shell that goes on with the state of the current one, which stays as it is."""
+        here = await self.ready()
+        state = await here.snapshot()
+        self._next_cwd = here.cwd
+        beside = await self._start(state)
+        self._past.append(beside)
+        return beside
+
+    async def end_command(self, shell: Shell, command: Command, *, patience: float = PATIENCE) -> None:
         """End a command; the shell with it, if it does not come back."""
-        if not await interrupt_command(shell, command) and shell.process.exit_status is None:
+        if not await interrupt_command(shell, command, patience=patience) and shell.process.exit_status is None:
             self._notice = "The shell could not be brought back from its last command; this is a fresh one."
             shell.process.kill(grace=0)
             await shell.process.wait_gone()
@@ -288,6 +297,8 @@ class ShellSupervisor:
         self._next_state = shell.saved_state()
         code, number = read_wait_status(shell.process.exit_status or 0)
         how = f"was killed by signal {number}" if number else f"ended with status {code}"
+        if shell.was_told_to_end:
+            how = "could not be brought back from its last command"
         kept = (
             "variables, functions, aliases, options and directory were taken over"
             if self._next_state

@@ -15,6 +15,7 @@ from toolyard.plugins.contract import (
     SummaryMessage,
     TextDelta,
     ThinkingDelta,
+    read_file,
 )
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ def read_answers(name: Any) -> Sequence[AssistantMessage]:
         raise ProviderError(f"'{KEY}' must name a file of recorded answers", fault="setup", hint=hint)
     path = Path(name).expanduser()
     try:
-        with path.open("rb") as file:
-            lines = file.read(LARGEST).splitlines()
+        lines = read_file(path, largest=LARGEST).splitlines()
     except OSError as error:
         hint = "relative paths start at the working folder"
         raise ProviderError(f"{path} cannot be read: {error.strerror}", fault="setup", hint=hint) from None

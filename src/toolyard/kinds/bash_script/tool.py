@@ -90,7 +90,7 @@ class BashScriptTool:
             return ToolResult(
                 text=outcome.stdout.text,
                 exit_code=0,
-                bytes_out=outcome.stdout.total_bytes,
+                bytes_out=outcome.printed_bytes,
                 truncated=outcome.stdout.truncated,
             )
         return await self._failed(outcome, plan, context)
@@ -112,7 +112,7 @@ class BashScriptTool:
             failure="timeout" if outcome.timed_out else "exit_code",
             exit_code=code,
             signal=outcome.signal,
-            bytes_out=outcome.stdout.total_bytes,
+            bytes_out=outcome.printed_bytes,
             truncated=None if text else outcome.stdout.truncated,
         )
 

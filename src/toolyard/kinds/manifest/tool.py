@@ -110,7 +110,7 @@ def succeeded(outcome: ChildOutcome) -> ToolResult:
     return ToolResult(
         text=success_text(outcome.stdout.text),
         exit_code=0,
-        bytes_out=outcome.stdout.total_bytes,
+        bytes_out=outcome.printed_bytes,
         truncated=outcome.stdout.truncated,
     )
 
@@ -123,7 +123,7 @@ def failed(outcome: ChildOutcome) -> ToolResult:
         failure="timeout" if late else "exit_code",
         exit_code=TIMED_OUT if late else outcome.exit_code,
         signal=outcome.signal,
-        bytes_out=outcome.stdout.total_bytes,
+        bytes_out=outcome.printed_bytes,
         truncated=None if late else left_out(outcome.stderr),
     )
 

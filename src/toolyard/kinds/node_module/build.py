@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import msgspec
 
 from toolyard.core.problems import Position, Problem
 from toolyard.errors import ProcessError
+from toolyard.files.removal import remove_tree
 from toolyard.files.walk import copy, links_outside
 from toolyard.kinds.node_module.package_manager import (
     build_steps,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.node_module.package import PackageFacts, Snapshot
     from toolyard.kinds.node_module.package_manager import BuildStep, Manager
     from toolyard.plugins.host import Host
+    from toolyard.process.child import ChildOutcome
 
 log = logging.getLogger("toolyard.builds")
 COPY = "package"
@@ -113,9 +116,8 @@ class Build:
         manager = find_manager(self._snapshot.facts, self._settings, self._snapshot.tree)
         if isinstance(manager, Problem) or manager.name != "yarn":
             return manager
-        request = self._request([*manager.program, "--version"], self._snapshot.folder)
         try:
-            outcome = await self._host.processes.build.run(request, folder, downloads=self._downloads)
+            outcome = await self._run([*manager.program, "--version"], folder, cwd=self._snapshot.folder)
         except ProcessError:
             return manager
         return msgspec.structs.replace(manager, version=outcome.stdout.text.strip())
@@ -124,8 +126,7 @@ class Build:
         log.info("%s: running %s", self._snapshot.folder, step.command)
         programs = os.pathsep.join((str(folder / "node_modules" / ".bin"), safe_path(self._host.configuration.door)))
         try:
-            request = self._request(step.argv, folder, PATH=programs)
-            outcome = await self._host.processes.build.run(request, folder, downloads=self._downloads)
+            outcome = await self._run(step.argv, folder, cwd=folder, PATH=programs)
         except ProcessError as error:
             return self._failed(step, str(error))
         if outcome.timed_out:
@@ -135,12 +136,22 @@ class Build:
             return self._failed(step, "\n".join((f"exit code {outcome.exit_code}", *said)))
         return None
 
+    async def _run(self, argv: Sequence[str], folder: Path, *, cwd: str | Path, **variables: str) -> ChildOutcome:
+        """Run a program of a build, with a home of its own: what one package leaves in it no other obeys."""
+        build = self._host.processes.build
+        if not build.sandbox:
+            return await build.run(self._request(argv, cwd, **variables), folder, downloads=self._downloads)
+        # The owner's settings are hidden there, and the first yarn stops at what it may not read.
+        self._downloads.mkdir(parents=True, exist_ok=True)
+        home = tempfile.mkdtemp(prefix="home-", dir=self._downloads)
+        try:
+            request = self._request(argv, cwd, HOME=home, **variables)
+            return await build.run(request, folder, downloads=self._downloads)
+        finally:
+            remove_tree(home)
+
     def _request(self, argv: Sequence[str], cwd: str | Path, **variables: str) -> ChildRequest:
         folders = {name: str(self._downloads / folder) for name, folder in DOWNLOADS.items()}
-        if self._host.processes.build.sandbox:
-            # The owner's settings are hidden there, and the first yarn stops at what it may not read.
-            folders["HOME"] = str(self._downloads / "home")
-            os.makedirs(folders["HOME"], exist_ok=True)
         offline = {} if self._host.policy.allow_remote else OFFLINE
         return ChildRequest(
             argv=argv,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolyard.bash.syntax.full_screen import NEEDS_A_TERMINAL, full_screen_program
 from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_line, joined
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from toolyard.process.runner import Runner
 
 TIMED_OUT = -1
+MORE_TIME = "Give a higher `timeout` in seconds if it needs longer."
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -80,6 +82,8 @@ class ShellCommandTool:
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Run it to the end of its shell or of its time."""
         timeout: float = plan.arguments["timeout"]
+        if program := full_screen_program(plan.command or ""):
+            return without_screen(program)
         try:
             outcome = await self._runner.children[context.reach].run(self._request(plan, context, timeout))
         except CannotStart as error:
@@ -130,7 +134,15 @@ def out_of_time(outcome: ChildOutcome, timeout: float) -> ToolResult:
         "partialStdout": stdout,
         "partialStderr": stderr,
     }
-    return result_of(outcome, TIMED_OUT, data)
+    return result_of(outcome, TIMED_OUT, data, context + "\n" + MORE_TIME)
+
+
+def without_screen(program: str) -> ToolResult:
+    """The answer of a program that would wait before a screen until its time is over."""
+    said = f"{program}: {NEEDS_A_TERMINAL}\n"
+    context = "\n".join((*sections("", said), "exit code: 1"))
+    data = {"exitCode": 1, "stdout": "", "stderr": said, "context": context}
+    return ToolResult(text=context, exit_code=1, bytes_out=len(said), data=data)
 
 
 def sections(stdout: str, stderr: str) -> Iterable[str]:
@@ -138,13 +150,13 @@ def sections(stdout: str, stderr: str) -> Iterable[str]:
     return (f"{title}:\n{text}" for title, text in (("stdout", stdout), ("stderr", stderr)) if text)
 
 
-def result_of(outcome: ChildOutcome, code: int, data: JsonObject) -> ToolResult:
+def result_of(outcome: ChildOutcome, code: int, data: JsonObject, text: str | None = None) -> ToolResult:
     return ToolResult(
-        text=data["context"],
+        text=text or data["context"],
         failure="timeout" if outcome.timed_out else None,
         exit_code=code,
         signal=outcome.signal,
-        bytes_out=outcome.stdout.total_bytes + outcome.stderr.total_bytes,
+        bytes_out=outcome.printed_bytes,
         truncated=left_out(outcome.stdout, outcome.stderr),
         data=data,
     )

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.session import BashSession
 from toolyard.core.reach import is_beyond
-from toolyard.core.screen_text import as_seen
+from toolyard.core.screen_text import readable
 from toolyard.core.text import first_line, joined, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
 from toolyard.kinds.shell.limits_text import with_limits
 from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
+from toolyard.process.waiting import CancelledWithOutput
 
 if TYPE_CHECKING:
     from toolyard.bash.session.handover import CarriedState
@@ -215,9 +216,10 @@ class BashTool:
                 within=self._sessions.runner.children[context.reach] if is_away else None,
                 carrying=await self._sessions.state_for(context, plan.command) if is_away else None,
             )
-        except asyncio.CancelledError:
-            await self._sessions.get(context).settled()  # as with every other kind, nothing of it goes on
-            raise
+        except asyncio.CancelledError as error:
+            live = self._sessions.get(context)
+            await live.settled()  # as with every other kind, nothing of it goes on
+            raise CancelledWithOutput(live.take_cancelled()) from error
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")
         return as_result(reply, plan.arguments.get("timeout") or self._sessions.options.timeout_seconds)
@@ -277,7 +279,7 @@ class BashJobTool:
         if arguments["action"] == "write":
             reply = await session.write(arguments["text"], timeout=arguments.get("timeout"))
         elif arguments["action"] == "stop":
-            reply = await session.interrupt()
+            reply = await session.end_waiting()
         else:
             return ToolResult(text="Error: a command that waits can only be written to or stopped", failure="crash")
         return as_result(reply, arguments.get("timeout") or self._sessions.options.timeout_seconds)
@@ -325,7 +327,7 @@ def as_result(reply: Reply, limit: float) -> ToolResult:
         text=text_of(reply, limit),
         failure="timeout" if reply.timed_out and reply.job is None else "exit_code" if failed else None,
         exit_code=reply.exit_code,
-        bytes_out=len(reply.output.encode("utf-8", "surrogatepass")),
+        bytes_out=reply.printed_bytes,
         truncated=reply.truncated,
         data=data,
     )
@@ -333,7 +335,7 @@ def as_result(reply: Reply, limit: float) -> ToolResult:
 
 def text_of(reply: Reply, limit: float) -> str:
     """What was printed as a person would see it, after what else there is to know."""
-    seen = as_seen(reply.output)
+    seen = readable(reply.output)
     if reply.timed_out:
         return "\n".join([*out_of_time(reply, limit), *([f"Output so far:\n{seen}"] if seen else [])])
     if reply.job is not None:
@@ -349,7 +351,10 @@ def out_of_time(reply: Reply, limit: float) -> list[str]:
     said = f"command did not finish within {limit:g} seconds"
     if reply.job is not None:
         return [f"The {said} and goes on as job {reply.job}; see it with bash_job"]
-    advice = "It was ended. Give a higher `timeout` in seconds, or `background: true` to leave it running."
+    advice = (
+        "It was ended. Start it with `&` and its output in a file to leave it running, or, where the tool takes them, "
+        "give a higher `timeout` in seconds or `background: true`."
+    )
     return [f"Error: {said}", joined(advice, reply.note)]
 
 
@@ -361,6 +366,6 @@ def describe(job: Job) -> str:
 
 def report(job: Job) -> ToolResult:
     """How a job stands, and what it printed since the last time."""
-    seen = as_seen(job.read())
+    seen = readable(job.read())
     data = {"job": job.id, "running": job.running, "exitCode": job.exit_code}
     return ToolResult(text=joined(describe(job), seen or NO_OUTPUT), exit_code=job.exit_code, data=data)

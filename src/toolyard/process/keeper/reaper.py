@@ -12,7 +12,10 @@ import time
 
 from toolyard.process.process_tree import (
     LINUX,
+    SETTLE_WITHIN,
     descendants,
+    finish_output,
+    is_running,
     kill_trees,
     mark_of,
     open_children_list,
@@ -32,6 +35,8 @@ else:
 
 ORPHAN_GRACE = 0.5
 """How long what outlived its call may take to end by itself after SIGTERM."""
+OUTPUT_GRACE = 5.0
+"""How long what a call printed through, `> >(sort)`, may take to print the rest."""
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep) before reporting them."""
 TICK = 0.01
@@ -48,7 +53,7 @@ class Call:
 
     __slots__ = (
         *("cut_short", "deadline", "exit_fd", "folder", "groups", "id", "kills_since", "marks", "pid", "released"),
-        *("status", "was_signalled"),
+        *("finishes_until", "status", "was_signalled"),
     )  # fmt: skip
 
     def __init__(self, id: int, pid: int, marks: range, folder: bytes | None, groups: list[bytes]) -> None:
@@ -70,6 +75,8 @@ class Call:
         self.deadline: float | None = None
         """When SIGTERM gives way to SIGKILL; None while nobody wants the tree to end."""
         self.kills_since: float | None = None
+        self.finishes_until: float | None = None
+        """While the root has ended, and something of it may still have to print."""
 
 
 class Reaper:
@@ -101,7 +108,7 @@ class Reaper:
         """How many milliseconds the loop may sleep; None for ever."""
         if self.more_to_reap:
             return 0
-        if self.channel.is_stalled or any(call.deadline is not None for call in self.calls.values()):
+        if self.channel.is_stalled or any(call.deadline or call.finishes_until for call in self.calls.values()):
             return int(TICK * 1000)
         if self.sweep_at is not None:
             return max(0, int((self.sweep_at - time.monotonic()) * 1000) + 1)
@@ -176,6 +183,8 @@ class Reaper:
         for call in list(self.calls.values()):
             if call.deadline is not None:
                 self.advance_end(call, call.deadline, now)
+            elif call.finishes_until is not None:
+                self.end_rest(call, call.finishes_until, now)
         if self.sweep_at is not None and now >= self.sweep_at:
             self.sweep_at = None
             self.kill_unowned(until=now + KILL_SPELL)
@@ -193,9 +202,21 @@ class Reaper:
         if any(pid not in self.roots for pid in self.children()):
             self.reap()  # only what has not ended by itself is left
             if self.is_left(call):
-                self.begin_end(call, grace=ORPHAN_GRACE)
+                now = time.monotonic()
+                call.finishes_until = now + OUTPUT_GRACE
+                self.end_rest(call, call.finishes_until, now)
                 return
         self.report(call, [])
+
+    def end_rest(self, call: Call, until: float, now: float) -> None:
+        """End what a root left, but for what has its output to finish."""
+        if not self.is_left(call):
+            self.report(call, [])
+        elif now >= until or not self.may_print(self.tree(call), settled=now >= until - OUTPUT_GRACE + SETTLE_WITHIN):
+            self.begin_end(call, grace=ORPHAN_GRACE)
+
+    def may_print(self, tree: dict[int, int], *, settled: bool) -> bool:
+        return finish_output(tree) or (not settled and is_running(tree))
 
     def advance_end(self, call: Call, deadline: float, now: float) -> None:
         if not self.is_left(call):

@@ -331,7 +331,8 @@ class Sandbox:
         """Something starts inside: from now on it may change what it can write."""
         if self._locks.hold():
             for handover in self._handovers:
-                handover.take_in()
+                with contextlib.suppress(OSError):  # somebody inside put something else there
+                    handover.take_in()
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)

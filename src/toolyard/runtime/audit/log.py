@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from toolyard.config.settings import AuditPolicy
+from toolyard.files.unversioned import make_unversioned
 from toolyard.runtime.audit.chain import NO_HEAD, Head, day_files, head_path, last_line, last_link, read_from, seal
 from toolyard.runtime.audit.gaps import (
     Loss,
@@ -245,6 +246,7 @@ class NdjsonAudit:
         os.pwrite(self._head_fd, self._head_bytes, 0)
 
     def _open_head(self) -> None:
+        make_unversioned(self.folder.parent)
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._head_fd = os.open(head_path(self.folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 

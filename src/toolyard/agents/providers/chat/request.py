@@ -74,7 +74,9 @@ def other(message: Message, ids: dict[str, str], *, marked: bool) -> Iterator[Js
             yield {"role": "user", "content": message.text}
         case ToolMessage():
             for answer in message.answers:
-                text = text_of(answer.content)
+                text: str | list[JsonObject] = text_of(answer.content)
+                if marked and text and answer is message.answers[-1]:
+                    text = [{"type": "text", "text": text, **MARK}]
                 yield {"role": "tool", "tool_call_id": ids.get(answer.call_id, answer.call_id), "content": text}
 
 

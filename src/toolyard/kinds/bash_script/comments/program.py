@@ -186,11 +186,11 @@ argc() {
     command argc "$@"
     return
   fi
-  builtin printf '%s\n' __toolyard_prepare
-  if builtin declare -F _argc_before >/dev/null; then builtin printf '%s\n' _argc_before; fi
+  builtin printf '%s;\n' __toolyard_prepare
+  if builtin declare -F _argc_before >/dev/null; then builtin printf '%s;\n' _argc_before; fi
   if [ -z "$__toolyard_function" ]; then return; fi
-  builtin printf '%s\n' '"$argc__fn" "${argc__positionals[@]}"'
-  if builtin declare -F _argc_after >/dev/null; then builtin printf '%s\n' _argc_after; fi
+  builtin printf '%s;\n' '"$argc__fn" "${argc__positionals[@]}"'
+  if builtin declare -F _argc_after >/dev/null; then builtin printf '%s;\n' _argc_after; fi
 }
 
 __toolyard_prepare() {

@@ -131,7 +131,7 @@ class ScriptReader(msgspec.Struct, kw_only=True):
                 message = f"@{tag.name} stands below a function, where it belongs to nothing"
                 self.faults.append(CommentFault(line=tag.line, message=message, hint="move it above the functions"))
             case "describe":
-                self.root.description = tag.whole_text
+                self.section.description = tag.whole_text
             case "version":
                 self.version = tag.text
             case "meta":

@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.git.private_common import PrivateCommon
 
 
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*")
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*"
 """Of a remote or a branch."""
-BRANCH = re.compile(rf"refs/heads/{NAME.pattern}")
-REFSPEC = re.compile(r"\+?refs/(?:heads|tags)/[A-Za-z0-9_./*-]+:refs/(?:remotes|tags)/[A-Za-z0-9_./*-]+")
-ADDRESS = re.compile(
-    r"""(?: (?:https?|ssh|git)://(?!-) | (?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?![-:]) )
-    [A-Za-z0-9_.~%@:/+-]+""",
-    re.VERBOSE,
-)
-PATH = re.compile(r"[A-Za-z0-9_./+@ -]+")
+BRANCH = rf"refs/heads/{NAME}"
+REFSPEC = r"\+?refs/(?:heads|tags)/[A-Za-z0-9_./*-]+:refs/(?:remotes|tags)/[A-Za-z0-9_./*-]+"
+ADDRESS = r"""(?x)(?: (?:https?|ssh|git)://(?!-)
+    | (?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?![-:]|//) )
+    [A-Za-z0-9_.~%@:/+-]+"""
+PATH = r"[A-Za-z0-9_./+@ -]+"
 OF_A_NEW_REPOSITORY = {
     ("core", "repositoryformatversion"): ("0", "1"),
     ("core", "filemode"): ("true", "false"),
@@ -103,17 +101,19 @@ class Handover:
                 return len(value) < 200
             case ("remote", str(remote), "url"):
                 is_known = any((each.section, each.subsection) == ("remote", remote) for each in owners)
-                return bool(NAME.fullmatch(remote)) and not is_known and self._is_address(value)
+                return bool(re.fullmatch(NAME, remote)) and not is_known and self._is_address(value)
             case ("remote", str(remote), "fetch"):
                 has_address = any(self._is_address_of(each, remote, owners) for each in inside)
-                return bool(NAME.fullmatch(remote) and REFSPEC.fullmatch(value)) and has_address
+                return bool(re.fullmatch(NAME, remote) and re.fullmatch(REFSPEC, value)) and has_address
             case ("branch", str(branch), "remote"):
                 is_remote = any(self._is_address_of(each, value, owners) for each in (*owners, *inside))
-                return bool(NAME.fullmatch(branch)) and (value == "." or (bool(NAME.fullmatch(value)) and is_remote))
+                return bool(re.fullmatch(NAME, branch)) and (
+                    value == "." or (bool(re.fullmatch(NAME, value)) and is_remote)
+                )
             case ("branch", str(branch), "merge"):
-                return bool(NAME.fullmatch(branch) and BRANCH.fullmatch(value))
+                return bool(re.fullmatch(NAME, branch) and re.fullmatch(BRANCH, value))
             case ("branch", str(branch), "rebase"):
-                return bool(NAME.fullmatch(branch)) and value in ("true", "false", "merges")
+                return bool(re.fullmatch(NAME, branch)) and value in ("true", "false", "merges")
         is_first = not any((each.section, each.name) == (one.section, one.name) for each in owners)
         known = OF_A_NEW_REPOSITORY.get((one.section, one.name), ()) if one.subsection is None else ()
         return self._private.repository.is_new and is_first and value in known
@@ -135,10 +135,10 @@ class Handover:
         """Whether an address names no program, and nothing on this machine outside of the workspace."""
         if "::" in value or value.startswith("-"):
             return False
-        if ADDRESS.fullmatch(value):
+        if re.fullmatch(ADDRESS, value):
             return True
         path = os.path.join(os.path.dirname(self._git), value.removeprefix("file://"))
-        is_path = value.startswith(("/", "./", "../", "file:///")) and PATH.fullmatch(value.removeprefix("file://"))
+        is_path = value.startswith(("/", "./", "../", "file:///")) and re.fullmatch(PATH, value.removeprefix("file://"))
         return bool(is_path) and any(is_inside(os.path.realpath(path), root) for root in self._roots)
 
     def _is_of_no_use_outside(self, one: GitSetting) -> bool:

@@ -7,13 +7,12 @@ mounted as one of them, locked, so that nobody removes it.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
+from toolyard.files.removal import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -67,8 +66,7 @@ class PrivateCommon:
     def make(self) -> None:
         """Make it anew, with the configuration that the repository has now."""
         git = self.repository.git
-        with contextlib.suppress(OSError):
-            shutil.rmtree(self.place)
+        remove_tree(self.place)
         for name in (*SHARED, "hooks"):
             os.makedirs(f"{self.place}/{name}")
         for name in LINKED:

@@ -12,25 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 
-PLAIN = re.compile(
-    r"""\s*(?:
+PLAIN = r"""(?x)\s*(?:
         \[ [A-Za-z0-9-]+ (?: [ ] "(?:[^"\\]|\\["\\])*" )? \]
         | [A-Za-z][A-Za-z0-9-]* (?: \s*=\s* (?: "[^"\\]*" | [^"\\\#;]* ) )?
         | [\#;].*
-    )?\s*""",
-    re.VERBOSE,
-)
-"""A line that everybody reads in the same way."""
-TOKEN = re.compile(
-    r"""(?P<space> \s+ | [\#;][^\n]* )
+    )?\s*"""
+"""A line that everybody reads in the same way. Patterns are compiled when they are needed, which is rarely."""
+LEXEME = r"""(?x)(?P<space> \s+ | [\#;][^\n]* )
     | \[ (?P<section>[A-Za-z0-9.-]+) (?: [ \t]+ "(?P<sub>(?:[^"\\\n]|\\[^\n])*)" )? \]
     | (?P<name>[A-Za-z][A-Za-z0-9-]*) [ \t]*
       (?: = (?P<value> (?: "(?:[^"\\\n]|\\[ntb"\\\n])*" | \\[ntb"\\\n] | [^"\\\n\#;] )* ) (?:[\#;][^\n]*)? )? (?=\n|\Z)
-    """,
-    re.VERBOSE,
-)
-PIECE = re.compile(r'"((?:[^"\\\n]|\\.)*)"|((?:[^"\\]|\\(?:.|\n))+)')
-ESCAPE = re.compile(r"\\(.|\n)", re.DOTALL)
+    """
+PIECE = r'"((?:[^"\\\n]|\\(?:.|\n))*)"|((?:[^"\\]|\\(?:.|\n))+)'
+ESCAPE = r"\\(.|\n)"
 ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\", "\n": ""}
 HARMLESS = {
     "branch": {"remote", "merge", "rebase", "pushremote", "description"},
@@ -83,7 +77,7 @@ def with_plain_changes(known: str, text: str, git: str, roots: Sequence[str]) ->
 def is_all_kept(text: str, kept: list[GitSetting], known: str = "") -> bool:
     """Whether a text says what is kept and nothing else, however one reads it; its lines may be in a known one."""
     lines = set(known.split("\n"))
-    is_plain = all(PLAIN.fullmatch(line) or line in lines for line in text.split("\n"))
+    is_plain = all(re.fullmatch(PLAIN, line) or line in lines for line in text.split("\n"))
     return is_plain and is_readable(text) and kept == list(settings_in(text))
 
 
@@ -117,8 +111,8 @@ def edited(text: str, removed: Collection[GitSetting], added: Iterable[GitSettin
 
 def read_settings(text: str) -> Iterator[tuple[GitSetting | None, int, int]]:
     """Each setting, or None for what is between them, and where it begins and ends."""
-    section, subsection, at = "", None, 0
-    while at < len(text) and (found := TOKEN.match(text, at)) and "\0" not in found[0]:
+    section, subsection, at, lexeme = "", None, 0, re.compile(LEXEME)
+    while at < len(text) and (found := lexeme.match(text, at)) and "\0" not in found[0]:
         start, at = at, found.end()
         if found["section"]:
             section, _, old_style = found["section"].lower().partition(".")
@@ -138,12 +132,12 @@ def unquoted(value: str | None) -> str | None:
     """A value without quotes and escapes, and without the space around it that is not quoted."""
     if value is None:
         return None
-    pieces = [(found[1], found[2]) for found in PIECE.finditer(value.strip(" \t"))]
+    pieces = [(found[1], found[2]) for found in re.finditer(PIECE, value.strip(" \t"))]
     return "".join(unescaped(plain if quoted is None else quoted) for quoted, plain in pieces)
 
 
 def unescaped(text: str) -> str:
-    return ESCAPE.sub(lambda found: ESCAPES.get(found[1], found[0]), text)
+    return re.sub(ESCAPE, lambda found: ESCAPES.get(found[1], found[0]), text)
 
 
 def written(settings: Iterable[GitSetting]) -> str:

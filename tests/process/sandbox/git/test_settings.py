@@ -1,0 +1,149 @@
+"""Reading settings as git does, and handing over those that can do no harm."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+
+import pytest
+
+from support import need
+from toolyard.process.sandbox.git.handover import Handover
+from toolyard.process.sandbox.git.private_common import InsideRepository, PrivateCommon
+from toolyard.process.sandbox.git.settings import edited, is_readable, settings_in, with_plain_changes, written
+
+PIECES = [
+    *("[core]", '[core "a b"]', "[a.B]", "\n", "x", "bare", " = ", "=", '"', "\\", "\\\n", "#", "; c", "true", "/w/p"),
+    *('[remote "o\\"x"]', "url", "\r\n", " ", "fsmonitor", "\\n", "[", '\\"', "]", "name-x", "[user]name=y"),
+]
+
+
+def listed(file) -> bytes | None:
+    """The settings that git reads, or None if it cannot."""
+    ran = subprocess.run([need("git"), "config", "-f", file, "-z", "-l"], capture_output=True)
+    return ran.stdout if ran.returncode == 0 else None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_settings_are_read_as_git_reads_them_and_written_as_git_reads_them(tmp_path, seed):
+    dice = random.Random(seed)
+    for _ in range(100):
+        text = "[core]\n" + "".join(dice.choice(PIECES) for _ in range(dice.randint(1, 14)))
+        (file := tmp_path / "config").write_text(text, newline="")
+        said = listed(file)
+        if not is_readable(text):
+            continue
+        names = [".".join(part for part in one[:3] if part is not None) for one in settings_in(text)]
+        values = ["" if one.value is None else f"\n{one.value}" for one in settings_in(text)]
+        ours = "".join(f"{name}{value}\0" for name, value in zip(names, values, strict=True))
+        assert ours.encode() == said, text
+        file.write_text(written(settings_in(text)), newline="")
+        assert listed(file) == said, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[user]\n\tname = \"a \\\\ b\" # x\n[remote \"o\"]\n\turl = 'x'\n\tfetch\n",
+        "[a \"b\\\\c\"] d = e \\\n f\n",
+        "\ufeff[core]\r\n\tbare = false\r\n",
+    ],
+)  # fmt: skip
+def test_ordinary_texts_are_readable(tmp_path, text):
+    assert is_readable(text)
+
+
+def test_a_setting_goes_and_the_rest_of_a_configuration_stays_as_it_was():
+    text = '# mine\n[user]\n\tname = A ; me\n\temail = a@b\n[branch "x"]\n\tremote = o\n'
+    removed = [one for one in settings_in(text) if one.name in ("email", "remote")]
+    assert edited(text, removed, ()) == '# mine\n[user]\n\tname = A ; me\n[branch "x"]\n'
+    assert edited("", (), settings_in("[user] name = B")) == '[user]\n\tname = "B"\n'
+
+
+def test_what_is_not_plain_of_a_change_is_left_out_and_what_was_there_stays():
+    known = '[core]\n\tpager = less "-R"\n'
+    changed = f"{known}[user]\n\tname = A\n[core]\n\tfsmonitor = evil\n"
+    kept = [
+        ".".join((one.section, one.name)) for one in settings_in(with_plain_changes(known, changed, "/w/.git", ["/w"]))
+    ]
+    assert kept == ["core.pager", "user.name"]
+    assert with_plain_changes(known, known + "[user]\n\tname = A\n", "/w/.git", ["/w"]).endswith("\tname = A\n")
+
+
+TRAVELS = {
+    "[user]\n\tname = Ada\n\temail = ada@example.org\n": True,
+    "[remote \"o\"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/o/*\n": True,
+    "[remote \"o\"]\n\turl = git@example.org:a/b.git\n": True,
+    "[remote \"o\"]\n\turl = ssh://git@example.org:22/a/b\n": True,
+    "[remote \"o\"]\n\turl = ./bare.git\n": True,
+    "[remote \"o\"]\n\turl = WORK/bare.git\n": True,
+    "[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n\trebase = true\n": True,
+    "[branch \"a/b-c\"]\n\tremote = .\n\tmerge = refs/heads/x\n": True,
+    "[user]\n\tsigningkey = x\n": False,
+    "[user \"x\"]\n\tname = x\n": False,
+    "[remote \"origin\"]\n\turl = https://elsewhere.example/x\n": False,
+    "[remote \"origin\"]\n\tpushurl = https://elsewhere.example/x\n": False,
+    "[remote \"o\"]\n\turl = ext::sh\n": False,
+    "[remote \"o\"]\n\turl = --upload-pack=x\n": False,
+    "[remote \"o\"]\n\turl = ssh://-oProxyCommand=x/y\n": False,
+    "[remote \"o\"]\n\turl = -x@y:z\n": False,
+    "[remote \"o\"]\n\turl = /etc/x\n": False,
+    "[remote \"o\"]\n\turl = ../outside\n": False,
+    "[remote \"o\"]\n\turl = file:///etc/x\n": False,
+    "[remote \"o\"]\n\turl = ./link-out\n": False,
+    "[remote \"o\"]\n\turl = ftp://example.org/x\n": False,
+    "[remote \"o\"]\n\turl = \"https://x/y\\n[core]\"\n": False,
+    "[remote \"o\"]\n\tuploadpack = x\n\treceivepack = x\n\tvcs = x\n\tproxy = x\n": False,
+    "[remote \"o\"]\n\tfetch = +refs/heads/*:refs/remotes/o/*\n": False,
+    "[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/heads/*\n": False,
+    "[remote \"-o\"]\n\turl = https://example.org/x.git\n": False,
+    "[branch \"main\"]\n\tremote = elsewhere\n": False,
+    "[branch \"main\"]\n\tremote = https://elsewhere.example/x\n": False,
+    "[branch \"main\"]\n\tmerge = --x\n": False,
+    "[branch \"main\"]\n\trebase = interactive\n": False,
+    "[branch \"main\"]\n\tpushremote = x\n\tdescription = x\n\tmergeoptions = --x\n": False,
+    "[core]\n\tworktree = /\n\teditor = x\n\thookspath = x\n\tautocrlf = input\n": False,
+    "[extensions]\n\tworktreeconfig = true\n": False,
+    "[url \"ext::x\"]\n\tinsteadof = https://\n": False,
+    "[includeIf \"gitdir:/\"]\n\tpath = x\n": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TRAVELS)
+def test_only_what_can_do_no_harm_is_handed_over(tmp_path, text):
+    (git := tmp_path / "work" / ".git").mkdir(parents=True)
+    (tmp_path / "work" / "link-out").symlink_to("/etc")
+    owners = '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/y\n'
+    (git / "config").write_text(owners)
+    private = PrivateCommon(InsideRepository(str(git)), str(tmp_path / "private"))
+    private.make()
+    handover = Handover(private, [str(tmp_path / "work")])
+    with open(private.config, "a") as file:
+        file.write(text.replace("WORK", str(tmp_path / "work")))
+    notes = handover.hand_over()
+    changed = list(settings_in((git / "config").read_text()))[2:]
+    if TRAVELS[text]:
+        assert changed == list(settings_in(text.replace("WORK", str(tmp_path / "work"))))
+        assert notes == []
+    else:
+        assert (git / "config").read_text() == owners
+        assert len(notes) == len(list(settings_in(text))), "and each is named"
+
+
+def test_a_link_in_the_place_of_the_private_configuration_is_not_followed(tmp_path):
+    (git := tmp_path / "work" / ".git").mkdir(parents=True)
+    (git / "config").write_text("")
+    (tmp_path / "secret").write_text("[user]\n\tname = secret\n")
+    private = PrivateCommon(InsideRepository(str(git)), str(tmp_path / "private"))
+    private.make()
+    handover = Handover(private, [str(tmp_path / "work")])
+    os.unlink(private.config)
+    os.symlink(tmp_path / "secret", private.config)
+    handover.hand_over()
+    assert (git / "config").read_text() == ""
+    (git / "config").write_text("[user]\n\tname = A\n")
+    with pytest.raises(OSError, match="symbolic"):
+        handover.take_in()
+    assert (tmp_path / "secret").read_text() == "[user]\n\tname = secret\n"
