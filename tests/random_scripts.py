@@ -111,7 +111,16 @@ FAULTS = [
     "for i in; do", "exec no_such_program", "shift 5; echo $?", "test a b c d", "kill -0 999999", "x=(1 2",
     "echo ${list[x y]}", "read -t 0 x; echo $?", "exit 6", "let 'a = '", "set -o nosuch",
 ]  # fmt: skip
-SYNTAX_FAULTS = ["echo 'open", "if true; then echo x", "echo )", "done", "for i in; do", "x=(1 2"]
+DROPPING_FAULTS = [
+    "echo 'open",
+    "if true; then echo x",
+    "echo )",
+    "done",
+    "for i in; do",
+    "x=(1 2",
+    "declare -i n=08",
+    "echo ${list[x y]}",
+]
 """They end `bash -c`, but not the shell of a session."""
 TRAPS = [
     "trap 'echo bye' EXIT", "trap 'echo err $?' ERR", "trap 'echo dbg >/dev/null' DEBUG", "trap 'echo ret' RETURN",
@@ -141,7 +150,7 @@ class ScriptMaker:
             lines.insert(0, trap := chance.choice(TRAPS))
             if trap.endswith("EXIT"):  # only an end of the shell itself runs it
                 lines.append("exit")
-                lines = [line for line in lines if line not in SYNTAX_FAULTS]
+                lines = [line for line in lines if line not in DROPPING_FAULTS]
         text = "\n".join(filter(None, lines))
         return text.replace("set -x\n", "") if BESIDE.search(text) else text
 
