@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
 def make_unversioned(folder: Path) -> None:
     """Make a folder that ignores itself in git; one that is there already stays as it is."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        folder.mkdir()
+        folder.mkdir(parents=True)
     except FileExistsError:
         return
     with contextlib.suppress(FileExistsError):
