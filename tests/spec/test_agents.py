@@ -202,7 +202,7 @@ async def test_S15_each_earlier_state_comes_back(work: Path) -> None:
 
 def own_facts(work: Path) -> Facts:
     """What the workspace has, but for what a sandbox puts there while it lasts."""
-    ours = (b".git", b".npmrc", b".yarnrc.yml", b".cargo", b"HEAD")
+    ours = (b".git", b".npmrc", b".yarnrc.yml", b".cargo")
     return {name: facts for name, facts in facts_of(work).items() if not name.startswith(ours)}
 
 

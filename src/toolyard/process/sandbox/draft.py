@@ -155,8 +155,8 @@ ITSELF, NOTHING, HELD = b".\n", b"# nothing\n", b"# held by toolyard while tools
 `config.worktree`, the third for the lock of a configuration."""
 EMPTY = (".git", ".cargo")
 """What is nothing as long as it is an empty folder."""
-SOCKETS = (".npmrc", ".yarnrc.yml", "HEAD")
-"""What is nothing as long as it is a socket: package managers would stop at a folder, and git does not see one."""
+SOCKETS = (".npmrc", ".yarnrc.yml")
+"""What is nothing as long as it is a socket: package managers would stop at a folder."""
 OURS = {
     "commondir": ITSELF,
     "config.worktree": NOTHING,

@@ -216,24 +216,3 @@ async def test_nor_does_one_that_is_made_where_there_was_none(box, what):
     look(box.workspace)
     git(box.workspace, "-c", "user.name=o", "-c", "user.email=o@o", "commit", "--allow-empty", "-m", "x")
     assert not (box.folder / "ran").exists()
-
-
-async def test_nor_is_a_workspace_without_a_repository_made_one_by_its_layout(box):
-    need("git")
-    (evil := box.workspace / "evil").write_text(f"#!/bin/sh\ntouch {box.folder}/ran\n")
-    evil.chmod(0o755)
-    box.env |= {b"EVIL": os.fsencode(evil), b"GIT_CONFIG_GLOBAL": b"/dev/null"}
-    children = box.mounts()
-    await box.bash(children, "true")
-    with Client(box.workspace):
-        await box.bash(
-            children,
-            COMMON + "mkdir objects refs; evil > config; echo 'ref: refs/heads/x' > made;"
-            " for n in 1 2 3 4 5 6 7 8 9; do cp -f made HEAD; mv -f made HEAD; ln -sf made HEAD; rm -f HEAD; done",
-        )
-        assert not (box.workspace / "HEAD").is_file()
-        children.sandbox.sweep(at_end=True)
-        await children.aclose()
-    look(box.workspace)
-    assert not (box.folder / "ran").exists()
-    assert not (box.workspace / "HEAD").exists()

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
-from toolyard.process.sandbox.draft import HELD, ITSELF, NOTHING, is_missing, nearest
+from toolyard.process.sandbox.draft import HELD, ITSELF, NOTHING, nearest
 from toolyard.process.sandbox.git.private_common import InsideRepository
-from toolyard.process.sandbox.mount_points import SOCKET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,16 +43,8 @@ def guard_repository(draft: LayoutDraft, root: str) -> None:
     else:
         guard_git_folder(draft, git)
         give_private_part(draft, InsideRepository(git, is_new=True))
-        guard_bare_layout(draft, root)
         if above := repository_above(root):
             open_above(draft, above)
-
-
-def guard_bare_layout(draft: LayoutDraft, root: str) -> None:
-    """A folder with a `HEAD` beside `objects` and `refs` is a repository to git, whose settings it obeys at once."""
-    head = os.path.join(root, "HEAD")
-    if is_missing(head):
-        draft.guard(head, SOCKET)
 
 
 def is_new(git: str) -> bool:
