@@ -14,13 +14,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class CancelledWithOutput(asyncio.CancelledError):
-    """The cancellation of something that had printed by then."""
+class OutputSoFar:
+    """What had been printed when something was cancelled; the cancellation carries it, and stays what it was."""
 
     def __init__(self, *streams: Captured) -> None:
-        super().__init__()
         self.text = "".join(stream.text for stream in streams)
         self.printed_bytes = sum(stream.total_bytes for stream in streams)
+
+    def carried_by(self, error: asyncio.CancelledError) -> asyncio.CancelledError:
+        error.args = (self,)
+        return error
+
+    @classmethod
+    def of(cls, error: asyncio.CancelledError | None) -> OutputSoFar | None:
+        return next((each for each in error.args if isinstance(each, cls)), None) if error else None
 
 
 class Promise(Generic[T]):
