@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from support import until
+from toolyard.process.waiting import OutputSoFar
+
 pytestmark = pytest.mark.anyio
 
 GO = "while [ ! -e go ]; do sleep 0.01; done"
@@ -169,6 +172,18 @@ async def test_a_timeout_around_the_call_ends_the_tree_too(desk):
         async with asyncio.timeout(0.5):
             await desk.children.run(desk.request("setsid sleep $1 & sleep $1", grace=0.1))
     assert desk.alive() == []
+
+
+async def test_a_cancelled_call_keeps_what_was_printed(desk):
+    heard = []
+    request = desk.request("echo out; echo err >&2; sleep $1", grace=0.1, on_output=lambda _, text: heard.append(text))
+    running = asyncio.ensure_future(desk.children.run(request))
+    await until(lambda: sorted(heard) == ["err\n", "out\n"])
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        await running
+    so_far = OutputSoFar.of(cancelled.value)
+    assert (so_far.text, so_far.printed_bytes) == ("out\nerr\n", 8)
 
 
 async def test_a_call_that_ended_before_its_deadline_did_not_time_out(desk):

@@ -11,7 +11,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 else:
     import _signal as signal  # the public module wraps all numbers in enums, which takes long to import
 
@@ -23,6 +23,7 @@ MARKS_EACH = 1_000_000_000_000
 STOPS_AT_ONCE = 16
 READ_CALL = {"x86_64": b"0 ", "aarch64": b"63 "}.get(os.uname().machine, b"none")
 """How the kernel shows a process that is blocked in `read`."""
+SETTLE_AT_LEAST = 0.05
 SETTLE_WITHIN = 0.3
 """How long what is left of a call may be at work before it counts as a background process."""
 
@@ -197,9 +198,13 @@ def stat_fields(pid: int) -> list[bytes]:
         return []
 
 
-def is_running(pids: Iterable[int]) -> bool:
-    """Whether one of these processes is at work just now: one that was forked a moment ago may become anything."""
-    return any(stat_fields(pid)[:1] == [b"R"] for pid in pids)
+def may_still_print(pids: Collection[int], lasts: float) -> bool:
+    """Whether what a command left, so many seconds after its end, may have something to print that belongs to it.
+
+    One that was forked a moment ago, or is at work just now, may become anything.
+    """
+    is_new = lasts < SETTLE_AT_LEAST or (lasts < SETTLE_WITHIN and any(stat_fields(pid)[:1] == [b"R"] for pid in pids))
+    return bool(pids) and (is_new or finish_output(pids))
 
 
 def finish_output(pids: Iterable[int]) -> bool:

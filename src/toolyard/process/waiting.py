@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import msgspec
-
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
@@ -16,23 +14,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class PrintedBefore(msgspec.Struct, frozen=True):
-    """What something had printed when it was cancelled."""
+class OutputSoFar:
+    """What had been printed when something was cancelled; the cancellation carries it, and stays what it was."""
 
-    text: str
-    total_bytes: int
+    def __init__(self, *streams: Captured) -> None:
+        self.text = "".join(stream.text for stream in streams)
+        self.printed_bytes = sum(stream.total_bytes for stream in streams)
 
+    def carried_by(self, error: asyncio.CancelledError) -> asyncio.CancelledError:
+        error.args = (self,)
+        return error
 
-def cancelled_with(*streams: Captured) -> asyncio.CancelledError:
-    """The cancellation of something that had printed by then; no class of its own, since a start has no event loop."""
-    text = "".join(stream.text for stream in streams)
-    return asyncio.CancelledError(PrintedBefore(text, sum(stream.total_bytes for stream in streams)))
-
-
-def printed_before(error: asyncio.CancelledError | None) -> PrintedBefore | None:
-    """What was printed before a cancellation, if it tells."""
-    told = error.args[0] if error and error.args else None
-    return told if isinstance(told, PrintedBefore) else None
+    @classmethod
+    def of(cls, error: asyncio.CancelledError | None) -> OutputSoFar | None:
+        return next((each for each in error.args if isinstance(each, cls)), None) if error else None
 
 
 class Promise(Generic[T]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import quoted
 from toolyard.errors import ShellError
-from toolyard.process.process_tree import SETTLE_WITHIN, finish_output, is_running
+from toolyard.process.process_tree import may_still_print
 from toolyard.process.streams import PipeReader, read_some
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ class OutputChannel:
         started = self._loop.time()
         while self.drain(sink):
             lasts = self._loop.time() - started
-            pids = list(holders())
-            if lasts > within or not (finish_output(pids) or (lasts < SETTLE_WITHIN and is_running(pids))):
-                return False
+            if lasts > within or not may_still_print(list(holders()), lasts):
+                return not self.drain(sink)  # the last one may have ended just before we looked
             await asyncio.sleep(0.002)
         return True
 

@@ -60,6 +60,8 @@ class ShellSupervisor:
         self._away_with: CarriedState | None = None
         """What that one elsewhere began with."""
         self._is_away = False
+        self._away_in: Children | None = None
+        """What keeps in the shell elsewhere, while there is one."""
         self._notice: str | None = None
         """What the caller of the next command has to know of its shell."""
         self._first_cwd = cwd
@@ -94,7 +96,7 @@ class ShellSupervisor:
         """Start a shell elsewhere, for one command, with what is carried over; the one here waits."""
         here = self.current
         self.current = await self._start(None, children=children, carried=carried)
-        self._here, self._away_with, self._is_away = here, carried, True
+        self._here, self._away_with, self._away_in, self._is_away = here, carried, children, True
 
     async def come_back(self, *, keep: bool) -> None:
         """Go on with the shell here, with what the one elsewhere has changed; that one ends, unless it is kept."""
@@ -154,7 +156,7 @@ class ShellSupervisor:
 
     def _is_back(self) -> None:
         self.current, self._here = self._here, None
-        self._is_away, self._away_with, self._notice = False, None, None
+        self._is_away, self._away_with, self._away_in, self._notice = False, None, None, None
 
     def take_notice(self) -> str | None:
         notice, self._notice = self._notice, None
@@ -183,11 +185,11 @@ class ShellSupervisor:
         return self.current
 
     async def start_beside(self) -> Shell:
-        """A shell that goes on with the state of the current one, which stays as it is."""
+        """A shell that goes on with the state of the current one, and reaches as far; that stays as it is."""
         here = await self.ready()
         state = await here.snapshot()
         self._next_cwd = here.cwd
-        beside = await self._start(state)
+        beside = await self._start(state, children=self._away_in)
         self._past.append(beside)
         return beside
 

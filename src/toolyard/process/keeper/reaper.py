@@ -12,12 +12,10 @@ import time
 
 from toolyard.process.process_tree import (
     LINUX,
-    SETTLE_WITHIN,
     descendants,
-    finish_output,
-    is_running,
     kill_trees,
     mark_of,
+    may_still_print,
     open_children_list,
     read_children,
     signal_all,
@@ -212,11 +210,8 @@ class Reaper:
         """End what a root left, but for what has its output to finish."""
         if not self.is_left(call):
             self.report(call, [])
-        elif now >= until or not self.may_print(self.tree(call), settled=now >= until - OUTPUT_GRACE + SETTLE_WITHIN):
+        elif now >= until or not may_still_print(self.tree(call), now - until + OUTPUT_GRACE):
             self.begin_end(call, grace=ORPHAN_GRACE)
-
-    def may_print(self, tree: dict[int, int], *, settled: bool) -> bool:
-        return finish_output(tree) or (not settled and is_running(tree))
 
     def advance_end(self, call: Call, deadline: float, now: float) -> None:
         if not self.is_left(call):
