@@ -185,7 +185,7 @@ def test_an_unknown_tool_is_explained_by_what_did_not_load(toolyard: CommandLine
     toolyard.config("bash:probe.bash")
     ran = toolyard("call", "probe")
     assert ran.code == 2
-    assert "There is no tool named 'probe'" in ran.err
+    assert "The tool 'probe' could not be loaded" in ran.err
     assert "probe.bash:1: `schema` exited with status 5" in ran.err
 
 

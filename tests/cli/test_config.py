@@ -99,7 +99,7 @@ def test_show_prints_all_that_holds_for_an_agent_as_one_object_without_secrets(t
     assert shown["plugins"] == ["shell:session", "shell:command"]
     assert shown["disabled_plugins"] == ["shell:session"]
     assert shown["plugin_policy"]["bash_timeout_seconds"] == 60
-    assert shown["output"] == {"limit_bytes": 262144, "spill": False}
+    assert shown["output"] == {"limit_bytes": 30000, "spill": True}
     assert not {"mixins", "agents", "providers", "mixin_refs"} & shown.keys()
     assert toolyard("config", "show", "--agent", "other", "--json", env=SECRETS).json["model"] == "own"
     assert toolyard("config", "show", env=SECRETS).json == shown
@@ -157,7 +157,7 @@ def test_explain_tells_merged_objects_and_lists_that_add_up(toolyard: CommandLin
         ("providers.main.1.api_key", "[redacted api_key]", "provider 'main.1'"),
         ("plugin_policy.allow_remote", False, "default"),
         ("mixin_policy.max_depth", 16, "default"),
-        ("output.limit_bytes", 262144, "default"),
+        ("output.limit_bytes", 30000, "default"),
         ("permissions.ask_timeout_seconds", 300, "default"),
         ("plugins[0]", "shell:session", "top level"),
         ("agents.default.pin.password", "[redacted password]", "agent 'default'"),
