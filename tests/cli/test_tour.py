@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from support import CommandLine, Terminal
-from toolyard.cli.tour import STEPS
+from toolyard.cli.tour import LAST_STEPS, STEPS
 
 TOUR = [sys.executable, "-m", "toolyard.cli.tour"]
 
@@ -16,9 +16,9 @@ def test_the_tour_shows_every_step_with_its_command_and_what_came_of_it(toolyard
     ran = toolyard.run(TOUR)
     assert ran.code == 0, ran.err
     commands = [line for line in ran.out.splitlines() if line.startswith("$ ")]
-    assert len(commands) == len(STEPS) + 2
+    assert len(commands) == len(STEPS) + len(LAST_STEPS) + 2
     assert commands[0] == "$ toolyard tools"
-    for step in STEPS:
+    for step in (*STEPS, *LAST_STEPS):
         assert step.shows in ran.out + ran.err
     assert '"failure":"exit_code","exit":3' in ran.out
 
@@ -38,7 +38,7 @@ def test_the_tour_does_not_mind_where_it_is_taken(toolyard: CommandLine):
 def test_the_tour_on_a_terminal_stands_out_by_its_commands(toolyard: CommandLine):
     with Terminal(toolyard, *TOUR) as terminal:
         assert terminal.finish() == 0
-    assert terminal.text.count("\x1b[1m$ ") == len(STEPS) + 2
+    assert terminal.text.count("\x1b[1m$ ") == len(STEPS) + len(LAST_STEPS) + 2
     assert "\n\n\n" not in terminal.text
 
 

@@ -31,8 +31,8 @@ WRITES = re.compile(
 REFRESHED = re.compile(r"^work/(?:.*/)?\.git/(?:index|index\.lock)$")
 ADDS = re.compile(r"\bgit\b.*\badd\b", re.DOTALL)
 STAGED = re.compile(r"^work/(?:.*/)?\.git/(?:index|objects(?:/[0-9a-f]{2}.*)?)$")
-GUARDED = re.compile(r"work/(?:\.git/(?:config|hooks)|toolyard\.json)")
-"""What nobody may change from inside, whatever was allowed."""
+GUARDED = re.compile(r"work/(?:\.git/(?:config(?!\.lock\.free$)|hooks)|toolyard\.json)")
+"""What nobody may change from inside, whatever was allowed; the lock that we move out of git's way is ours."""
 BACKUP = re.compile(r"(?:\.~\d+)?~$")
 QUOTING = re.compile(r"[\\'\"]")
 STOPPED = re.compile(r"Read-only file system|Permission denied|Operation not permitted")

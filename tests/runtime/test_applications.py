@@ -171,3 +171,19 @@ class Provider:
     def stream(self, request):
         yield None
 """
+
+
+@pytest.mark.parametrize("agents", [[], ["one"], "one", {}, None, 3])
+def test_agents_that_are_none_leave_the_default_one(tmp_path: Path, agents):
+    assert AgentApplication({"agents": agents}, tmp_path / "s").agents() == ["default"]
+
+
+def test_a_choice_may_be_a_placeholder_but_not_one_about_mixins_which_come_before(tmp_path: Path):
+    def problems(agent: dict[str, str | dict[str, str]]) -> list[str | int | None]:
+        given = {"WORD": "deep", "PRESET": "read-only"}
+        app = AgentApplication({"agents": {"default": agent}}, tmp_path / "s", config_env=given)
+        return [one["detail"] for one in app.get_config_errors()]
+
+    assert problems({"permissions": {"preset": "${env:PRESET}"}}) == []
+    assert problems({"mixin_merge": "deep"}) == []
+    assert any("mixin_merge" in str(detail) for detail in problems({"mixin_merge": "${env:WORD}"}))

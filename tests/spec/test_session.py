@@ -636,7 +636,9 @@ async def test_S10_other_errors_carry_bashs_own_words(talk, command, words):
     assert "bash: " in result.text
 
 
-@pytest.mark.parametrize("arguments", [{"command": "a\0b"}, {"command": 3.5}, {"command": "true", "timeout": 0}, {}])
+@pytest.mark.parametrize(
+    "arguments", [{"command": "a\0b"}, {"command": ["true"]}, {"command": "true", "timeout": 0}, {}]
+)
 async def test_S10_a_call_that_cannot_be_run_is_an_error_result(talk, arguments):
     result = await talk(**arguments)
     assert (result.ok, result.failure) == (False, "invalid_arguments")

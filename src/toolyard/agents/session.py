@@ -22,10 +22,10 @@ from toolyard.agents.sessions.events import (
     Rewound,
     Stored,
     TurnEnded,
-    TurnStarted,
 )
-from toolyard.agents.sessions.history import HistoryFold, turn_starts
+from toolyard.agents.sessions.history import HistoryFold
 from toolyard.agents.turn_loop import Turn, TurnSetup
+from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
 from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
@@ -37,7 +37,6 @@ from toolyard.runtime.call import CallHooks
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from toolyard.agents.checkpoints.changes import Change
     from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.events import SessionEvent
@@ -151,15 +150,15 @@ class AgentSession:
 
     async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
-        target = self._rewind_target(to)
-        states, kept = self._parts.states, self._checkpoint_after(target) if files else None
+        target = self._target(to)
+        states, kept = self._parts.states, state_before(self._events, target) if files else None
         changes = await states.preview(kept) if kept and states else []
         return PlannedRewind(to=target, files=kept, changes=changes)
 
     async def rewind(self, to: int | None = None, *, files: bool = True, conversation: bool = True) -> Rewind:
         """Go back to before an event, or before the last turn; files, what was said, or both."""
-        target = self._rewind_target(to)
-        states, kept = self._parts.states, self._checkpoint_after(target) if files else None
+        target = self._target(to)
+        states, kept = self._parts.states, state_before(self._events, target) if files else None
         restored = await states.restore(kept, self.id) if kept and states else None
         if conversation:
             safety = restored.safety.id if restored else None
@@ -177,44 +176,21 @@ class AgentSession:
     async def turn_diff(self, turn: int | None = None) -> str:
         """What a turn changed in the workspace, as a patch; of the last turn that kept a state, unless one is named."""
         states = self._parts.states
-        kept = self._kept_by_turn()
+        kept = states_by_turn(self.history())
         if states is None or not kept or (turn is not None and turn not in kept):
             return ""
         return await states.diff(*kept[turn if turn is not None else max(kept)])
 
-    def _kept_by_turn(self) -> dict[int, tuple[str, str | None]]:
-        """The states before and after each turn that may have changed something."""
-        turn, kept = 0, dict[int, tuple[str, str | None]]()
-        for one in self.history().events:
-            match one.event:
-                case TurnStarted():
-                    turn = one.event.turn
-                case CallBegan(checkpoint=str(state)):
-                    kept.setdefault(turn, (state, None))
-                case TurnEnded(checkpoint=str(state)) if turn in kept:
-                    kept[turn] = kept[turn][0], state
-                case _:
-                    pass
-        return kept
-
     async def keep_end(self, turn: int) -> str | None:
         """The state at the end of a turn before which one was kept."""
-        if self._parts.states is None or turn not in self._kept_by_turn():
+        if self._parts.states is None or turn not in states_by_turn(self.history()):
             return None
         return await self._parts.states.keep(self.id, f"after turn {turn}")
 
-    def _rewind_target(self, to: int | None) -> int:
+    def _target(self, to: int | None) -> int:
         if self._turn:
             raise ProviderError("the session works; interrupt it first", fault="setup")
-        starts = turn_starts(self.history())
-        if to is None and not starts:
-            raise ProviderError("there is no turn to go back from", fault="setup")
-        return to if to is not None else starts[-1][1]
-
-    def _checkpoint_after(self, seq: int) -> str | None:
-        """The state that was kept before the first call from an event on."""
-        kept = (one.event.checkpoint for one in self._events if one.seq >= seq and isinstance(one.event, CallBegan))
-        return next((state for state in kept if state), None)
+        return rewind_target(self.history(), to)
 
     async def aclose(self) -> None:
         """End the work, and what tools keep for the session; it can be opened again."""
@@ -409,23 +385,6 @@ class SessionHook(msgspec.Struct, frozen=True):
     async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan, reach: Reach) -> None:  # noqa: ARG002
         """It is on record, and what it may change is kept."""
         await self.session.before_call(call, reach)
-
-
-class PlannedRewind(msgspec.Struct, frozen=True, kw_only=True):
-    """What going back would do."""
-
-    to: int
-    files: str | None
-    """The state that the files would go back to; None when none was kept since."""
-    changes: Sequence[Change]
-
-
-class Rewind(msgspec.Struct, frozen=True, kw_only=True):
-    """What going back did."""
-
-    to: int
-    files: str | None
-    restored: RestoreOutcome | None
 
 
 def message_of(prompt: str | Sequence[Part]) -> UserMessage:

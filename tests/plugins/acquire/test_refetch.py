@@ -136,11 +136,11 @@ def test_the_command_shows_what_changed(tmp_path: Path):
     origin = repository(tmp_path / "origin", files("old"))
     with git_server(tmp_path) as (address, _):
         toolyard.config(plugins(address)[0], policy={"allow_remote": True})
-        assert toolyard("call", "greet", "{}").out == "old"
+        assert toolyard("call", "greet", "{}").out == "old\n"
         newer = commit(origin, files("new"))
         ran = toolyard("plugins", "refresh")
         assert (ran.code, ran.out.split()[0], newer[:10] in ran.out) == (0, "updated", True)
-        assert toolyard("call", "greet", "{}").out == "new"
+        assert toolyard("call", "greet", "{}").out == "new\n"
         (row,) = toolyard("plugins", "refresh", "greet", "--json").json
         assert (row["state"], row["now"], row["plugins"]) == ("current", newer, ["greet"])
         ran = toolyard("plugins", "refresh", "gret")
