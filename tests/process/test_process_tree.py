@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import until
-from toolyard.process.waiting import OutputSoFar
+from toolyard.process.waiting import printed_before
 
 pytestmark = pytest.mark.anyio
 
@@ -182,8 +182,8 @@ async def test_a_cancelled_call_keeps_what_was_printed(desk):
     running.cancel()
     with pytest.raises(asyncio.CancelledError) as cancelled:
         await running
-    so_far = OutputSoFar.of(cancelled.value)
-    assert (so_far.text, so_far.printed_bytes) == ("out\nerr\n", 8)
+    so_far = printed_before(cancelled.value)
+    assert (so_far.text, so_far.total_bytes) == ("out\nerr\n", 8)
 
 
 async def test_a_call_that_ended_before_its_deadline_did_not_time_out(desk):
