@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from toolyard.core.events import Event, OutputChunk
 from toolyard.core.tool import ToolCall
 from yard import Yard
 
@@ -32,15 +34,21 @@ SLOW = settings(max_examples=25, deadline=None, suppress_health_check=list(Healt
 def call_batch(folder: Path, mode: str, batch: list[dict]) -> list[list[str] | str]:
     """The words, or the standard input, that a script saw for each arguments."""
 
+    printed: dict[str, str] = defaultdict(str)  # what a model reads has no NUL in it; what is streamed is exact
+
+    def hear(event: Event) -> None:
+        if isinstance(event, OutputChunk):
+            printed[event.call_id] += event.text
+
     async def run() -> list[str]:
         yard = Yard(folder)
         places = [{"name": name} for name in PROPERTIES]
         yard.tool(properties=PROPERTIES, args_mode=mode, positional=places, run="cat" if mode == "json" else WORDS)
         async with yard.app("bash:probe.bash") as app:
             calls = [ToolCall(id=str(n), name="probe", arguments=arguments) for n, arguments in enumerate(batch)]
-            results = await app.call_tools(calls)
+            results = await app.call_tools(calls, on_event=hear)
         assert all(result.ok for result in results.values()), results
-        return [result.text for result in results.values()]
+        return [printed[call.id] for call in calls]
 
     texts = asyncio.run(run())
     return texts if mode == "json" else [text.split("\0")[:-1] for text in texts]

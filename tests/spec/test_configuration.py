@@ -351,7 +351,7 @@ async def test_C07_each_agent_calls_with_its_own_values(yard):
 
 
 async def test_C07_how_much_output_is_kept_may_be_set_for_each_agent(yard):
-    yard.tool(run="seq 10000")
+    yard.tool(run="seq 5000")
     agents = {"much": {}, "little": {"output": {"limit_bytes": 2000}}}
     async with yard.app("bash:probe.bash", agents=agents) as app:
         assert (await app.call_tool("probe", {}, agent="much")).truncated is None

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from toolyard.agents.checkpoints.packs import Damaged
 from toolyard.agents.checkpoints.scan import TooMany
 from toolyard.agents.checkpoints.store import CheckpointError, CheckpointStore
 from toolyard.files.inside import is_inside
+from toolyard.files.write_times import OpenSpan
+from toolyard.process.sandbox.git.nested import NestedRepositories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from toolyard.agents.checkpoints.store import Checkpoint, RestoreOutcome
 
 log = logging.getLogger("toolyard.checkpoints")
+Restoring = TypeVar("Restoring")
+TICK = 0.02
+"""By how much the kernel's time of a change may lag behind."""
 
 
 class WorkspaceStates:
@@ -69,7 +75,9 @@ class WorkspaceStates:
         store = self.store()
         async with self._lock:
             return await asyncio.to_thread(
-                lambda: store.restore(store.find(id), session=session, without=self.guarded())
+                lambda: self._as_tools_would(
+                    lambda: store.restore(store.find(id), session=session, without=self.guarded())
+                )
             )
 
     async def preview(self, id: str) -> list[Change]:
@@ -94,7 +102,18 @@ class WorkspaceStates:
         store = self._store
         if store is None or store.unfinished() is None:
             return None
-        return await asyncio.to_thread(lambda: store.finish(without=self.guarded()))
+        return await asyncio.to_thread(lambda: self._as_tools_would(lambda: store.finish(without=self.guarded())))
+
+    def _as_tools_would(self, restore: Callable[[], Restoring]) -> Restoring:
+        """Restore, so that what comes back counts as written by tools, as it may have been: it is not obeyed unseen."""
+        started = time.time()
+        top = os.path.realpath(self.workspace)
+        span = OpenSpan([top], {})
+        try:
+            return restore()
+        finally:
+            NestedRepositories([top], started).sweep(at_end=True)
+            span.close(time.time() + TICK, {})
 
     def guarded(self) -> list[str]:
         """What tools cannot change, below the workspace: its owner may at any time, so that going back must not."""

@@ -381,7 +381,7 @@ class PendingCall:
             result = self._explained(result, sandbox, refused_before)
         work = self._services.sandboxes.get("work")
         moved = work.sweep() if work else {}
-        notes = [f"[{path} would be obeyed outside the sandbox, so it was moved to {to}]" for path, to in moved.items()]
+        notes = [f"[{path} would be obeyed outside the sandbox, so it was {put(to)}]" for path, to in moved.items()]
         notes += work.take_notes() if work else []
         return replace(result, text="\n".join([result.text, *notes])) if notes else result
 
@@ -477,6 +477,11 @@ class PendingCall:
         log.error("call of '%s' crashed\n%s", self.call.name, trace)
         text = f"The tool '{self.call.name}' could not be run: {type(error).__name__}: {error}"
         return ToolResult(text=text, failure="crash")
+
+
+def put(to: str) -> str:
+    """What became of something that was swept away: its new path, or what was done with it."""
+    return f"moved to {to}" if to.startswith("/") else to
 
 
 def has_failed(result: ToolResult) -> bool:

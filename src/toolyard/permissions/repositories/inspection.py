@@ -150,7 +150,7 @@ class Inspection:
         return os.path.lexists(head) and (has_objects or os.path.lexists(os.path.join(folder, "commondir")))
 
     def _pointed_to(self, pointer: str) -> str:
-        text = self._read(pointer, LARGEST_POINTER).removeprefix(b"gitdir:").strip()
+        text = self._read(pointer, LARGEST_POINTER).removeprefix(b"gitdir: ").rstrip(b"\r\n")
         return os.path.realpath(os.path.join(os.path.dirname(pointer), os.fsdecode(text)))
 
     def _look_at(self, repository: GitFolder) -> None:
@@ -180,7 +180,7 @@ class Inspection:
             return
         for name in ("gitdir", "config"):
             self._see(os.path.join(repository.folder, name))
-        back = self._read_if_there(os.path.join(repository.folder, "gitdir")).strip()
+        back = self._read_if_there(os.path.join(repository.folder, "gitdir")).rstrip(b"\r\n")
         if back and os.path.realpath(os.path.join(repository.folder, os.fsdecode(back))) == repository.pointer:
             return
         for tree in values_of(self._settings(os.path.join(repository.folder, "config")), "core", "worktree"):
@@ -190,7 +190,7 @@ class Inspection:
 
     def _common(self, repository: GitFolder) -> str:
         """The folder that several working trees share; one outside has to be that of the repository around."""
-        given = self._read_if_there(os.path.join(repository.folder, "commondir")).strip()
+        given = self._read_if_there(os.path.join(repository.folder, "commondir")).rstrip(b"\r\n")
         if not given:
             return repository.folder
         common = os.path.realpath(os.path.join(repository.folder, os.fsdecode(given)))

@@ -65,7 +65,7 @@ def mount_points_of_others() -> dict[str, bytes | None]:
 
 def made_by(left: Mapping[str, Any]) -> list[MountPoint]:
     """The mount points of a record."""
-    return [(path, None if content is None else content.encode()) for path, content in left.get("mount_points", ())]
+    return [(path, None if content is None else os.fsencode(content)) for path, content in left.get("mount_points", ())]
 
 
 def clean_up_abandoned() -> None:

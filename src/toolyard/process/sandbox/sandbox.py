@@ -475,7 +475,7 @@ class Sandbox:
         worked_in = self._worked_in()
         CleanupRecord(self.folder().path).write(
             {
-                "mount_points": [(path, None if content is None else content.decode()) for path, content in made],
+                "mount_points": [(path, None if content is None else os.fsdecode(content)) for path, content in made],
                 "unwanted": list(self.layout.unwanted),
                 "groups": self.group.paths(),
                 "common": self.common.places(),

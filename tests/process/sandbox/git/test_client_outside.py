@@ -173,6 +173,14 @@ NESTED = {
         'git worktree add -q s; evil > .git/worktrees/s/config.worktree;'
         ' mkdir c; cp -r .git/. c; evil > c/config; echo ../../../c > .git/worktrees/s/commondir'
     ),
+    "hooks by a link": (
+        'git clone -q . s; mkdir h; cp "$EVIL" h/pre-commit; cp "$EVIL" h/post-index-change; rm -r s/.git/hooks;'
+        ' ln -s ../../h s/.git/hooks'
+    ),
+    "pointers that end in a space": (
+        'git clone -q . s; mkdir "g " "c "; mv s/.git/objects s/.git/refs "c /"; mv s/.git/HEAD s/.git/index "g /";'
+        ' rm -r s/.git; printf "gitdir: ../g \\n" > s/.git; printf "../c \\n" > "g /commondir"; evil > "c /config"'
+    ),
     "a bare repository": (
         'git init -q --bare s; git -C s config core.fsmonitor "$EVIL"; git -C s config core.bare false;'
         ' git -C s config core.worktree "$PWD/s"; cp "$EVIL" s/hooks/pre-commit'
@@ -216,3 +224,61 @@ async def test_nor_does_one_that_is_made_where_there_was_none(box, what):
     look(box.workspace)
     git(box.workspace, "-c", "user.name=o", "-c", "user.email=o@o", "commit", "--allow-empty", "-m", "x")
     assert not (box.folder / "ran").exists()
+
+
+async def test_a_repository_that_is_put_together_of_what_an_earlier_call_left_is_disarmed(box, repository):
+    first = box.mounts()
+    await box.bash(first, "true")
+    await box.bash(first, COMMON + "git clone -q . t; mv t/.git s; mv s/HEAD h; evil > s/config")
+    first.sandbox.sweep(at_end=True)
+    await first.aclose()
+    await asyncio.sleep(0.1)  # the span of the first ends, and what it wrote is older than the second
+    second = box.mounts()
+    await box.bash(second, "true")
+    await box.bash(second, "mkdir d; mv s d/.git; mv h d/.git/HEAD")
+    assert second.sandbox.sweep(at_end=True)
+    obey_everything(repository)
+    look(repository / "d")
+    assert not (box.folder / "ran").exists()
+    await second.aclose()
+
+
+LINKS = {
+    "logs/HEAD": ("commit", "--allow-empty", "-m", "x"),
+    "index": ("add", "-A"),
+    "COMMIT_EDITMSG": ("commit", "--allow-empty", "-m", "x"),
+    "worktrees/evil": ("worktree", "prune"),
+    "packed-refs": ("pack-refs", "--all"),
+    "refs/heads/new": ("branch", "new"),
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+async def test_git_writes_and_removes_nothing_through_a_link_that_was_planted(box, repository, name):
+    elsewhere = box.folder / "elsewhere"
+    (elsewhere / "docs").mkdir(parents=True)
+    (elsewhere / "docs" / "file").write_text("precious")
+    target = elsewhere / "docs" if name == "worktrees/evil" else elsewhere / "docs" / "file"
+    children = box.mounts()
+    await box.bash(children, "true")
+    outcome = await box.bash(
+        children, f"mkdir -p .git/worktrees; rm -f .git/{name}; ln -s {target} .git/{name}; ls -l .git/{name}"
+    )
+    assert "->" in outcome.stdout.text
+    removed = children.sandbox.sweep(at_end=True)
+    assert any(path.endswith(name) and str(target) in told for path, told in removed.items())
+    git(repository, "-c", "user.name=o", "-c", "user.email=o@o", *LINKS[name])
+    await children.aclose()
+    assert [path.name for path in elsewhere.rglob("*")] == ["docs", "file"]
+    assert (elsewhere / "docs" / "file").read_text() == "precious"
+
+
+async def test_links_that_its_owner_made_before_stay(box, repository):
+    (repository / ".git" / "description").unlink(missing_ok=True)
+    (repository / ".git" / "description").symlink_to("/etc/hostname")
+    await asyncio.sleep(0.1)  # so that it is older than the sandbox
+    children = box.mounts()
+    await box.bash(children, "true")
+    assert children.sandbox.sweep(at_end=True) == {}
+    await children.aclose()
+    assert (repository / ".git" / "description").is_symlink()

@@ -57,7 +57,7 @@ def guard_main(draft: LayoutDraft, git: str) -> None:
     guard_git_folder(draft, git)
     guard_below(draft, git)
     is_plain = os.path.isdir(git) and os.path.realpath(git) == git and f"{git}/commondir" in draft.guards
-    if is_plain and text_of(f"{git}/commondir").strip() in ("", "."):
+    if is_plain and text_of(f"{git}/commondir").rstrip("\r\n") in ("", "."):
         give_private_part(draft, InsideRepository(git, pointers=tuple(pointers_to(git))))
 
 
@@ -72,7 +72,7 @@ def pointers_to(git: str) -> Iterator[str]:
     """The files of its worktrees that name it."""
     for name in entries_of(f"{git}/worktrees")[:MOST_REPOSITORIES]:
         pointer = f"{git}/worktrees/{name}/commondir"
-        named = os.path.realpath(os.path.join(os.path.dirname(pointer), text_of(pointer).strip()))
+        named = os.path.realpath(os.path.join(os.path.dirname(pointer), text_of(pointer).rstrip("\r\n")))
         if os.path.isfile(pointer) and named == git:
             yield pointer
 
@@ -102,7 +102,7 @@ def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
     draft.guard(pointer)
     found = POINTER.match(text_of(pointer))
     own = os.path.realpath(os.path.join(root, found[1])) if found else ""
-    back, common = (text_of(os.path.join(own, name)).strip() for name in ("gitdir", "commondir"))
+    back, common = (text_of(os.path.join(own, name)).rstrip("\r\n") for name in ("gitdir", "commondir"))
     if not own or not back or not common or os.path.realpath(back) != os.path.realpath(pointer):
         return
     git = os.path.realpath(os.path.join(own, common))

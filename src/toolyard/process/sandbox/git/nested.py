@@ -15,6 +15,8 @@ from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, text_of
+from toolyard.files.write_times import may_be_from_tools
+from toolyard.process.sandbox.git.links import PlantedLinks
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
@@ -63,7 +65,9 @@ class NestedRepositories:
         self._guarded = {path: tuple(which) for path, which in (guarded or {}).items()}
         self._sealed = frozenset(sealed)
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
+        self._links = PlantedLinks(self._is_new)
         self._seen: dict[str, tuple[int, list[str], list[str]]] = {}
+        self._judged: dict[tuple[str, int, int], bool] = {}
         self._next = 0.0
 
     def note_guarded(self, guarded: Mapping[str, Sequence[int]]) -> None:
@@ -78,6 +82,8 @@ class NestedRepositories:
         moved: dict[str, str] = {}
         for git in self._repositories():
             moved |= self._disarm(git)
+        for git in self._repositories_of_worktrees:
+            moved |= self._links.remove_from(git)
         self._next = time.monotonic() + (time.monotonic() - started) * REST
         return moved
 
@@ -118,14 +124,14 @@ class NestedRepositories:
         named, git = git, os.path.realpath(git)
         if not self._is_ours(git):
             return self._put_aside(named) if os.path.islink(named) else {}
+        moved = self._links.remove_from(git) if os.path.isdir(git) else {}
         if depth > DEEPEST_POINTER or git in self._spared:
-            return {}
-        moved: dict[str, str] = {}
+            return moved
         if os.path.isfile(git):
-            pointer = text_of(git).removeprefix("gitdir:").strip()
+            pointer = pointed_to(text_of(git).removeprefix("gitdir: "))
             return self._follow(git, os.path.join(os.path.dirname(git), pointer), depth) if pointer else {}
         common = os.path.join(git, "commondir")
-        if (target := text_of(common).strip()) not in ("", "."):
+        if (target := pointed_to(text_of(common))) not in ("", "."):
             moved |= self._follow(common, os.path.join(git, target), depth)
         with contextlib.suppress(OSError):
             moved |= self._disarm_configs(git)
@@ -166,6 +172,8 @@ class NestedRepositories:
         hooks = os.path.join(git, "hooks")
         if identity_of(hooks) in self._guarded.values():
             return {}
+        if os.path.islink(hooks):
+            return self._put_aside(hooks)
         new = [name for name in names_in(hooks) if not is_idle(name) and self._is_new(os.path.join(hooks, name))]
         if not new:
             return {}
@@ -178,7 +186,21 @@ class NestedRepositories:
             facts = os.lstat(path)
         except OSError:
             return False
-        return facts.st_ctime_ns >= self._since and self._guarded.get(path) != (facts.st_dev, facts.st_ino)
+        if self._guarded.get(path) == (facts.st_dev, facts.st_ino):
+            return False
+        return facts.st_ctime_ns >= self._since or self._was_ever_written(path, facts)
+
+    def _was_ever_written(self, path: str, facts: os.stat_result) -> bool:
+        """Whether tools of another time may have written it: what is moved into place now may be of then."""
+        key = path, facts.st_ino, facts.st_ctime_ns
+        if key not in self._judged:
+            self._judged[key] = may_be_from_tools(path, facts)
+        return self._judged[key]
+
+
+def pointed_to(text: str) -> str:
+    """What a pointer names; git takes line ends off, and nothing else: a name may well end in a space."""
+    return text.rstrip("\r\n")
 
 
 def is_idle(hook: str) -> bool:

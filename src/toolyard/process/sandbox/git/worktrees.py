@@ -34,7 +34,7 @@ class AddedWorktrees:
     def tell_outside(self) -> None:
         """A call has ended."""
         for name in names_in(self._outside):
-            worktree, pointer = os.path.split(text_of(f"{self._outside}/{name}/gitdir").strip())
+            worktree, pointer = os.path.split(text_of(f"{self._outside}/{name}/gitdir").rstrip("\r\n"))
             is_there = pointer == ".git" and any(is_inside(worktree, root) for root in self._roots)
             if is_there and rewrite(worktree, f"{self._inside}/{name}", f"{self._outside}/{name}"):
                 self._added[name] = worktree
