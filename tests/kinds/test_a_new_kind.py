@@ -107,6 +107,8 @@ NAMES = re.compile(
 ALLOWED = {
     "app.py": {"kinds.python_function", '"shell:'},  # tools that a program hands over; the two shells of the CLI
     "config/shape.py": {'"bash:'},  # an example in a hint
+    "agents/model_choice.py": {'"path:'},  # the same
+    "plugins/enablement.py": {'"path:'},
 }
 
 

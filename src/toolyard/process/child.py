@@ -18,7 +18,7 @@ from toolyard.process.keeper.link import KeeperLink
 from toolyard.process.keeper.wire import close_all
 from toolyard.process.limits import NO_LIMITS, Limits
 from toolyard.process.streams import DelayedReading, OutputStream, open_stdin
-from toolyard.process.waiting import OutputSoFar, run_shielded
+from toolyard.process.waiting import cancelled_with, run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -142,7 +142,7 @@ class Children:
             finally:
                 captured_stderr = stderr.finish()
         if ended is None:
-            raise OutputSoFar(captured_stdout, captured_stderr).carried_by(cancelled or asyncio.CancelledError())
+            raise cancelled_with(captured_stdout, captured_stderr) from cancelled
         exit_code, signal = read_wait_status(ended.wait_status)
         return ChildOutcome(
             exit_code=exit_code,

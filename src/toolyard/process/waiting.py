@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
@@ -14,20 +16,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class OutputSoFar:
-    """What had been printed when something was cancelled; the cancellation carries it, and stays what it was."""
+class PrintedBefore(msgspec.Struct, frozen=True):
+    """What something had printed when it was cancelled."""
 
-    def __init__(self, *streams: Captured) -> None:
-        self.text = "".join(stream.text for stream in streams)
-        self.printed_bytes = sum(stream.total_bytes for stream in streams)
+    text: str
+    total_bytes: int
 
-    def carried_by(self, error: asyncio.CancelledError) -> asyncio.CancelledError:
-        error.args = (self,)
-        return error
 
-    @classmethod
-    def of(cls, error: asyncio.CancelledError | None) -> OutputSoFar | None:
-        return next((each for each in error.args if isinstance(each, cls)), None) if error else None
+def cancelled_with(*streams: Captured) -> asyncio.CancelledError:
+    """The cancellation of something that had printed by then; no class of its own, since a start has no event loop."""
+    text = "".join(stream.text for stream in streams)
+    return asyncio.CancelledError(PrintedBefore(text, sum(stream.total_bytes for stream in streams)))
+
+
+def printed_before(error: asyncio.CancelledError | None) -> PrintedBefore | None:
+    """What was printed before a cancellation, if it tells."""
+    told = error.args[0] if error and error.args else None
+    return told if isinstance(told, PrintedBefore) else None
 
 
 class Promise(Generic[T]):

@@ -24,7 +24,7 @@ from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
 from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
-from toolyard.process.waiting import OutputSoFar
+from toolyard.process.waiting import printed_before
 from toolyard.runtime.audit.log import AuditUnavailable
 from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_record
 from toolyard.runtime.call_events import CallEvents
@@ -232,11 +232,10 @@ class PendingCall:
         """End the call as cancelled, with what it had printed, unless it has ended already."""
         if self.result:
             return self.result
-        text, printed = CANCELLED, 0
-        if so_far := OutputSoFar.of(error):
-            printed = so_far.printed_bytes
-            text += f" Output so far:\n{so_far.text}" if so_far.text else ""
-        return self._finish(self._limit(ToolResult(text=text, failure="cancelled", bytes_out=printed)))
+        text, printed = CANCELLED, printed_before(error)
+        text += f" Output so far:\n{printed.text}" if printed and printed.text else ""
+        bytes_out = printed.total_bytes if printed else 0
+        return self._finish(self._limit(ToolResult(text=text, failure="cancelled", bytes_out=bytes_out)))
 
     async def _find(self) -> Tool:
         tool = await self._services.tools.find(self.call.name)

@@ -12,6 +12,7 @@ from toolyard.permissions.section import PRESETS, Sections
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.call import CallServices, CallSettings
 from toolyard.runtime.call_path import CallPath
+from toolyard.runtime.output_folders import output_folder
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class CallPaths:
             cwd=Path(cwd),
             config=configuration.for_agent(agent),
             output_limit=output.limit_bytes,
-            spill_folder=self._options.sessions / "outputs" if output.spill else None,
+            spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
         )
 
     def set_preset(self, preset: Preset | None, session: str, configuration: Configuration) -> None:

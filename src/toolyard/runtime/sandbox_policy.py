@@ -22,6 +22,7 @@ from toolyard.process.sandbox.layout import SandboxPaths
 from toolyard.process.sandbox.packages.caches import cache_folder
 from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.sandbox import Sandbox
+from toolyard.runtime.output_folders import output_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 PYCACHE = "__pycache__"
 """An empty one has no effect, so that it can be guarded before there is any."""
-LOCKED_PARTS = ("audit", "audit.head", "shell-history")
+LOCKED_FOLDERS = ("audit", "checkpoints", "locks")
+LOCKED_FILES = ("audit.head", "shell-history", "sessions.sqlite", "sessions.sqlite-wal", "sessions.sqlite-shm")
 """Of the store: what is ours alone."""
 
 
@@ -193,15 +195,15 @@ def open_roots(inputs: SandboxInputs, sandbox: Sandbox) -> Iterator[Problem]:
 def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     configuration, sessions, folder = inputs.configuration, inputs.sessions, inputs.folder
     settings = configuration.sandbox
-    workspace = inputs.workspace()
+    workspace, outputs = inputs.workspace(), output_folder(sessions, inputs.cwd)
     file = [] if configuration.in_memory else [str(configuration.document.path)]
     ours = [*file, *user_folders(), *inputs.stores]
     return SandboxPaths(
         home=os.path.expanduser("~"),
         workspace=workspace,
         protected=[str(sessions / "outputs"), *ours, *inputs.guarded()],
-        unseen=[str(user_folder("state")), *locked_parts(sessions, workspace)],
-        shown=[str(sessions / "outputs")],
+        unseen=[str(user_folder("state")), *locked_parts(sessions, workspace, outputs)],
+        shown=[str(outputs)],
         unwanted=inputs.unwanted(),
         caches=cache_folder(workspace),
         readable=[
@@ -214,20 +216,21 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     )
 
 
-def locked_parts(sessions: Path, workspace: list[str]) -> list[str]:
+def locked_parts(sessions: Path, workspace: list[str], outputs: Path) -> list[str]:
     """The store, or what of it is ours alone when somebody works in it. It is made, so that it can be hidden."""
     with contextlib.suppress(OSError):
         make_unversioned(sessions)
-        (sessions / "outputs").mkdir(parents=True, exist_ok=True)
+        outputs.mkdir(parents=True, exist_ok=True)
         user_folder("state").mkdir(parents=True, exist_ok=True, mode=0o700)
     real = os.path.realpath(sessions)
     if all(os.path.realpath(place) != real for place in workspace):
         return [str(sessions)]
     with contextlib.suppress(OSError):
-        (sessions / "audit").mkdir(exist_ok=True)
-        for file in LOCKED_PARTS[1:]:
+        for folder in LOCKED_FOLDERS:
+            (sessions / folder).mkdir(exist_ok=True, mode=0o700)
+        for file in LOCKED_FILES:
             (sessions / file).touch(0o600)
-    return [str(sessions / name) for name in LOCKED_PARTS]
+    return [str(sessions / name) for name in (*LOCKED_FOLDERS, *LOCKED_FILES)]
 
 
 def plugin_paths(references: Sequence[Reference], folder: Path) -> Iterator[str]:

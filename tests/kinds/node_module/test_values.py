@@ -78,7 +78,7 @@ async def test_a_tool_may_be(yard, shape):
         ("return '\\ud83d' + 'x'", "\ufffdx"),
         ("context.write('a'); await context.write('b')", "ab"),
         ("context.write('heard'); return 'said'", "said"),
-        ("return args.value + ' 😀 \\u0000 \\r\\n \\u2028'", "ünï 😀 \0 \r\n \u2028"),
+        ("return args.value + ' 😀 \\u0000 \\r\\n \\u2028'", "ünï 😀  \n \u2028"),
     ],
 )
 async def test_what_is_returned_is_the_text(yard, body, text):

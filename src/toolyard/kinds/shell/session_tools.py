@@ -16,7 +16,7 @@ from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
 from toolyard.kinds.shell.limits_text import with_limits
 from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
-from toolyard.process.waiting import OutputSoFar
+from toolyard.process.waiting import cancelled_with
 
 if TYPE_CHECKING:
     from toolyard.bash.session.handover import CarriedState
@@ -219,7 +219,7 @@ class BashTool:
         except asyncio.CancelledError as error:
             live = self._sessions.get(context)
             await live.settled()  # as with every other kind, nothing of it goes on
-            raise OutputSoFar(live.take_cancelled()).carried_by(error)  # noqa: B904 - it is the same
+            raise cancelled_with(live.take_cancelled()) from error
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")
         return as_result(reply, plan.arguments.get("timeout") or self._sessions.options.timeout_seconds)

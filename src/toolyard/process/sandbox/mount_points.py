@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MountPoint = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
 SOCKET = b"\0socket"
+LONGEST_KEPT = 48
+"""Characters of a name that stay in that of what is moved aside, whatever they take on the disk."""
 """In the place of a content: a socket, which git does not see either, and over which a file can be mounted."""
 MOST_KEPT = 100
 LOCK_TRIES, LOCK_PAUSE = 20, 0.002
@@ -148,7 +150,7 @@ def is_nothing(path: str) -> bool:
 
 def move_aside(name: str, folder: int) -> str:
     """Give something in an open folder another name, which is told."""
-    place = free_name(f"{name}.from-sandbox", folder)
+    place = free_name(f"{name[:LONGEST_KEPT]}.from-sandbox", folder)
     os.rename(name, place, src_dir_fd=folder, dst_dir_fd=folder)
     return place
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.files.plain_text import text_of
+from toolyard.files.write_times import may_be_from_tools
 from toolyard.process.sandbox.mount_points import SOCKET
 
 if TYPE_CHECKING:
@@ -47,4 +48,13 @@ def guard_or_move(draft: LayoutDraft, path: str) -> None:
 
 def uses_yarn(root: str) -> bool:
     """Whether a project is one of yarn's, which outside would stop at what is no file in the place of its settings."""
-    return os.path.lexists(os.path.join(root, "yarn.lock")) or '"yarn@' in text_of(os.path.join(root, "package.json"))
+    lock, package = os.path.join(root, "yarn.lock"), os.path.join(root, "package.json")
+    return is_owners(lock) or (is_owners(package) and '"yarn@' in text_of(package))
+
+
+def is_owners(path: str) -> bool:
+    """Whether a file is there that no tool can have made, which would thereby open what is guarded here."""
+    try:
+        return not may_be_from_tools(path, os.lstat(path))
+    except OSError:
+        return False

@@ -172,9 +172,10 @@ def guard_below(draft: LayoutDraft, git: str) -> None:
 
 def guard_pointers(draft: LayoutDraft, worktree: str) -> None:
     """What a worktree says about where its repository is, and what else it obeys."""
-    for name in ("commondir", "config.worktree"):
-        if os.path.lexists(path := os.path.join(worktree, name)):
-            guard_config(draft, path) if name == "config.worktree" else draft.guard(path)
+    if os.path.lexists(path := os.path.join(worktree, "commondir")):
+        draft.guard(path)
+    if os.path.isdir(worktree):
+        guard_config(draft, os.path.join(worktree, "config.worktree"), NOTHING)
 
 
 def worktrees_of(git: str) -> Iterator[str | None]:

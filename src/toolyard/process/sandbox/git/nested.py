@@ -82,10 +82,19 @@ class NestedRepositories:
         moved: dict[str, str] = {}
         for git in self._repositories():
             moved |= self._disarm(git)
-        for git in self._repositories_of_worktrees:
+        for git in (*self._repositories_of_worktrees, *self._elsewhere()):
             moved |= self._links.remove_from(git)
         self._next = time.monotonic() + (time.monotonic() - started) * REST
         return moved
+
+    def _elsewhere(self) -> Iterator[str]:
+        """Of a workspace that is a worktree, its own part of the repository, and that repository."""
+        for root in self._roots:
+            if os.path.isfile(pointer := os.path.join(root, ".git")):
+                own = os.path.realpath(os.path.join(root, pointer_in(pointer).removeprefix("gitdir: ")))
+                yield own
+                if common := pointer_in(os.path.join(own, "commondir")):
+                    yield os.path.realpath(os.path.join(own, common))
 
     def _repositories(self) -> Iterator[str]:
         """The folders that git would take its configuration from, shallow ones first."""
@@ -103,21 +112,20 @@ class NestedRepositories:
             changed = os.lstat(folder).st_ctime_ns
             if (seen := self._seen.get(folder)) and seen[0] == changed:
                 return seen[1], seen[2]
-            with os.scandir(folder) as entries:
-                listed = list(entries)
-            folders = [entry for entry in listed if entry.name != ".git" and entry.is_dir(follow_symlinks=False)]
-            below = [entry.path for entry in folders if not self._is_sealed(entry)]
+            listed = listing(folder)
         except OSError:
             return [], []
-        names = {entry.name for entry in listed}
+        below = [os.path.join(folder, name) for name, is_folder in listed.items() if is_folder and name != ".git"]
+        below = [path for path in below if not self._is_sealed(path)]
+        names = listed.keys()
         found = [os.path.join(folder, ".git")] if ".git" in names else []
         found += [folder] if names >= LIKE_GIT else []
         self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, below, found)
         return below, found
 
-    def _is_sealed(self, entry: os.DirEntry[str]) -> bool:
+    def _is_sealed(self, path: str) -> bool:
         """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
-        return entry.path in self._sealed and identity_of(entry.path) == self._guarded.get(entry.path)
+        return path in self._sealed and identity_of(path) == self._guarded.get(path)
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
@@ -128,10 +136,10 @@ class NestedRepositories:
         if depth > DEEPEST_POINTER or git in self._spared:
             return moved
         if os.path.isfile(git):
-            pointer = pointed_to(text_of(git).removeprefix("gitdir: "))
+            pointer = pointer_in(git).removeprefix("gitdir: ")
             return self._follow(git, os.path.join(os.path.dirname(git), pointer), depth) if pointer else {}
         common = os.path.join(git, "commondir")
-        if (target := pointed_to(text_of(common))) not in ("", "."):
+        if (target := pointer_in(common)) not in ("", "."):
             moved |= self._follow(common, os.path.join(git, target), depth)
         with contextlib.suppress(OSError):
             moved |= self._disarm_configs(git)
@@ -177,8 +185,12 @@ class NestedRepositories:
         new = [name for name in names_in(hooks) if not is_idle(name) and self._is_new(os.path.join(hooks, name))]
         if not new:
             return {}
+        moved = {}
         with folder_itself(hooks) as folder, writable(folder):
-            return {os.path.join(hooks, name): os.path.join(hooks, move_aside(name, folder)) for name in new}
+            for name in new:
+                with contextlib.suppress(OSError):  # one that cannot be moved must not keep the others
+                    moved[os.path.join(hooks, name)] = os.path.join(hooks, move_aside(name, folder))
+        return moved
 
     def _is_new(self, path: str) -> bool:
         """Whether something was made or changed since tools can write; that time nobody can set."""
@@ -198,9 +210,25 @@ class NestedRepositories:
         return self._judged[key]
 
 
-def pointed_to(text: str) -> str:
-    """What a pointer names; git takes line ends off, and nothing else: a name may well end in a space."""
-    return text.rstrip("\r\n")
+def pointer_in(path: str) -> str:
+    """What a pointer names, as git reads it: line ends are taken off and nothing else, and a NUL ends it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            data = file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    except OSError:
+        return ""
+    return os.fsdecode(data.rstrip(b"\r\n").split(b"\0")[0])
+
+
+def listing(folder: str) -> dict[str, bool]:
+    """The names in a folder, and whether each is one itself; also where somebody inside took our right to look."""
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    except PermissionError:
+        with folder_itself(folder) as opened, writable(opened), os.scandir(opened) as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
 
 
 def is_idle(hook: str) -> bool:
