@@ -15,7 +15,6 @@ from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, text_of
-from toolyard.files.write_times import may_be_from_tools
 from toolyard.process.sandbox.git.links import PlantedLinks
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
@@ -206,8 +205,17 @@ class NestedRepositories:
         """Whether tools of another time may have written it: what is moved into place now may be of then."""
         key = path, facts.st_ino, facts.st_ctime_ns
         if key not in self._judged:
-            self._judged[key] = may_be_from_tools(path, facts)
+            self._judged[key] = is_from_tools(path, facts)
         return self._judged[key]
+
+
+def is_from_tools(path: str, facts: os.stat_result) -> bool:
+    """As far as that is known: whoever cleans up after an application that was killed has only Python's own modules."""
+    try:
+        from toolyard.files.write_times import may_be_from_tools
+    except ImportError:
+        return False
+    return may_be_from_tools(path, facts)
 
 
 def pointer_in(path: str) -> str:
