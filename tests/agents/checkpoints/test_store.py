@@ -200,6 +200,18 @@ def test_beyond_the_bound_the_oldest_states_go(tmp_path: Path, workspace: Path) 
     assert store.size() <= 5_000_000
 
 
+def test_keeping_states_never_takes_more_room_than_is_allowed(tmp_path: Path, workspace: Path) -> None:
+    store = CheckpointStore(tmp_path / "kept", workspace, home=tmp_path / "home", coverage=Coverage(total=3_000_000))
+    chance = random.Random(5)
+    for _ in range(12):
+        (workspace / "a").write_bytes(chance.randbytes(1_000_000))
+        kept, facts = store.keep(), facts_of(workspace)
+        assert store.size() <= 3_000_000
+    (workspace / "a").unlink()
+    store.restore(kept)
+    assert facts_of(workspace) == facts
+
+
 def test_damage_is_noticed_before_a_file_is_replaced(store: CheckpointStore, workspace: Path, tmp_path: Path) -> None:
     (workspace / "a").write_bytes(random.Random(3).randbytes(5000))
     kept = store.keep()

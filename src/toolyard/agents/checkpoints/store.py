@@ -93,7 +93,10 @@ class CheckpointStore:
     def keep(self, *, session: str = "", label: str = "", without: Collection[str] = ()) -> Checkpoint:
         """Keep the state of now, without some paths; the last one when nothing changed since."""
         with self._locked():
-            return self._keep(session, label, without)
+            made = self._keep(session, label, without)
+            if self._packs.size() > self.coverage.total:
+                self._drop_oldest(made)
+            return made
 
     def checkpoints(self) -> list[Checkpoint]:
         """All states, oldest first; a record that cannot be read is none."""
@@ -164,11 +167,20 @@ class CheckpointStore:
             for one in self.checkpoints():
                 if one.id not in keep:
                     self._record_of(one).unlink(missing_ok=True)
-            freed = self._packs.keep_only(self._live())
-            while self._packs.size() > self.coverage.total and len(left := self.checkpoints()) > 1:
-                self._record_of(left[0]).unlink(missing_ok=True)
+            return self._packs.keep_only(self._live()) + self._drop_oldest()
+
+    def _drop_oldest(self, spared: Checkpoint | None = None) -> int:
+        """Drop states, the oldest first, until the rest is within the bound; the number of bytes that were freed."""
+        journal, freed = self.unfinished(), 0
+        needed = {one.id for one in (spared or self._last(),) if one}
+        needed |= {journal.target, journal.safety} if journal else set()
+        for one in self.checkpoints():
+            if self._packs.size() <= self.coverage.total:
+                break
+            if one.id not in needed:
+                self._record_of(one).unlink(missing_ok=True)
                 freed += self._packs.keep_only(self._live())
-            return freed
+        return freed
 
     def size(self) -> int:
         """Bytes on disk."""
