@@ -489,7 +489,7 @@ def test_our_own_lock_that_is_never_let_go_is_a_failure_and_a_gap(folder, monkey
 
 def test_only_the_first_of_several_failures_waits_for_a_lock(folder, monkeypatch):
     waits: list[float] = []
-    monkeypatch.setattr(audit_writers, "LOCK_PATIENCE", 0.005)
+    monkeypatch.setattr(audit_writers, "LOCK_PATIENCE", 0.05)
     monkeypatch.setattr(audit_writers.time, "sleep", waits.append)  # not slept, but asked for again and again
     write(folder, 1)
     with locked(folder):

@@ -99,7 +99,7 @@ async def test_A01_output_is_limited_and_secrets_are_redacted_whatever_the_tool_
     assert result.text.endswith("x[redacted SOME_TOKEN]")
     assert yard.streamed().endswith("x[redacted SOME_TOKEN]")
     assert result.truncated.kept_at is not None
-    assert result.truncated.kept_at.parent == yard.folder / "sessions" / "outputs"
+    assert result.truncated.kept_at.parent.parent == yard.folder / "sessions" / "outputs"
     assert result.truncated.kept_at.read_text() == "x" * 5000 + "[redacted SOME_TOKEN]", "nor is it in the store"
 
 
