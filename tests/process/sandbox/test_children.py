@@ -370,6 +370,17 @@ except OSError:
 """
 
 
+async def test_a_group_that_was_left_stopped_does_not_stop_the_next_keeper(box):
+    children = box.mounts()
+    children.sandbox.confinement()  # from here on there is a group
+    stopped = [file for folder in children.sandbox.group.paths() if (file := Path(folder, "cgroup.freeze")).exists()]
+    for file in stopped:
+        file.write_text("1")
+    outcome = await box.bash(children, "echo up")
+    assert outcome.stdout.text == "up\n"
+    assert all(file.read_text() == "0\n" for file in stopped)
+
+
 async def test_processes_inside_are_bounded_together(box, backend):
     """By a control group, or where there is none by what processes inherit; elsewhere not, as is documented."""
     children = box.children(backend, processes=64)

@@ -10,11 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
-from toolyard.process.keeper.file_guards import innermost
+from toolyard.process.keeper.file_guards import innermost, thaw
 from toolyard.process.keeper.guard import GUARD_SCRIPT
 from toolyard.process.keeper.wire import NO_SIGNAL, Channel, close_all
 from toolyard.process.process_tree import (
@@ -40,6 +41,8 @@ START_KEEPER = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.
 """Run without the environment and the installed packages, which it does not need: it starts in milliseconds."""
 ENTER_PATIENCE = 30.0
 """How long a keeper may take to get into its sandbox."""
+THAW_EVERY = 1.0
+"""Seconds without a word after which it is made sure that nobody holds the keeper up."""
 CLOSE_PATIENCE = 3.0
 """How long it may take to end after the channel was closed. The guard gives it less."""
 KILL_PATIENCE = 1.0
@@ -66,7 +69,7 @@ class KeeperProcess:
         self._on_the_way = contextlib.ExitStack()
         """What is needed until the keeper is inside."""
         try:
-            groups = group.paths() if group else []
+            self._groups = groups = group.paths() if group else []
             prefix = self._on_the_way.enter_context(confinement.ready_prefix()) if confinement else None
             told = (cleanup_file, confinement.guards if confinement else "")
             self._channel, self._process, self._guard_input = spawn_keeper(prefix, self._stderr, groups, told)
@@ -190,13 +193,20 @@ class KeeperProcess:
         self.supervision = self._channel.take_fds(message[2])
 
     def _word_of_confinement(self) -> tuple[Any, ...]:
-        """Wait for the keeper's word that it has given up what it was told to."""
-        self._channel.set_timeout(ENTER_PATIENCE)
+        """Wait for the keeper's word that it has given up what it was told to.
+
+        A guard that was killed while it ended the keeper before may have left the group stopped, and this one with it.
+        """
+        self._channel.set_timeout(THAW_EVERY)
         self._channel.flush()
-        try:
-            message = self._channel.wait() or ("unconfined", "it ended at once")
-        except OSError as error:
-            message = ("unconfined", f"it does not answer: {error}")
+        give_up_at, message = time.monotonic() + ENTER_PATIENCE, None
+        while message is None:
+            try:
+                message = self._channel.wait() or ("unconfined", "it ended at once")
+            except OSError as error:
+                thaw(self._groups)
+                if not isinstance(error, TimeoutError) or time.monotonic() > give_up_at:
+                    message = ("unconfined", f"it does not answer: {error}")
         self._channel.set_timeout(0)
         return message
 
