@@ -181,6 +181,14 @@ NESTED = {
         'git clone -q . s; mkdir "g " "c "; mv s/.git/objects s/.git/refs "c /"; mv s/.git/HEAD s/.git/index "g /";'
         ' rm -r s/.git; printf "gitdir: ../g \\n" > s/.git; printf "../c \\n" > "g /commondir"; evil > "c /config"'
     ),
+    "pointers that hold a NUL": (
+        'git clone -q . s; mkdir g c; mv s/.git/objects s/.git/refs c; mv s/.git/HEAD s/.git/index g;'
+        ' rm -r s/.git; printf "gitdir: ../g\\0x\\n" > s/.git; printf "../c\\0x\\n" > g/commondir; evil > c/config'
+    ),
+    "hooks with names too long to be moved": (
+        'git clone -q . s; for n in 1 2 3 4 5 6 7 8; do : > s/.git/hooks/$(printf "%0250d" $n); done;'
+        ' cp "$EVIL" s/.git/hooks/pre-commit; cp "$EVIL" s/.git/hooks/post-index-change'
+    ),
     "a bare repository": (
         'git init -q --bare s; git -C s config core.fsmonitor "$EVIL"; git -C s config core.bare false;'
         ' git -C s config core.worktree "$PWD/s"; cp "$EVIL" s/hooks/pre-commit'
