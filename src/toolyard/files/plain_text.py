@@ -10,10 +10,15 @@ MOST_READ = 1 << 18
 
 def text_of(path: str) -> str:
     """The text of a regular file; empty when there is none, or when it holds a NUL."""
+    data = data_of(path)
+    return "" if b"\0" in data else os.fsdecode(data)
+
+
+def data_of(path: str) -> bytes:
+    """The beginning of a regular file; nothing when there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
-            data = file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+            return file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     except (OSError, ValueError):
-        return ""
-    return "" if b"\0" in data else os.fsdecode(data)
+        return b""

@@ -14,7 +14,7 @@ import time
 from collections import deque
 
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import MOST_READ, text_of
+from toolyard.files.plain_text import MOST_READ, data_of, text_of
 from toolyard.process.sandbox.git.links import PlantedLinks
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
@@ -220,13 +220,7 @@ def is_from_tools(path: str, facts: os.stat_result) -> bool:
 
 def pointer_in(path: str) -> str:
     """What a pointer names, as git reads it: line ends are taken off and nothing else, and a NUL ends it."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            data = file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    except OSError:
-        return ""
-    return os.fsdecode(data.rstrip(b"\r\n").split(b"\0")[0])
+    return os.fsdecode(data_of(path).rstrip(b"\r\n").split(b"\0")[0])
 
 
 def listing(folder: str) -> dict[str, bool]:
