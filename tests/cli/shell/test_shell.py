@@ -328,16 +328,6 @@ def test_tab_completes_files_of_the_sessions_directory_commands_and_variables(to
     assert commands[1:] == ["cat my\\ file ", "echo $my_variable", "rmdir --version"]
 
 
-def test_without_prompt_toolkit_it_works_plainly_and_says_what_to_install(toolyard: CommandLine):
-    toolyard.file("lacking/prompt_toolkit.py", "raise ImportError('not installed')\n")
-    with shell(toolyard, PYTHONPATH=str(toolyard.folder / "lacking"), **EDITING) as terminal:
-        terminal.read_until(r"pip install 'toolyard\[shell\]'")
-        terminal.read_until(PROMPT)
-        enter(terminal, "echo wo''rks", then="works\n")
-        terminal.type("\x04")
-        assert terminal.finish() == 0
-
-
 def test_a_history_that_cannot_be_kept_is_said_and_changes_nothing(toolyard: CommandLine):
     (toolyard.folder / "sessions" / "shell-history").mkdir(parents=True)
     with shell(toolyard, "--sessions", "sessions", **EDITING) as terminal:

@@ -29,7 +29,6 @@ GREETING = (
     "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves; /preset NAME raises or lowers it."
 )
 SET_PRESET = "/preset"
-WITHOUT_EDITING = "Without history and completion; they come with: pip install 'toolyard[shell]'"
 BASH = "bash"
 
 
@@ -129,14 +128,11 @@ async def read_command(keyboard: Keyboard, grammar: Grammar, state: ShellState) 
 
 
 def open_keyboard(vocabulary: Vocabulary, history: Path) -> Keyboard:
-    """A keyboard with editing, history and completion, if the terminal allows it and prompt_toolkit is installed."""
-    from toolyard.cli.shell.keyboard import PlainKeyboard
-
+    """A keyboard with editing, history and completion, if the terminal allows it."""
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+        from toolyard.cli.shell.keyboard import PlainKeyboard
+
         return PlainKeyboard()
-    try:
-        from toolyard.cli.shell.prompt import EditingKeyboard
-    except ImportError:
-        show_note(WITHOUT_EDITING, "warning")
-        return PlainKeyboard()
+    from toolyard.cli.shell.prompt import EditingKeyboard
+
     return EditingKeyboard(vocabulary, history)
