@@ -372,13 +372,15 @@ class PendingCall:
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
         if sandbox:
-            sandbox.begin_call()
+            await sandbox.exchange_repositories()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
         if sandbox and has_failed(result):
             result = self._explained(result, sandbox, refused_before)
         work = self._services.sandboxes.get("work")
+        if work:
+            await work.exchange_repositories()
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was {put(to)}]" for path, to in moved.items()]
         notes += work.take_notes() if work else []

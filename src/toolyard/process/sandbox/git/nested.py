@@ -81,8 +81,8 @@ class NestedRepositories:
         moved: dict[str, str] = {}
         for git in self._repositories():
             moved |= self._disarm(git)
-        for git in (*self._repositories_of_worktrees, *self._elsewhere()):
-            moved |= self._links.remove_from(git)
+        for git in self._elsewhere():
+            moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
         self._next = time.monotonic() + (time.monotonic() - started) * REST
         return moved
 
@@ -124,11 +124,13 @@ class NestedRepositories:
 
     def _is_sealed(self, path: str) -> bool:
         """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
-        return path in self._sealed and identity_of(path) == self._guarded.get(path)
+        return any(is_inside(path, top) and identity_of(top) == self._guarded.get(top) for top in self._sealed)
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
         named, git = git, os.path.realpath(git)
+        if self._is_sealed(git):
+            return {}
         if not self._is_ours(git):
             return self._put_aside(named) if os.path.islink(named) else {}
         moved = self._links.remove_from(git) if os.path.isdir(git) else {}
