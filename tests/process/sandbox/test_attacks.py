@@ -214,7 +214,7 @@ async def test_git_cannot_be_told_that_its_configuration_is_elsewhere(box):
     files = ".git/commondir .git/config.worktree .git/worktrees/*/commondir included"
     children = box.mounts()
     outcome = await box.bash(children, f"for file in {files}; do echo x >> $file; rm -f $file; done; git status -s")
-    assert outcome.stderr.text.count("Read-only file system") == 2, "of what lies beside the repository"
+    assert "included: Read-only file system" in outcome.stderr.text
     assert (outcome.exit_code, outcome.stdout.text) == (0, "?? included\n")
     await children.aclose()
     assert not any((box.workspace / ".git" / name).exists() for name in ("commondir", "config.worktree"))

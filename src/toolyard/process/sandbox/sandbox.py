@@ -161,7 +161,7 @@ class Sandbox:
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
         self._catch_up()
-        return self._watch.changed()
+        return self._watch.changed() or (self._repositories is not None and self._repositories.is_lost)
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""

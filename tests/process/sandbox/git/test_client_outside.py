@@ -76,13 +76,7 @@ TRIED = {
     ),
     "a link to it": 'git config core.fsmonitor "$EVIL"; mkdir s; ln -s "$PWD/.git" s/.git',
     "a common folder that is it": (
-        'git config core.fsmonitor "$EVIL"; git init -q s; cp .git/HEAD s/.git/HEAD; echo "$PWD/.git" > s/.git/commondir'
-    ),
-    "an index that leads to hooks": (
-        "o=$(git hash-object -w \"$EVIL\"); cp .git/index i; for path in .xit/hooks/pre-commit ../x/evil; do"
-        " GIT_INDEX_FILE=i git update-index --add --cacheinfo 100755,$o,$path; done;"
-        " python3 -c 'import hashlib; d = open(\"i\", \"rb\").read()[:-20].replace(b\".xit\", b\".git\");"
-        " open(\".git/index\", \"wb\").write(d + hashlib.sha1(d).digest())'"
+        'git config core.fsmonitor "$EVIL"; git init -q s; cp .git/HEAD s/.git; echo "$PWD/.git" > s/.git/commondir'
     ),
     "a loop": (
         "for n in $(seq 300); do evil > $p/config;"

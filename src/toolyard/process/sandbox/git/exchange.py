@@ -63,6 +63,8 @@ class RepositoryExchange:
         self._known = read_known(known_file)
         self._told: set[str] = set()
         self._must_try_again = False
+        self.is_lost = False
+        """Whether it was removed inside: then nothing is exchanged any more."""
         self._turn = threading.Lock()
 
     def fill(self) -> None:
@@ -77,12 +79,13 @@ class RepositoryExchange:
 
     def is_due(self) -> bool:
         """Whether something may have changed on one of the sides."""
-        return (
-            self._must_try_again or self._config.is_due() or self._inside.has_changed() or self._outside.has_changed()
-        )
+        has_changed = self._config.is_due() or self._inside.has_changed() or self._outside.has_changed()
+        return not self.is_lost and (self._must_try_again or has_changed)
 
     def exchange(self, *, at_end: bool = False) -> list[str]:
         """Bring each side what is new on the other; tells what could not be, each once."""
+        if self.is_lost:
+            return []
         with self._turn:
             self._must_try_again = False
             try:
@@ -101,9 +104,9 @@ class RepositoryExchange:
         self._id_length = 32 if self._config.has_long_ids() else 20
         inside, outside = self._values(inner), self._values(outer)
         notes = []
-        if self._known and "HEAD" not in inside:
-            notes.append("[git: the repository was removed inside; outside it stays, and inside it is there again]")
-            inside, self._known = {}, {}
+        if self._known and not ("HEAD" in inside and self._inside.has_folder("refs")):
+            self.is_lost = True
+            return ["[git: the repository was removed inside; outside it stays, and the next call finds it again]"]
         if "HEAD" in inside and "HEAD" not in outside:
             self._make_room()
         if inside or outside:
@@ -189,6 +192,8 @@ class RepositoryExchange:
             return "git outside would obey it"
         if value is not None and value.startswith(UNREADABLE):
             return "git outside could not read it, or would be led elsewhere by it"
+        if value is None and f"ref: {name}" in heads_in(inner):
+            return "it is checked out"
         if value in missing:
             return "not all of it is there, or it is not what it says"
         if name.startswith("worktrees/") and not self._is_worktree_of_ours(name, inner):
@@ -209,8 +214,8 @@ class RepositoryExchange:
         pointer = POINTER.fullmatch(name)
         if pointer and pointer[2] == "commondir" and inner.get(name, b"../..\n") != b"../..\n":
             return False
-        is_removed = f"{top}/HEAD" not in inner
-        return is_ours if pointer or is_removed else True
+        is_there = named[0] is not None and f"{top}/HEAD" in inner
+        return is_ours if pointer or not is_there else True
 
     def _put(
         self, tree: GitTree, step: ExchangeStep, expected: str | None, value: str | None, contents: Mapping[str, bytes]
@@ -284,6 +289,11 @@ def order_of(name: str) -> tuple[int, str]:
     """What has to be there first comes first."""
     kinds = (name == "shallow", is_ref(name), bool(POINTER.fullmatch(name)), bool(HEAD.fullmatch(name)))
     return next((place for place, is_it in enumerate(kinds) if is_it), len(kinds)), name
+
+
+def heads_in(contents: Mapping[str, bytes]) -> list[str]:
+    """What the repository and its worktrees have checked out."""
+    return [text_of(data) for name, data in contents.items() if HEAD.fullmatch(name)]
 
 
 def is_commit(value: str) -> bool:

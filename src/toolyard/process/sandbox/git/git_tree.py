@@ -73,6 +73,10 @@ class GitTree:
         self._read = {name: seen for name, seen in self._read.items() if name in found}
         return found
 
+    def has_folder(self, name: str) -> bool:
+        """Whether `contents` has seen a folder."""
+        return name in self._folders
+
     def content(self, name: str) -> bytes | None:
         """What one file holds now; None where there is none."""
         above, _, last = name.rpartition("/")

@@ -16,6 +16,7 @@ from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.git.inside_repository import InsideRepository
+from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, modules_of
 from toolyard.process.sandbox.mount_points import is_empty_repository
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.draft import LayoutDraft
 
 
-MOST_REPOSITORIES, DEEPEST = 64, 6
-"""The most submodules that git inside has for itself: each takes some mounts, whose number is limited."""
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
 NEEDED = ("HEAD", "objects", "refs")
@@ -143,24 +142,6 @@ def guard_included(draft: LayoutDraft, path: str) -> None:
         draft.unwanted.append(path)
 
 
-def modules_of(git: str) -> Iterator[str | None]:
-    """The repositories of submodules, which may lie in folders of their own; None for what lies too deep."""
-    waiting = [(os.path.join(git, "modules"), 0)]
-    looked_at = 0
-    while waiting:
-        folder, depth = waiting.pop()
-        names = entries_of(folder)
-        looked_at += 1
-        if depth > DEEPEST or looked_at > MOST_REPOSITORIES * DEEPEST:
-            yield None
-            return
-        if "HEAD" in names and "config" in names:
-            yield folder
-            names = ["modules"] if "modules" in names else []
-        below = (os.path.join(folder, name) for name in names)
-        waiting += [(path, depth + 1) for path in below if os.path.isdir(path) and not os.path.islink(path)]
-
-
 def settings_of(config: str) -> Iterator[tuple[str, str, str]]:
     """The section, name and value of each setting, as far as they are written plainly."""
     section = ""
@@ -169,10 +150,3 @@ def settings_of(config: str) -> Iterator[tuple[str, str, str]]:
             section = (found[1] or section).lower()
             if found[2]:
                 yield section, found[2].lower(), found[3].strip()
-
-
-def entries_of(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []

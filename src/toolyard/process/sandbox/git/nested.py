@@ -15,6 +15,7 @@ from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, data_of, text_of
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
 from toolyard.process.sandbox.git.links import PlantedLinks
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
@@ -134,6 +135,7 @@ class NestedRepositories:
         if not self._is_ours(git):
             return self._put_aside(named) if os.path.islink(named) else {}
         moved = self._links.remove_from(git) if os.path.isdir(git) else {}
+        self._name_real_objects(git)
         if depth > DEEPEST_POINTER or git in self._spared:
             return moved
         if os.path.isfile(git):
@@ -146,6 +148,18 @@ class NestedRepositories:
             moved |= self._disarm_configs(git)
             moved |= self._disarm_hooks(git)
         return moved
+
+    def _name_real_objects(self, git: str) -> None:
+        """A clone of a repository that git inside has for itself names its objects as they are called inside."""
+        names = {f"{real}/{REAL_OBJECTS}": f"{real}/objects" for real in self._repositories_of_worktrees}
+        lines = os.fsdecode(data_of(os.path.join(git, "objects", "info", "alternates"))).splitlines()
+        if not any(line in names for line in lines):
+            return
+        text = "".join(f"{line}\n" for line in dict.fromkeys(names.get(line, line) for line in lines))
+        with contextlib.suppress(OSError), folder_itself(os.path.join(git, "objects", "info")) as folder:
+            with open(os.open("alternates.new", NEW_FILE, 0o644, dir_fd=folder), "wb") as file:
+                file.write(os.fsencode(text))
+            os.rename("alternates.new", "alternates", src_dir_fd=folder, dst_dir_fd=folder)
 
     def _follow(self, pointer: str, target: str, depth: int) -> dict[str, str]:
         """Disarm what a pointer leads to; one that leads to where nobody looks is put aside itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
-from toolyard.process.sandbox.git.guards import modules_of
+from toolyard.process.sandbox.git.submodules import modules_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ class WorkspaceRepositories:
         """Give the folders, which were just made, what is outside."""
         for one in self._exchanges.values():
             one.fill()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether one of them was removed inside, so that only a new sandbox has it again."""
+        return any(one.is_lost for one in self._exchanges.values())
 
     def is_due(self) -> bool:
         return any(one.is_due() for one in self._exchanges.values())
