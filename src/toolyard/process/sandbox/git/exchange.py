@@ -263,6 +263,8 @@ class RepositoryExchange:
         """Make what git takes a folder for a repository by, in one that is none yet."""
         for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
             os.makedirs(f"{self.git}/{name}", exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            self._outside.add("HEAD", EMPTY_HEAD)
 
     def _note_known(self, name: str, value: str | None) -> None:
         self._known.pop(name, None)

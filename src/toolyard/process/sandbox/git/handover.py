@@ -53,7 +53,8 @@ class ConfigHandover:
         self._roots = roots
         self._outside, self._inside = GitTree(git), GitTree(place)
         self._owners = text_in(self._outside)
-        self._seen = self._stamps()
+        # One that was made inside has something to hand over from the beginning.
+        self._seen: object = None if is_new else self._stamps()
         self._told: set[GitSetting] = set()
 
     def is_due(self) -> bool:
@@ -163,7 +164,8 @@ class ConfigHandover:
 
     def _is_of_no_use_outside(self, one: GitSetting) -> bool:
         """Whether git writes a setting by itself, so that nobody misses it."""
-        return (one.section, one.name) in OF_A_NEW_REPOSITORY
+        is_place = (one.section, one.name) == ("core", "worktree")  # of a submodule, which is found without
+        return (one.section, one.name) in OF_A_NEW_REPOSITORY or (self._is_new and is_place)
 
 
 def told(one: GitSetting) -> str:

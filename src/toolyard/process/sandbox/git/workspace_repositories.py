@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any
 
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
+from toolyard.process.sandbox.git.git_tree import GitTree
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
 from toolyard.process.sandbox.git.submodules import modules_of
 
 TYPE_CHECKING = False
@@ -57,7 +61,17 @@ class WorkspaceRepositories:
                 if git and place and git not in self._exchanges:
                     number = len(self._exchanges)
                     found.append(self._add(git, place, f"{one.place}.{number}.known", is_new=True))
+                    self._share_objects(git, place)
         return found
+
+    def _share_objects(self, git: str, place: str) -> None:
+        """A new one that is a clone of another of ours goes on using its objects."""
+        names = {os.fsencode(f"{real}/{REAL_OBJECTS}"): os.fsencode(f"{real}/objects") for real in self._exchanges}
+        lines = (GitTree(place).content("objects/info/alternates") or b"").splitlines()
+        shared = [names[line] for line in lines if line in names]
+        with contextlib.suppress(FileExistsError):
+            os.makedirs(git, exist_ok=True)
+            GitTree(git).add("objects/info/alternates", b"".join(line + b"\n" for line in shared))
 
     def _add(self, git: str, place: str, known_file: str, *, is_new: bool) -> RepositoryExchange:
         self._exchanges[git] = RepositoryExchange(
