@@ -15,7 +15,7 @@ import re
 import threading
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git.git_tree import PACKED, GitTree, IsLocked, TooMuch, WasChanged
+from toolyard.process.sandbox.git.git_folder import PACKED, GitFolder, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.index_file import staged_in
 from toolyard.process.sandbox.git.objects import ObjectHandover
@@ -54,7 +54,7 @@ class RepositoryExchange:
     ) -> None:
         """`program` is the git that may run outside; `roots` are the folders that can be written inside."""
         self.git, self.place, self.is_new = git, place, is_new
-        self._outside, self._inside = GitTree(git), GitTree(place)
+        self._outside, self._inside = GitFolder(git), GitFolder(place)
         self._roots = [os.path.realpath(root) for root in roots]
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
         self._objects = ObjectHandover(place, git, program)
@@ -90,7 +90,7 @@ class RepositoryExchange:
             self._must_try_again = False
             try:
                 notes = self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
-            except TooMuch as error:
+            except TooManyFiles as error:
                 notes = [f"[git: nothing was handed over from inside: {error}; `git pack-refs --all` may help]"]
             except OSError as error:
                 self._must_try_again = True
@@ -218,7 +218,12 @@ class RepositoryExchange:
         return is_ours if pointer or not is_there else True
 
     def _put(
-        self, tree: GitTree, step: ExchangeStep, expected: str | None, value: str | None, contents: Mapping[str, bytes]
+        self,
+        tree: GitFolder,
+        step: ExchangeStep,
+        expected: str | None,
+        value: str | None,
+        contents: Mapping[str, bytes],
     ) -> None:
         """Change one thing on one side, if it still is there what it was when both were compared."""
         name = step.name

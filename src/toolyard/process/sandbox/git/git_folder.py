@@ -35,7 +35,7 @@ PACKED = "packed-refs"
 Stamp = tuple[int, int, int]
 
 
-class TooMuch(OSError):
+class TooManyFiles(OSError):
     """A folder holds more than anybody would compare."""
 
 
@@ -47,7 +47,7 @@ class WasChanged(OSError):
     """A file is not what it was taken for any more."""
 
 
-class GitTree:
+class GitFolder:
     """One git folder; what was read is remembered until it changes."""
 
     def __init__(self, root: str) -> None:
@@ -69,7 +69,7 @@ class GitTree:
                 if (data := self._content(name, facts, folder)) is not None:
                     found[name] = data
                 if len(found) > MOST_FILES:
-                    raise TooMuch(f"more than {MOST_FILES} files")
+                    raise TooManyFiles(f"more than {MOST_FILES} files")
         self._read = {name: seen for name, seen in self._read.items() if name in found}
         return found
 
