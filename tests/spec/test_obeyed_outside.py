@@ -71,7 +71,7 @@ async def test_E05_nothing_that_is_obeyed_outside_can_be_made_or_changed_from_in
 
 
 async def test_E05_nor_in_the_moment_in_which_its_owner_replaces_it(yard, places):
-    """Git's is not there inside, so its owner may change it; what an editor saves is not obeyed until it is accepted."""
+    """Git's is not there inside, so its owner may change it; what an editor saves has to be accepted."""
     config = yard.config("shell:session")
     targets = [config, places["git's configuration"], places["what git moves into the place of its configuration"]]
     loop = "while :; do for file in {files}; do echo >> $file && touch written-$(basename $file); done; done"

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from support import need
-from toolyard.process.sandbox.git.git_folder import IsLocked
+from toolyard.process.sandbox.git.git_files import IsLocked
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.settings import edited, is_readable, settings_in, written
 

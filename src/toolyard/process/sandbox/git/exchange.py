@@ -15,7 +15,7 @@ import re
 import threading
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git.git_folder import PACKED, GitFolder, IsLocked, TooManyFiles, WasChanged
+from toolyard.process.sandbox.git.git_files import PACKED, GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.index_file import staged_in
 from toolyard.process.sandbox.git.objects import ObjectHandover
@@ -54,7 +54,7 @@ class RepositoryExchange:
     ) -> None:
         """`program` is the git that may run outside; `roots` are the folders that can be written inside."""
         self.git, self.place, self.is_new = git, place, is_new
-        self._outside, self._inside = GitFolder(git), GitFolder(place)
+        self._outside, self._inside = GitFiles(git), GitFiles(place)
         self._roots = [os.path.realpath(root) for root in roots]
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
         self._objects = ObjectHandover(place, git, program)
@@ -219,7 +219,7 @@ class RepositoryExchange:
 
     def _put(
         self,
-        tree: GitFolder,
+        tree: GitFiles,
         step: ExchangeStep,
         expected: str | None,
         value: str | None,

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git.git_folder import GitFolder
+from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.settings import GitSetting, edited, is_one_line, settings_in
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ConfigHandover:
         self._git = git
         self._is_new = is_new
         self._roots = roots
-        self._outside, self._inside = GitFolder(git), GitFolder(place)
+        self._outside, self._inside = GitFiles(git), GitFiles(place)
         self._owners = text_in(self._outside)
         # One that was made inside has something to hand over from the beginning.
         self._seen: object = None if is_new else self._stamps()
@@ -176,7 +176,7 @@ def told(one: GitSetting) -> str:
     )
 
 
-def text_in(tree: GitFolder) -> str:
+def text_in(tree: GitFiles) -> str:
     """What a configuration says; nothing where there is none, or a link, which may lead anywhere."""
     return decoded(tree.content(CONFIG))
 

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import zlib
 
-from toolyard.process.sandbox.git.git_folder import FOLDER, READ, write_all
+from toolyard.process.sandbox.git.git_files import FOLDER, READ, write_all
 from toolyard.process.sandbox.mount_points import folder_itself
 
 TYPE_CHECKING = False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from toolyard.process.sandbox.git.git_folder import PACKED, WasChanged
+from toolyard.process.sandbox.git.git_files import PACKED, WasChanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolyard.process.sandbox.git.git_folder import GitFolder
+    from toolyard.process.sandbox.git.git_files import GitFiles
 
 
 COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
@@ -49,7 +49,7 @@ def text_of(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape").strip()
 
 
-def change_ref(tree: GitFolder, name: str, expected: str | None, value: str | None, patience: float) -> None:
+def change_ref(tree: GitFiles, name: str, expected: str | None, value: str | None, patience: float) -> None:
     """Change a ref that still has the value that is expected; WasChanged if it has not."""
     with tree.locked(name, patience) as file:
         loose = file.content()
@@ -64,7 +64,7 @@ def change_ref(tree: GitFolder, name: str, expected: str | None, value: str | No
     tree.remove_empty(name, "/".join(name.split("/")[:2]))
 
 
-def forget_packed(tree: GitFolder, name: str, patience: float) -> None:
+def forget_packed(tree: GitFiles, name: str, patience: float) -> None:
     """Take a ref out of those that are packed."""
     ending = b" " + name.encode("utf-8", "surrogateescape")
     if not any(line.endswith(ending) for line in (tree.content(PACKED) or b"").split(b"\n")):

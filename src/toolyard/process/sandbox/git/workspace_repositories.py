@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
-from toolyard.process.sandbox.git.git_folder import GitFolder
+from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
 from toolyard.process.sandbox.git.submodules import modules_of
 
@@ -67,11 +67,11 @@ class WorkspaceRepositories:
     def _share_objects(self, git: str, place: str) -> None:
         """A new one that is a clone of another of ours goes on using its objects."""
         names = {os.fsencode(f"{real}/{REAL_OBJECTS}"): os.fsencode(f"{real}/objects") for real in self._exchanges}
-        lines = (GitFolder(place).content("objects/info/alternates") or b"").splitlines()
+        lines = (GitFiles(place).content("objects/info/alternates") or b"").splitlines()
         shared = [names[line] for line in lines if line in names]
         with contextlib.suppress(FileExistsError):
             os.makedirs(git, exist_ok=True)
-            GitFolder(git).add("objects/info/alternates", b"".join(line + b"\n" for line in shared))
+            GitFiles(git).add("objects/info/alternates", b"".join(line + b"\n" for line in shared))
 
     def _add(self, git: str, place: str, known_file: str, *, is_new: bool) -> RepositoryExchange:
         self._exchanges[git] = RepositoryExchange(

@@ -47,7 +47,7 @@ class WasChanged(OSError):
     """A file is not what it was taken for any more."""
 
 
-class GitFolder:
+class GitFiles:
     """One git folder; what was read is remembered until it changes."""
 
     def __init__(self, root: str) -> None:
