@@ -72,7 +72,10 @@ async def test_a_tool_may_be(yard, shape):
         ("return 10n ** 20n", "100000000000000000000n"),
         ("const o = {}; o.o = o; return o", "<ref *1> { o: [Circular *1] }"),
         ("return { content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }", "a\nb"),
-        ("return { content: [{ type: 'image', data: 'AA', mimeType: 'image/png' }] }", "[image image/png]"),
+        (
+            "return { content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] }",
+            "[image: image/png, 3 bytes; left out, since its content is something else]",
+        ),
         ("return { content: 'not the protocol' }", '{"content":"not the protocol"}'),
         ("return new Date(0)", '"1970-01-01T00:00:00.000Z"'),
         ("return '\\ud83d' + 'x'", "\ufffdx"),
