@@ -14,6 +14,7 @@ MOST_PARTS = 20
 LARGEST_PART = 8 << 20
 LARGEST_TOGETHER = 20 << 20
 """What a result may carry beside its text; a model's API refuses a request that is much larger."""
+MOST_DATA = f"{LARGEST_PART >> 20} MiB in one part and {LARGEST_TOGETHER >> 20} MiB together"
 
 
 class TextPart(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
@@ -93,35 +94,34 @@ def text_and_attachments(parts: Sequence[Part]) -> tuple[str, tuple[Part, ...]]:
     lines, attachments = [], []
     for part in parts:
         if isinstance(part, TextPart):
-            lines.append(part.text)
+            lines.append(part.text.removesuffix("\n") if mixed else part.text)
         else:
             attachments.append(part)
             lines += [f"[{len(attachments)}: {noun(part)}]"] if mixed else []
     return "\n".join(lines), tuple(attachments)
 
 
-def checked(parts: Iterable[Part]) -> tuple[tuple[Part, ...], list[str]]:
-    """Those that are within the bounds and are what they say, and a line for each that is not.
+def checked(parts: Iterable[Part]) -> list[Part]:
+    """Parts within the bounds that are what they say; words in the place of each that is not.
 
     A model's API refuses the whole conversation for one picture that is none.
     """
     kept: list[Part] = []
-    notes: list[str] = []
-    together = 0
+    together = number = 0
     for given in parts:
         part = by_content(given)
         size = len(part.data) if isinstance(part, ImagePart | AudioPart | FilePart) else 0
+        number += not isinstance(part, TextPart)
         if part is None:
-            notes.append(left_out(given, "its content is something else"))
+            kept.append(TextPart(text=left_out(given, "its content is something else")))
         elif size > LARGEST_PART or together + size > LARGEST_TOGETHER:
-            most = f"{LARGEST_PART >> 20} MiB each and {LARGEST_TOGETHER >> 20} MiB together"
-            notes.append(left_out(given, f"a result carries at most {most}"))
-        elif len(kept) == MOST_PARTS:
-            notes.append(left_out(given, f"a result carries at most {MOST_PARTS} parts"))
+            kept.append(TextPart(text=left_out(given, f"a result carries at most {MOST_DATA}")))
+        elif number > MOST_PARTS and not isinstance(part, TextPart):
+            kept.append(TextPart(text=left_out(given, f"a result carries at most {MOST_PARTS} parts")))
         else:
             together += size
             kept.append(part)
-    return tuple(kept), notes
+    return kept
 
 
 def by_content(part: Part) -> Part | None:

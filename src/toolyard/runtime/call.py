@@ -409,9 +409,7 @@ class PendingCall:
         what a kind left out itself; nor has a result more attached, or anything else, than it says.
         """
         if result.attachments:
-            text, given = text_and_attachments(result.content)
-            attachments, notes = checked(given)
-            text = "\n".join(line for line in (text, *notes) if line)
+            text, attachments = text_and_attachments(checked(result.content))
             result = replace(result, text=text, attachments=attachments)
         seen = result.text
         if STRANGE.search(seen):

@@ -69,7 +69,9 @@ class Redactor:
             case ImagePart() | AudioPart() | FilePart():
                 found = self._in_bytes().search(part.data)
                 why = f"it has {self._mark_of(found).decode()} in it" if found else ""
-                return TextPart(text=self.redact(left_out(part, why))) if found else part
+                if found:
+                    return TextPart(text=self.redact(left_out(part, why)))
+                return replace(part, name=self.redact(part.name)) if isinstance(part, FilePart) else part
 
     def redact_all(self, value: Json) -> Json:
         """Redact a JSON value, however deep the secrets are in it."""

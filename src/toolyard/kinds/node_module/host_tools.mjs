@@ -172,9 +172,8 @@ export function asAnswer(value) {
 function bounded(content) {
   let room = MOST_DATA;
   return content.map((part) => {
-    const size = part.type === "text" ? 0 : JSON.stringify(part).length;
-    room -= size;
-    return room >= 0 ? part : { type: "text", text: `[${part.type}: ${size} characters in base64; left out, since it is too much for one result]` };
+    room -= part.type === "text" ? 0 : JSON.stringify(part).length;
+    return room >= 0 ? part : { type: "text", text: `[${part.type}: left out, since it is too much for one result]` };
   });
 }
 
