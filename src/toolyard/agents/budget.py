@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.agents.sessions.events import AnswerReceived, TurnStarted
 from toolyard.core.conversation import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolyard.agents.sessions.events import Stored
     from toolyard.config.agent_settings import BudgetSettings
 
 
@@ -22,6 +26,20 @@ class Spent(msgspec.Struct, kw_only=True):
     def add(self, usage: Usage) -> None:
         self.steps += 1
         self.usage = self.usage + usage
+
+
+def spent_in(turn: Iterable[Stored]) -> Spent:
+    """What a turn took before it was cut off, by its events; its time is not among them."""
+    spent = Spent()
+    for one in turn:
+        match one.event:
+            case TurnStarted():
+                spent = Spent()
+            case AnswerReceived(message=message):
+                spent.add(message.usage)
+            case _:
+                pass
+    return spent
 
 
 def spent_up(budget: BudgetSettings, spent: Spent) -> str | None:

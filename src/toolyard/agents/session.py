@@ -12,12 +12,21 @@ from toolyard.agents.model_choice import model_of
 from toolyard.agents.request import features_of
 from toolyard.agents.session_calls import SessionCalls
 from toolyard.agents.sessions.event_log import EventLog
-from toolyard.agents.sessions.events import AnswerReceived, MetadataSet, PromptGiven, Rewound, TurnEnded
+from toolyard.agents.sessions.events import (
+    AnswerReceived,
+    CallAnswered,
+    MetadataSet,
+    PromptGiven,
+    QuestionAnswered,
+    QuestionAsked,
+    Rewound,
+    TurnEnded,
+)
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
 from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.core.content import TextPart, text_of
-from toolyard.core.conversation import AssistantMessage, UserMessage
+from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -31,7 +40,6 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.store import SessionStore
     from toolyard.agents.workspace_states import WorkspaceStates
     from toolyard.core.content import Part
-    from toolyard.core.conversation import CallAnswer
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import JsonObject, ToolCall
     from toolyard.permissions.verdict import Approver
@@ -113,6 +121,21 @@ class AgentSession:
         """End the turn; calls that run are cancelled, and what they printed is kept."""
         if self._turn:
             self._turn.interrupted.set()
+
+    def waiting_questions(self) -> list[QuestionAsked]:
+        """The questions of the open turn that nobody has answered: `send(None)` asks them again."""
+        if not self.history().is_open:
+            return []
+        asked: dict[str, QuestionAsked] = {}
+        for event in self._log.since_answer():
+            match event:
+                case QuestionAsked(call_id=id):
+                    asked[id] = event
+                case QuestionAnswered(call_id=id) | CallAnswered(answer=CallAnswer(call_id=id)):
+                    asked.pop(id, None)
+                case _:
+                    pass
+        return list(asked.values())
 
     async def set_metadata(self, **values: Any) -> None:
         """Change what the session knows of itself, such as `title` or `plugins`."""
@@ -199,6 +222,10 @@ class AgentSession:
         path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins)
         return await self._calls.make(calls, path, settings, self._turn.interrupted if self._turn else None)
 
+    def waiting(self) -> Sequence[str]:
+        """The calls whose questions nobody could answer yet."""
+        return self._calls.deferred
+
     async def _work(self, prompt: str | Sequence[Part] | None) -> None:
         if self._turn:
             raise ProviderError("the session works already; `say` something while it does", fault="setup")
@@ -210,11 +237,11 @@ class AgentSession:
             if prompt is not None:
                 await self.record(PromptGiven(message=message_of(prompt)), durable=False)
                 await self._give_title(prompt)
-            await self._turn.run()
-            while self._said:  # said so late that no step took it up
+            ended = await self._turn.run()
+            while ended and self._said:  # said so late that no step took it up
                 await self.record(*(PromptGiven(message=message) for message in self._take_said()))
                 self._turn = Turn(self, self._setup, session=self.id)
-                await self._turn.run()
+                ended = await self._turn.run()
         finally:
             self._turn = None
 

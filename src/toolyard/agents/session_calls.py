@@ -35,11 +35,21 @@ class SessionCalls:
         self._approver = approver
         self._states = states
         self._writes: set[asyncio.Task[None]] = set()
+        self._deferred: set[str] = set()
+
+    @property
+    def deferred(self) -> list[str]:
+        """The calls of the last answer whose questions nobody could answer yet; they have no result."""
+        return sorted(self._deferred)
 
     async def make(
         self, calls: Sequence[ToolCall], path: CallPath, settings: CallSettings, cancelled: asyncio.Event | None
     ) -> Sequence[CallAnswer]:
-        """Make those calls that have not begun yet; each result is on the disk when this returns."""
+        """Make those calls that have not begun yet; each result is on the disk when this returns.
+
+        A call whose question nobody could answer has none.
+        """
+        self._deferred.clear()
         began = {event.call.id for event in self._log.since_answer() if isinstance(event, CallBegan)}
         for call in calls:
             if call.id in began:
@@ -54,7 +64,7 @@ class SessionCalls:
         await self.settle()
         kept = (one.answer for one in self._log.since_answer() if isinstance(one, CallAnswered))
         answers = {answer.call_id: answer for answer in kept}
-        return [answers[call.id] for call in calls]
+        return [answers[call.id] for call in calls if call.id not in self._deferred]
 
     async def settle(self) -> None:
         """Wait until all results are kept."""
@@ -82,13 +92,18 @@ class SessionCalls:
             answer = await who.approve(request, verdict)
         finally:
             self.waited += time.monotonic() - started
-            self._log.state = "working"
+        if answer.later:
+            self._deferred.add(request.call_id)
+            return answer
+        self._log.state = "waiting" if self._deferred else "working"
         event = QuestionAnswered(call_id=request.call_id, allowed=answer.allowed, reason=answer.reason)
         await self._log.record(event)
         return answer
 
     def _hear(self, event: Event) -> None:
         """An event of the call path; a result is kept at once, whatever the other calls do, and told after that."""
+        if event.call_id in self._deferred:
+            return
         if not isinstance(event, CallFinished):
             self._log.tell(event)
             return

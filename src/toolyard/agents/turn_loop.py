@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from toolyard.agents import context_window, repetition
-from toolyard.agents.budget import Spent, spent_up
+from toolyard.agents.budget import Spent, spent_in, spent_up
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     ContextShortened,
@@ -25,6 +25,7 @@ from toolyard.agents.sessions.events import (
     PartialAnswer,
     TurnEnded,
     TurnStarted,
+    TurnWaits,
 )
 from toolyard.core.content import TextPart
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, UserMessage
@@ -72,6 +73,9 @@ class Conversation(Protocol):
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make calls along the one path; each result is on the disk when this returns."""
 
+    def waiting(self) -> Sequence[str]:
+        """The calls whose questions nobody could answer yet; the turn cannot go on without them."""
+
     async def keep_end(self, turn: int) -> str | None:
         """The state of the workspace at the end of a turn; None when the turn could not change it."""
 
@@ -115,6 +119,10 @@ class Ended(Exception):
         self.fault = fault
 
 
+class Waits(Exception):
+    """The turn cannot go on before a question is answered."""
+
+
 class Turn:
     """One turn, from what was said to its end."""
 
@@ -130,18 +138,22 @@ class Turn:
         self._text = self._thinking = ""
         """What has come of the answer that is being listened to."""
 
-    async def run(self) -> TurnEnded:
-        """Work until the turn ends, which it always does by saying why."""
+    async def run(self) -> TurnEnded | None:
+        """Work until the turn ends, which it always does by saying why; None when it waits for an answer."""
         conversation = self._conversation
         history = conversation.history()
         number = history.turn if history.is_open else history.turn + 1
         if not history.is_open:
             await conversation.record(TurnStarted(turn=number), durable=False)
+        self._spent = spent_in(conversation.history().events)
         try:
             if history.unanswered:
                 await self._call([one.call for one in history.unanswered])
             while True:
                 await self._step()
+        except Waits:
+            await conversation.record(TurnWaits(turn=number, questions=tuple(conversation.waiting())))
+            return None
         except Ended as end:
             outcome = end
         except ProviderError as error:
@@ -204,6 +216,8 @@ class Turn:
         if self.interrupted.is_set() and not await self._conversation.steer():
             raise Ended("interrupted", "a person ended the turn")
         self.interrupted.clear()
+        if self._conversation.waiting():
+            raise Waits
         times = self._repetition.add(calls, answers)
         if times >= repetition.ENDED_AT:
             raise Ended("stuck", f"the same calls gave the same results {times} times in a row")

@@ -125,6 +125,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """A shorter reach than was asked about; None for that."""
     bound_to: str | None = None
     """The fingerprint of the request that was answered; one for another call is no answer."""
+    later: bool = False
+    """Not yet: a session leaves its turn open, and asks again when it goes on. Without a session it means no."""
 
 
 class PermissionPolicy(Protocol):

@@ -73,6 +73,14 @@ class CallAnswered(msgspec.Struct, frozen=True, kw_only=True, tag="result"):
     seconds: float = 0.0
 
 
+class TurnWaits(msgspec.Struct, frozen=True, kw_only=True, tag="turn_waits"):
+    """Nobody was there to answer: the turn is open, and goes on when its questions are answered."""
+
+    turn: int
+    questions: tuple[str, ...]
+    """The ids of the calls that wait."""
+
+
 class ContextShortened(msgspec.Struct, frozen=True, kw_only=True, tag="shortened"):
     """From now on the model sees less of what was before; the store keeps all of it."""
 
@@ -129,6 +137,7 @@ SessionEvent: TypeAlias = (
     | QuestionAsked
     | QuestionAnswered
     | CallAnswered
+    | TurnWaits
     | ContextShortened
     | Noticed
     | TurnEnded

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolyard.cli.application import open_application, sessions_dir
+from toolyard.cli.chat.answers import answer_option, late_answer_option
 from toolyard.cli.main import OrderedGroup
 from toolyard.cli.render import ask, is_terminal, show_line, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
@@ -92,13 +93,18 @@ def search(options: GlobalOptions, words: tuple[str, ...], as_json: bool) -> int
     "-p", "--print", "prompt", metavar="PROMPT", help="What to say; without it a turn that was cut off goes on."
 )
 @json_option
-@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission; default no.")
+@answer_option
+@late_answer_option
 @click.pass_obj
-def resume(options: GlobalOptions, id: str, prompt: str | None, as_json: bool, answer: bool | None) -> int:
+def resume(
+    options: GlobalOptions, id: str, prompt: str | None, as_json: bool, answer: bool | None, late_answer: str | None
+) -> int:
     """Go on with a session, as `toolyard chat --session ID` does."""
     from toolyard.cli.chat.command import one_turn
 
-    return run_to_end(one_turn(options, prompt, id, None, None, as_json=as_json, answer=answer))
+    return run_to_end(
+        one_turn(options, prompt, id, None, None, as_json=as_json, answer=answer, late_answer=late_answer)
+    )
 
 
 @sessions.command(short_help="Begin a new session with the beginning of another.")
@@ -291,6 +297,7 @@ def in_words(one: Stored) -> Iterator[str]:
         Noticed,
         PromptGiven,
         QuestionAnswered,
+        QuestionAsked,
         Rewound,
         TurnEnded,
     )
@@ -308,6 +315,8 @@ def in_words(one: Stored) -> Iterator[str]:
                 yield f"[{one.seq}] → {escaped(call.name)} {escaped(arguments)}"
         case CallAnswered(answer=answer):
             yield f"[{one.seq}]   {escaped(answer.text.rstrip())}"
+        case QuestionAsked(question=question):
+            yield f"[{one.seq}]   asked: {question['command']} ({question['reason']})"
         case QuestionAnswered(allowed=allowed, reason=reason):
             yield f"[{one.seq}]   {'allowed' if allowed else 'not allowed'}: {escaped(reason)}"
         case ContextShortened(what=what):
