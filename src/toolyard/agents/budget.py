@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.agents.sessions.events import AnswerReceived, TurnStarted
+from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, TurnStarted
 from toolyard.core.conversation import Usage
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class Spent(msgspec.Struct, kw_only=True):
     usage: Usage = Usage()
     seconds: float = 0.0
 
-    def add(self, usage: Usage) -> None:
-        self.steps += 1
+    def add(self, usage: Usage, steps: int = 1) -> None:
+        self.steps += steps
         self.usage = self.usage + usage
 
 
@@ -37,6 +37,8 @@ def spent_in(turn: Iterable[Stored]) -> Spent:
                 spent = Spent()
             case AnswerReceived(message=message):
                 spent.add(message.usage)
+            case CallAnswered(steps=steps, usage=usage):
+                spent.add(usage, steps)
             case _:
                 pass
     return spent

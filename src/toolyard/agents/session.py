@@ -10,23 +10,21 @@ import msgspec
 
 from toolyard.agents.model_choice import model_of
 from toolyard.agents.request import features_of
-from toolyard.agents.session_calls import SessionCalls
+from toolyard.agents.session_calls import Caller, RecordedCalls
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    CallAnswered,
     MetadataSet,
     PromptGiven,
-    QuestionAnswered,
-    QuestionAsked,
     Rewound,
     TurnEnded,
 )
+from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
 from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.core.content import TextPart, text_of
-from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
+from toolyard.core.conversation import AssistantMessage, UserMessage
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -34,12 +32,13 @@ if TYPE_CHECKING:
 
     from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.sessions.claim import SessionClaim
-    from toolyard.agents.sessions.event_log import SessionUpdate
-    from toolyard.agents.sessions.events import SessionEvent, Stored
+    from toolyard.agents.sessions.event_log import SessionUpdate, SubagentTold
+    from toolyard.agents.sessions.events import QuestionAsked, SessionEvent, Stored
     from toolyard.agents.sessions.history import History
     from toolyard.agents.sessions.store import SessionStore
     from toolyard.agents.workspace_states import WorkspaceStates
     from toolyard.core.content import Part
+    from toolyard.core.conversation import CallAnswer
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import JsonObject, ToolCall
     from toolyard.permissions.verdict import Approver
@@ -61,6 +60,8 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     model: str | None = None
     states: WorkspaceStates | None = None
+    caller: AgentSession | None = None
+    """On whose behalf it works, if it is a subagent's."""
 
 
 class AgentSession:
@@ -72,7 +73,9 @@ class AgentSession:
         self.model = parts.model
         self._parts = parts
         self._log = EventLog(parts.store, parts.id)
-        self._calls = SessionCalls(self._log, parts.approver, parts.states)
+        self.callers: tuple[Caller, ...] = parts.caller.as_caller() if parts.caller else ()
+        """The sessions on whose behalf this one works, the nearest first."""
+        self._calls = RecordedCalls(self._log, parts.approver, parts.states, self.callers)
         self._said: list[UserMessage] = []
         self._turn: Turn | None = None
 
@@ -123,19 +126,8 @@ class AgentSession:
             self._turn.interrupted.set()
 
     def waiting_questions(self) -> list[QuestionAsked]:
-        """The questions of the open turn that nobody has answered: `send(None)` asks them again."""
-        if not self.history().is_open:
-            return []
-        asked: dict[str, QuestionAsked] = {}
-        for event in self._log.since_answer():
-            match event:
-                case QuestionAsked(call_id=id):
-                    asked[id] = event
-                case QuestionAnswered(call_id=id) | CallAnswered(answer=CallAnswer(call_id=id)):
-                    asked.pop(id, None)
-                case _:
-                    pass
-        return list(asked.values())
+        """The questions of the open turn that nobody has answered, its subagents' too; `send(None)` asks again."""
+        return open_questions(self._parts.store, self.id)
 
     async def set_metadata(self, **values: Any) -> None:
         """Change what the session knows of itself, such as `title` or `plugins`."""
@@ -200,13 +192,36 @@ class AgentSession:
         await self._parts.end(self.id)
         self._parts.claim.release()
 
+    # What a subagent asks of the session that it works for.
+
+    def as_caller(self) -> tuple[Caller, ...]:
+        """This session, and those that it works for itself."""
+        return Caller(agent=self.agent, session=self.id, calls=self._calls), *self.callers
+
+    @property
+    def approver(self) -> Approver | None:
+        return self._parts.approver
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that it works on."""
+        return self._turn
+
+    def answer_seq(self) -> int:
+        """The number of the model's last answer, within which ids of calls mean something."""
+        return self._log.answer_seq()
+
+    def defer(self, call_id: str) -> None:
+        """A call waits for an answer that nobody could give yet."""
+        self._calls.defer(call_id)
+
     # What a turn asks of the session.
 
     async def record(self, *events: SessionEvent, durable: bool = True) -> None:
         """Keep events and tell them."""
         await self._log.record(*events, durable=durable)
 
-    def tell(self, event: ModelEvent) -> None:
+    def tell(self, event: ModelEvent | SubagentTold) -> None:
         """Tell what is not kept."""
         self._log.tell(event)
 
@@ -220,7 +235,10 @@ class AgentSession:
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make the calls of an answer that have not begun yet; each result is on the disk when this returns."""
         path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins)
-        return await self._calls.make(calls, path, settings, self._turn.interrupted if self._turn else None)
+        specs = (await self._parts.lifecycle.current()).agent(self.agent, self.chosen_plugins).catalog.tools()
+        resuming = {tool.spec.name for tool in specs if tool.spec.hints.resumes}
+        cancelled = self._turn.interrupted if self._turn else None
+        return await self._calls.make(calls, path, settings, cancelled, resuming)
 
     def waiting(self) -> Sequence[str]:
         """The calls whose questions nobody could answer yet."""
@@ -230,7 +248,7 @@ class AgentSession:
         if self._turn:
             raise ProviderError("the session works already; `say` something while it does", fault="setup")
         self._calls.waited = 0.0
-        self._turn = Turn(self, self._setup, session=self.id)
+        self._turn = self._new_turn()
         self._log.state = "working"
         try:
             await self._close_cut_off_turn(prompt)
@@ -240,10 +258,14 @@ class AgentSession:
             ended = await self._turn.run()
             while ended and self._said:  # said so late that no step took it up
                 await self.record(*(PromptGiven(message=message) for message in self._take_said()))
-                self._turn = Turn(self, self._setup, session=self.id)
+                self._turn = self._new_turn()
                 ended = await self._turn.run()
         finally:
             self._turn = None
+
+    def _new_turn(self) -> Turn:
+        caller = self._parts.caller
+        return Turn(self, self._setup, session=self.id, caller=caller.turn if caller else None)
 
     def _take_said(self) -> list[UserMessage]:
         said, self._said = self._said, []

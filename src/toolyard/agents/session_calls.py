@@ -6,6 +6,9 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from toolyard.agents.budget import Spent
 from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, CallBegan, QuestionAnswered, QuestionAsked
 from toolyard.agents.sessions.history import missing
 from toolyard.core.conversation import CallAnswer
@@ -13,7 +16,7 @@ from toolyard.core.events import CallFinished
 from toolyard.runtime.call import CallHooks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from toolyard.agents.sessions.event_log import EventLog
     from toolyard.agents.workspace_states import WorkspaceStates
@@ -25,10 +28,30 @@ if TYPE_CHECKING:
     from toolyard.runtime.call_path import CallPath
 
 
-class SessionCalls:
+SPENT = "spent_by_subagent"
+"""Where the data of a result has what its subagent took."""
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """A session on whose behalf another works."""
+
+    agent: str
+    session: str
+    calls: RecordedCalls
+
+
+class RecordedCalls:
     """Makes the calls of the session's last answer; stands on their path as who is asked and who keeps states."""
 
-    def __init__(self, log: EventLog, approver: Approver | None, states: WorkspaceStates | None) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        approver: Approver | None,
+        states: WorkspaceStates | None,
+        callers: Sequence[Caller] = (),
+    ) -> None:
+        """`callers` are the sessions on whose behalf it calls, the nearest first."""
+        self._callers = callers
         self.waited = 0.0
         """Seconds of this turn in which a person was waited for."""
         self._log = log
@@ -43,23 +66,30 @@ class SessionCalls:
         return sorted(self._deferred)
 
     async def make(
-        self, calls: Sequence[ToolCall], path: CallPath, settings: CallSettings, cancelled: asyncio.Event | None
+        self,
+        calls: Sequence[ToolCall],
+        path: CallPath,
+        settings: CallSettings,
+        cancelled: asyncio.Event | None,
+        resuming: Collection[str] = (),
     ) -> Sequence[CallAnswer]:
-        """Make those calls that have not begun yet; each result is on the disk when this returns.
+        """Make those calls that have not begun yet, and those of tools that go on where they were cut off.
 
-        A call whose question nobody could answer has none.
+        Each result is on the disk when this returns; a call whose question nobody could answer has none.
         """
         self._deferred.clear()
         began = {event.call.id for event in self._log.since_answer() if isinstance(event, CallBegan)}
-        for call in calls:
-            if call.id in began:
-                await self._log.record(CallAnswered(answer=missing(call, began=True)))
+        lost = [call for call in calls if call.id in began and call.name not in resuming]
+        for call in lost:
+            await self._log.record(CallAnswered(answer=missing(call, began=True)))
         await path.call_all(
-            [call for call in calls if call.id not in began],
+            [call for call in calls if call not in lost],
             settings,
             self._hear,
             cancelled=cancelled,
-            hooks=CallHooks(approver=self, checkpoints=self),
+            hooks=CallHooks(
+                approver=self, checkpoints=self, callers=tuple((one.agent, one.session) for one in self._callers)
+            ),
         )
         await self.settle()
         kept = (one.answer for one in self._log.since_answer() if isinstance(one, CallAnswered))
@@ -91,14 +121,22 @@ class SessionCalls:
             who = self._approver or answer_always(allowed=False, reason="nobody is there to ask")
             answer = await who.approve(request, verdict)
         finally:
-            self.waited += time.monotonic() - started
+            self._note_wait(time.monotonic() - started)
         if answer.later:
-            self._deferred.add(request.call_id)
+            self.defer(request.call_id)
             return answer
         self._log.state = "waiting" if self._deferred else "working"
         event = QuestionAnswered(call_id=request.call_id, allowed=answer.allowed, reason=answer.reason)
         await self._log.record(event)
         return answer
+
+    def defer(self, call_id: str) -> None:
+        """A call waits for an answer that nobody could give yet: it has no result, and is made again later."""
+        self._deferred.add(call_id)
+
+    def _note_wait(self, seconds: float) -> None:
+        for calls in (self, *(one.calls for one in self._callers)):
+            calls.waited += seconds
 
     def _hear(self, event: Event) -> None:
         """An event of the call path; a result is kept at once, whatever the other calls do, and told after that."""
@@ -112,7 +150,10 @@ class SessionCalls:
         task.add_done_callback(self._writes.discard)
 
     async def _keep_result(self, event: CallFinished) -> None:
-        await self._log.record(CallAnswered(answer=self._answer(event), seconds=event.duration), durable=False)
+        spent = msgspec.convert((event.result.data or {}).get(SPENT, {}), Spent)
+        answer, seconds = self._answer(event), event.duration
+        answered = CallAnswered(answer=answer, seconds=seconds, steps=spent.steps, usage=spent.usage)
+        await self._log.record(answered, durable=False)
         self._log.tell(event)
 
     def _answer(self, event: CallFinished) -> CallAnswer:

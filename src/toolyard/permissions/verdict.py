@@ -30,6 +30,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Asks the tool for its preview, once; costs a process for some kinds, so it is asked only when it is shown."""
     agent: str = "default"
     session: str = ""
+    callers: tuple[tuple[str, str], ...] = ()
+    """The agents, with their sessions, on whose behalf it is made; what they may not do, it may not."""
     workspace: Path | None = None
     """The folder that the call should not leave."""
     kept_in: bool = True

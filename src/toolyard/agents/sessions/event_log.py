@@ -6,10 +6,10 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolyard.agents.sessions.events import AnswerReceived, Stored, TurnEnded
-from toolyard.agents.sessions.history import HistoryFold
-from toolyard.core.events import Event
-from toolyard.core.model import ModelEvent
+import msgspec
+
+from toolyard.agents.sessions.events import Stored, TurnEnded, TurnWaits
+from toolyard.agents.sessions.history import HistoryFold, since_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +17,21 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
     from toolyard.agents.sessions.store import SessionState, SessionStore
+    from toolyard.core.events import Event
+    from toolyard.core.model import ModelEvent
 
-SessionUpdate: TypeAlias = Stored | ModelEvent | Event
+
+class SubagentTold(msgspec.Struct, frozen=True, kw_only=True, tag="subagent"):
+    """Something happened in the conversation of a subagent; what is kept of it is kept there."""
+
+    call_id: str
+    """The call that the subagent works on."""
+    session: str
+    agent: str
+    update: SessionUpdate
+
+
+SessionUpdate: TypeAlias = "Stored | ModelEvent | Event | SubagentTold"
 """What a listener hears: what was kept, with its number, and what passes by."""
 
 
@@ -41,15 +54,16 @@ class EventLog:
 
     def since_answer(self) -> list[SessionEvent]:
         """What happened since the model's last answer; ids of calls mean something only there."""
-        for number in range(len(self.events) - 1, -1, -1):
-            if isinstance(self.events[number].event, AnswerReceived):
-                return [one.event for one in self.events[number:]]
-        return []
+        return [one.event for one in since_answer(self.events)]
+
+    def answer_seq(self) -> int:
+        """The number of the model's last answer; 0 before there is one."""
+        return next((one.seq for one in since_answer(self.events)), 0)
 
     async def record(self, *events: SessionEvent, durable: bool = True) -> None:
         """Keep events and tell them."""
-        if isinstance(events[-1], TurnEnded):
-            self.state = "idle"
+        if isinstance(events[-1], TurnEnded | TurnWaits):
+            self.state = "idle" if isinstance(events[-1], TurnEnded) else "waiting"
         stored = await self._store.append(self.session, events, durable=durable, state=self.state)
         self.events += stored
         self._fold.add(*stored)

@@ -71,6 +71,10 @@ class CallAnswered(msgspec.Struct, frozen=True, kw_only=True, tag="result"):
 
     answer: CallAnswer
     seconds: float = 0.0
+    steps: int = 0
+    """Of a subagent's call: how many answers its model gave."""
+    usage: Usage = Usage()
+    """And what they took."""
 
 
 class TurnWaits(msgspec.Struct, frozen=True, kw_only=True, tag="turn_waits"):

@@ -63,7 +63,7 @@ async def one_turn(
     answer: bool | None,
     late_answer: str | None = None,
 ) -> int:
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
     from toolyard.cli.chat.headless import JsonListener, TextListener
 
     approver = approver_for(answer, late_answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolyard.agents.sessions.event_lines import as_object
+from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
@@ -56,6 +57,8 @@ class TextListener:
     def hear(self, update: SessionUpdate) -> None:
         self._ended = ended_by(update) or self._ended
         match update:
+            case SubagentTold():
+                hear_subagent(update)
             case Stored(event=event):
                 self._hear_kept(event)
             case PreviewReady(preview=preview) if preview:
@@ -97,6 +100,20 @@ class TextListener:
 
     def exit_code(self) -> int:
         return exit_code_of(self._ended)
+
+
+def hear_subagent(told: SubagentTold, depth: int = 1) -> None:
+    """What a subagent does, and who it is."""
+    match told.update:
+        case SubagentTold():
+            hear_subagent(told.update, depth + 1)
+        case PreviewReady(preview=preview) if preview:
+            show_note(f"{'  ' * depth}{escaped(told.agent)} → {first_line(preview)}", "faint")
+        case Stored(event=QuestionAsked(question=question)):
+            asked = f"asks: {question['command']} ({question['reason']})"
+            show_note(f"{'  ' * depth}{escaped(told.agent)} {asked}", "warning")
+        case _:
+            pass
 
 
 def ended_by(update: SessionUpdate) -> TurnEnded | TurnWaits | None:
