@@ -83,6 +83,8 @@ class CallHooks(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     """Who is asked instead of the application's own."""
     checkpoints: Checkpointer | None = None
+    callers: tuple[tuple[str, str], ...] = ()
+    """The agents, with their sessions, on whose behalf the calls are made."""
 
 
 NO_HOOKS = CallHooks()
@@ -324,6 +326,7 @@ class PendingCall:
             preview=self._get_preview,
             agent=settings.agent,
             session=settings.session,
+            callers=self._hooks.callers,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
             kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
