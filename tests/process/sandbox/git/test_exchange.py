@@ -223,6 +223,15 @@ async def test_removing_the_repository_inside_removes_it_nowhere_else(box, work)
     assert children.is_stale(), "so that the next call has another one"
 
 
+async def test_an_index_that_was_removed_inside_is_there_again(box, work):
+    children = box.mounts()
+    (work / "new").write_text("x")
+    git(work, "add", "new")
+    assert await inside(box, children, "rm .git/index; ln -s /etc/hostname .git/index") == []
+    assert git(work, "status", "-s") == "A  new\n"
+    await inside(box, children, 'test "$(git status -s)" = "A  new"')
+
+
 async def test_a_job_that_goes_on_is_handed_over_with_the_next_call(box, work):
     children = box.mounts()
     await inside(box, children, "true")

@@ -146,7 +146,7 @@ class RepositoryExchange:
     ) -> list[str]:
         """Make both sides the same in one thing, or say why they are not."""
         try:
-            if step.inside in (step.known, step.outside):
+            if step.inside in (step.known, step.outside) or is_needed(step, inner):
                 self._put(self._inside, step, step.inside, step.outside, outer)
                 self._note_known(step.name, step.outside)
             elif step.outside != step.known:
@@ -301,6 +301,13 @@ def order_of(name: str) -> tuple[int, str]:
 def heads_in(contents: Mapping[str, bytes]) -> list[str]:
     """What the repository and its worktrees have checked out."""
     return [text_of(data) for name, data in contents.items() if HEAD.fullmatch(name)]
+
+
+def is_needed(step: ExchangeStep, inner: Mapping[str, bytes]) -> bool:
+    """Whether something was removed inside that a repository, or a worktree that is still there, cannot be without."""
+    top = step.name.rpartition("/")[0]
+    is_of_one = INDEX.fullmatch(step.name) or HEAD.fullmatch(step.name)
+    return step.inside is None and bool(is_of_one) and (not top or f"{top}/gitdir" in inner)
 
 
 def is_commit(value: str) -> bool:
