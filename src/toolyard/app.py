@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
 from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
@@ -61,6 +62,8 @@ class AgentApplication:
         only: Literal["shell:command", "shell:session"] | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
+        """FileRefused when a link in the workspace leads to `sessions_dir`: a tool may have made it."""
+        Door.here().check_folder(absolute_path(sessions_dir))
         options = ApplicationOptions(
             config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
             folder=Path(working_folder()),

@@ -32,12 +32,16 @@ def open_application(
     """An application, not yet entered; the current folder is its workspace from now on."""
     from toolyard.app import AgentApplication
     from toolyard.cli.render import reserve_stdout
+    from toolyard.files.door import FileRefused
 
     if only is None:
         reserve_stdout()
         show_log()
     options = enter_workspace(options)
-    return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+    try:
+        return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+    except FileRefused as refused:
+        raise click.UsageError(f"--sessions {options.sessions}: {refused.strerror}; name the folder itself") from refused
 
 
 def show_log() -> None:
