@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
     from toolyard.agents.sessions.opening import Sessions
     from toolyard.agents.sessions.store import SessionStore
+    from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
@@ -74,6 +75,7 @@ class AgentApplication:
             approver=approver_of(approver),
             only=only,
             given=entries_for(list(tools)),
+            more_tools=self._more_tools,
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
@@ -105,8 +107,10 @@ class AgentApplication:
         if not of_requests:
             return self._lifecycle.problems()
         from toolyard.agents.request import request_problems
+        from toolyard.agents.subagents import subagent_problems
 
-        return self._lifecycle.problems(also=request_problems(self._lifecycle.known()))
+        loaded = self._lifecycle.known()
+        return self._lifecycle.problems(also=[*request_problems(loaded), *subagent_problems(loaded.configuration)])
 
     @property
     def config_path(self) -> Path:
@@ -159,6 +163,12 @@ class AgentApplication:
         """What keeps the processes of tools in, property by property, and why; None when it is off."""
         sandbox = self._lifecycle.known().host.children("work").sandbox
         return sandbox.report() if sandbox else None
+
+    def output_folder(self) -> Path:
+        """Where output of this workspace is kept that is too long for a result."""
+        from toolyard.runtime.output_folders import output_folder
+
+        return output_folder(self._lifecycle.options.sessions, working_folder())
 
     def origin(self, name: str, agent: str | None = None) -> str:
         """The file that a tool comes from."""
@@ -257,6 +267,15 @@ class AgentApplication:
 
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
+
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:  # noqa: ARG002
+        """Tools that no entry names: they come of what the configuration says of the agent."""
+        if not any("subagents" in layer.value for layer in configuration.layers(agent)):
+            return ()
+        from toolyard.agents.subagents import AgentTool, subagents_in
+
+        agents = subagents_in(configuration, agent)
+        return [AgentTool(agents, self._sessions())] if agents else []
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
 from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
@@ -83,6 +84,8 @@ class CallHooks(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     """Who is asked instead of the application's own."""
     checkpoints: Checkpointer | None = None
+    callers: tuple[tuple[str, str], ...] = ()
+    """The agents, with their sessions, on whose behalf the calls are made."""
 
 
 NO_HOOKS = CallHooks()
@@ -324,6 +327,7 @@ class PendingCall:
             preview=self._get_preview,
             agent=settings.agent,
             session=settings.session,
+            callers=self._hooks.callers,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
             kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
@@ -406,8 +410,11 @@ class PendingCall:
 
     def _limit(self, result: ToolResult) -> ToolResult:
         """No kind's text has what a model cannot read in it, or is longer than the limit, but for the line that says
-        what a kind left out itself.
+        what a kind left out itself; nor has a result more attached, or anything else, than it says.
         """
+        if result.attachments:
+            text, attachments = text_and_attachments(checked(result.content))
+            result = replace(result, text=text, attachments=attachments)
         seen = result.text
         if STRANGE.search(seen):
             from toolyard.core.screen_text import readable  # seldom needed, and slow to import
