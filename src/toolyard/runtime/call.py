@@ -48,6 +48,7 @@ log = logging.getLogger("toolyard.calls")
 CANCELLED = "The call was cancelled."
 STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
 """What no plain text has in it."""
+NOT_IN_NAMES = re.compile(r"[^\w-]")
 ROOM_FOR_A_NOTE = 512
 TEXT_SCHEMA: JsonObject = {
     "type": "object",
@@ -515,4 +516,4 @@ def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
 
 def file_name(call_id: str) -> str:
     """A call id comes from a model; only harmless characters of it become part of a path."""
-    return "".join(char if char.isalnum() or char in "-_" else "_" for char in call_id)[:100]
+    return NOT_IN_NAMES.sub("_", call_id[:100])
