@@ -146,7 +146,9 @@ class AgentApplication:
 
     def tools(self, agent: str | None = None) -> Sequence[Tool]:
         """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first."""
-        return self._lifecycle.known().agent(agent).catalog.tools()
+        loaded = self._lifecycle.known()
+        name, catalog = agent or loaded.default_agent(), loaded.agent(agent).catalog
+        return catalog.offered() if loaded.configuration.output_of(name).reader else catalog.tools()
 
     def plugins(self, agent: str | None = None) -> list[PluginStatus]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""

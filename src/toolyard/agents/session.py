@@ -226,7 +226,9 @@ class AgentSession:
         """Make the calls of an answer that have not begun yet; each result is on the disk when this returns."""
         began = {event.call.id for event in self._since_answer() if isinstance(event, CallBegan)}
         path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins)
-        hooks = CallHooks(approver=SessionApprover(self, self._parts.approver), checkpoints=SessionHook(self))
+        hooks = CallHooks(
+            approver=SessionApprover(self, self._parts.approver), checkpoints=SessionHook(self), reads_on=True
+        )
         turn = self._turn
         for call in calls:
             if call.id in began:
@@ -326,7 +328,7 @@ class AgentSession:
             stream=choice.provider.stream,
             model=choice.model,
             system=system.text,
-            tools=[tool.spec for tool in loaded.agent(self.agent, chosen).catalog.tools()],
+            tools=[tool.spec for tool in loaded.agent(self.agent, chosen).catalog.offered()],
             options={**mapping(config.get("options")), **options.options},
             config=config,
             context=settings_in(config, "context", ContextSettings),

@@ -72,8 +72,11 @@ class Catalog:
         pointers: Sequence[Pointer] = (),
         decide: Callable[[Sequence[Plugin]], Mapping[str, Enablement]] = decide,
         changes: Changes | None = None,
+        own: Sequence[Tool] = (),
     ) -> None:
+        """`own` are tools of the application itself, which can be called; who offers them to a model says so."""
         self._sources = list(sources)
+        self._own = {tool.spec.name: tool for tool in own}
         self._pointers = pointers
         self._decide = decide
         self._changes = changes or Changes()
@@ -120,6 +123,11 @@ class Catalog:
         self._settle()
         return [tool for _, tool in self._by_name.values()]
 
+    def offered(self) -> Sequence[Tool]:
+        """All tools, and after them those of the application itself, which are of no use without others."""
+        own = [tool for name, tool in self._own.items() if name not in self._by_name]
+        return [*tools, *own] if (tools := self.tools()) else []
+
     def file_of(self, name: str) -> str:
         self._settle()
         return str(self._by_name[name][0].file)
@@ -132,7 +140,7 @@ class Catalog:
             return known[1]
         await self.refresh()
         found = self._by_name.get(name)
-        return found[1] if found else None
+        return found[1] if found else self._own.get(name)
 
     def failure(self, name: str) -> Problem | None:
         """Why there is no tool of that name, if it is one that could not be loaded."""

@@ -72,6 +72,7 @@ class CallPaths:
             config=configuration.for_agent(agent),
             output_limit=output.limit_bytes,
             spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
+            reads_on=output.reader,
         )
 
     def set_preset(self, preset: Preset | None, session: str, configuration: Configuration) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.settings import Preset
     from toolyard.core.reach import Reach
+    from toolyard.core.tool import Tool
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
@@ -223,6 +224,7 @@ class Lifecycle:
             session=options.session,
             metadata=options.session_metadata,
             only_some=options.only is not None,
+            own=() if options.only else own_tools(),
         )
         try:
             await loaded.refresh()
@@ -327,6 +329,13 @@ def unchanged_but_for(before: Configuration, problem: Problem) -> Configuration:
     others = [one for one in before.problems if one.code != problem.code]
     message = f"{problem.message}; the last good configuration stays in use"
     return replace(before, problems=(*others, replace(problem, message=message)))
+
+
+def own_tools() -> Sequence[Tool]:
+    """Those of the application itself."""
+    from toolyard.runtime.output_reader import OutputReader
+
+    return (OutputReader(),)
 
 
 def likely_reach(configuration: Configuration) -> Reach:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
-    from toolyard.core.tool import JsonObject
+    from toolyard.core.tool import JsonObject, Tool
     from toolyard.plugins.enablement import Circumstances, Enablement
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
@@ -55,7 +55,9 @@ class Loaded:
         session: str = "",
         metadata: JsonObject | None = None,
         only_some: bool = False,
+        own: Sequence[Tool] = (),
     ) -> None:
+        self._own = own
         self.entries = entries
         self.host = host
         self._make_path = make_path
@@ -97,6 +99,7 @@ class Loaded:
             pointers=[one.pointer for one in listed],
             decide=self._decide_for(name, chosen),
             changes=self._changes,
+            own=self._own if self.configuration.output_of(name).spill else (),
         )
         made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog))
         return made
