@@ -90,13 +90,23 @@ def count() -> str:
     return "\n".join(map(str, range(9000)))
 
 
-@pytest.mark.parametrize(("output", "listed"), [({}, False), ({"reader": True}, True), ({"spill": False}, False)])
-async def test_it_is_listed_beside_other_tools_where_that_is_asked_for_and_named_only_there(tmp_path, output, listed):
-    config = {"plugins": [], "output": {"limit_bytes": 1000, **output}}
+@pytest.mark.parametrize(
+    ("settings", "output", "listed"),
+    [
+        ({}, {}, False),
+        ({}, {"reader": True}, True),
+        ({"provider": "some"}, {}, True),
+        ({"provider": "some"}, {"reader": False}, False),
+        ({"provider": "some"}, {"spill": False}, False),
+    ],
+)
+async def test_it_is_there_beside_other_tools_for_agents_or_when_asked_for_and_named_only_then(
+    tmp_path, settings, output, listed
+):
+    config = {"plugins": [], "output": {"limit_bytes": 1000, **output}, **settings}
     async with AgentApplication(config, tmp_path, tools=[count]) as app:
         assert ("read_output" in [spec.name for spec in app.tool_specs()]) is listed
         assert ("read_output" in (await app.call_tool("count", {})).text) is listed
-        assert app.get_config_errors() == []
     async with AgentApplication(config, tmp_path) as app:
         assert app.tool_specs() == []
 
@@ -104,13 +114,13 @@ async def test_it_is_listed_beside_other_tools_where_that_is_asked_for_and_named
 @pytest.mark.parametrize("preset", ["read-only", "workspace", "sandboxed", "trusted"])
 async def test_it_needs_no_permission_but_can_be_forbidden(tmp_path, monkeypatch, preset):
     monkeypatch.chdir(tmp_path)
-    config = {"plugins": [], "output": {"limit_bytes": 1000}, "permissions": {"preset": preset}}
-    async with AgentApplication(config, tmp_path / "sessions") as app:
+    config = {"plugins": [], "output": {"reader": True}, "permissions": {"preset": preset}}
+    async with AgentApplication(config, tmp_path / "sessions", tools=[count]) as app:
         (folder := app.output_folder()).mkdir(parents=True, exist_ok=True)
         (folder / "a.out").write_text("kept")
         assert (await app.call_tool("read_output", {"handle": "a.out"})).text.startswith("kept\n")
     config["permissions"]["deny"] = [{"tool": "read_output"}]
-    async with AgentApplication(config, tmp_path / "sessions") as app:
+    async with AgentApplication(config, tmp_path / "sessions", tools=[count]) as app:
         assert (await app.call_tool("read_output", {"handle": "a.out"})).failure == "denied"
 
 

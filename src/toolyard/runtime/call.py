@@ -84,8 +84,8 @@ class CallHooks(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     """Who is asked instead of the application's own."""
     checkpoints: Checkpointer | None = None
-    reads_on: bool = False
-    """Whether the model was offered the tool that reads on in long output."""
+    callers: tuple[tuple[str, str], ...] = ()
+    """The agents, with their sessions, on whose behalf the calls are made."""
 
 
 NO_HOOKS = CallHooks()
@@ -101,7 +101,7 @@ class CallSettings(msgspec.Struct, kw_only=True):
     output_limit: int
     spill_folder: Path | None = None
     reads_on: bool = False
-    """Whether whoever calls was offered the tool that reads on in long output."""
+    """Whether the agent has the tool that reads on in long output."""
     agent: str = "default"
 
     def __post_init__(self) -> None:
@@ -329,6 +329,7 @@ class PendingCall:
             preview=self._get_preview,
             agent=settings.agent,
             session=settings.session,
+            callers=self._hooks.callers,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
             kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
@@ -421,7 +422,7 @@ class PendingCall:
             from toolyard.core.screen_text import readable  # seldom needed, and slow to import
 
             seen = readable(seen)
-        if result.truncated and result.truncated.kept_at and (self._hooks.reads_on or self._settings.reads_on):
+        if result.truncated and result.truncated.kept_at and self._settings.reads_on:
             from toolyard.runtime.output_reader import note_of
 
             place = f"the whole is in {result.truncated.kept_at}"
