@@ -14,6 +14,7 @@ from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
+from toolyard.runtime.output_folders import has_reader, output_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -166,8 +167,6 @@ class AgentApplication:
 
     def output_folder(self) -> Path:
         """Where output of this workspace is kept that is too long for a result."""
-        from toolyard.runtime.output_folders import output_folder
-
         return output_folder(self._lifecycle.options.sessions, working_folder())
 
     def origin(self, name: str, agent: str | None = None) -> str:
@@ -268,14 +267,19 @@ class AgentApplication:
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
 
-    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:  # noqa: ARG002
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
         """Tools that no entry names: they come of what the configuration says of the agent."""
-        if not any("subagents" in layer.value for layer in configuration.layers(agent)):
-            return ()
-        from toolyard.agents.subagents import AgentTool, subagents_in
+        found: list[Tool] = []
+        if any("subagents" in layer.value for layer in configuration.layers(agent)):
+            from toolyard.agents.subagents import AgentTool, subagents_in
 
-        agents = subagents_in(configuration, agent)
-        return [AgentTool(agents, self._sessions())] if agents else []
+            agents = subagents_in(configuration, agent)
+            found += [AgentTool(agents, self._sessions())] if agents else []
+        if (tools or found) and has_reader(configuration, agent):
+            from toolyard.runtime.output_reader import OutputReader
+
+            found.append(OutputReader())
+        return found
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

@@ -21,6 +21,10 @@ Stream = Literal["stdout", "stderr"]
 WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
 
 
+OWN = "own"
+"""The kind of tools that belong to no kind: the application's own, which only read what it keeps."""
+
+
 class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments are a JSON object that fits a JSON Schema."""
 
@@ -93,6 +97,8 @@ class Truncation(msgspec.Struct, frozen=True, kw_only=True):
     omitted_bytes: int
     omitted_lines: int
     kept_at: Path | None = None
+    starts_at: int = 0
+    """Where in the whole that begins which was left out, in bytes."""
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):

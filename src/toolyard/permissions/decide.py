@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.bash.syntax.operators import first_operator
 from toolyard.core.globs import star_pattern
+from toolyard.core.tool import OWN
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
 from toolyard.permissions.file_access import AGAINST, CallSite
@@ -95,6 +96,8 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
 
     arguments: JsonObject
     read_only: bool = False
+    is_own: bool = False
+    """Whether it is the application's own, and reads nothing but what that keeps."""
 
     @property
     def paths(self) -> list[str]:
@@ -104,7 +107,9 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
 
 def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
     hints = request.tool.hints
-    use = ToolUse(**asdict(site), arguments=request.plan.arguments, read_only=hints.read_only)
+    use = ToolUse(
+        **asdict(site), arguments=request.plan.arguments, read_only=hints.read_only, is_own=request.kind == OWN
+    )
     part = judge_tool(use, book)
     offers: tuple[Offer, ...] = ()
     if part.decision == "ask" and part.rule is None and not hints.destructive:
@@ -122,6 +127,8 @@ def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
         return judged_tool(use.tool, "ask", f"'{touched}' holds the rules themselves")
     if rule := allowed_by(use, book):
         return judged_tool(use.tool, "allow", f"the rule '{rule.text}'", rule)
+    if use.is_own:
+        return judged_tool(use.tool, "allow", "it only reads what tools printed here")
     if book.tools_otherwise == "allow":
         return judged_tool(use.tool, "allow", "it was configured, and no rule is against it")
     return judged_tool(use.tool, book.tools_otherwise, f"no rule allows it{'; ' + book.broken if book.broken else ''}")

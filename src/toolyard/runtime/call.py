@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import sys
 import time
@@ -100,6 +101,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
     config: JsonObject
     output_limit: int
     spill_folder: Path | None = None
+    reads_on: bool = False
+    """Whether the agent has the tool that reads on in long output."""
     agent: str = "default"
 
     def __post_init__(self) -> None:
@@ -274,7 +277,7 @@ class PendingCall:
             session=settings.session,
             agent=settings.agent,
             emit=self._events.output if self._events else None,
-            spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
+            spill_to=settings.spill_folder / file_name(self.call.id) if settings.spill_folder else None,
             given=self.call.arguments,
             timeout=self.call.timeout,
         )
@@ -420,6 +423,11 @@ class PendingCall:
             from toolyard.core.screen_text import readable  # seldom needed, and slow to import
 
             seen = readable(seen)
+        if result.truncated and result.truncated.kept_at and self._settings.reads_on:
+            from toolyard.runtime.output_reader import note_of
+
+            place = f"the whole is in {result.truncated.kept_at}"
+            seen = seen.replace(f"; {place} ...]", f"; {place}; {note_of(result.truncated)} ...]")
         text, truncation = limit_text(seen, self._settings.output_limit + ROOM_FOR_A_NOTE)
         if truncation is None and seen is result.text:
             return result
@@ -515,5 +523,8 @@ def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
 
 
 def file_name(call_id: str) -> str:
-    """A call id comes from a model; only harmless characters of it become part of a path."""
-    return NOT_IN_NAMES.sub("_", call_id[:100])
+    """A name that no other call has, whose id comes from a model and may come again.
+
+    Only harmless characters of the id become part of it.
+    """
+    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{os.urandom(4).hex()}.out"
