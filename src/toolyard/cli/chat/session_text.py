@@ -75,7 +75,7 @@ def in_words(one: Any) -> Iterator[str]:
                 arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
                 yield f"[{one.seq}] → {escaped(call.name)} {escaped(arguments)}"
         case CallAnswered(answer=answer):
-            yield f"[{one.seq}]   {escaped(answer.text.rstrip())}"
+            yield f"[{one.seq}]   {escaped(text_of(answer.content).rstrip())}"
         case QuestionAsked(question=question):
             yield f"[{one.seq}]   asked: {question['command']} ({question['reason']})"
         case QuestionAnswered(allowed=allowed, reason=reason):
