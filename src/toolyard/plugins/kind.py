@@ -126,6 +126,28 @@ class EndsSessions(Protocol):
         """A conversation is over: end what was kept for it."""
 
 
+class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server is doing that tools are asked of."""
+
+    name: str
+    state: Literal["not started", "ready", "running", "failed"]
+    restarts: int
+    tools: int
+    speaks: str
+    """The revision of its protocol; empty while that is not known."""
+    last_error: str
+    printed: str
+    """The last of what it printed beside its messages, when it failed."""
+
+
+@runtime_checkable
+class HasServer(Protocol):
+    """What a source has besides whose tools are asked of a server."""
+
+    async def status(self, *, start: bool) -> ServerStatus:
+        """How the server is doing; with `start` it is asked now."""
+
+
 class Kind(Protocol):
     """One kind of tool; one that names this as its base has the answers of most, and says only what is different."""
 
