@@ -260,8 +260,8 @@ MCP: dict[Behaviour, str] = {
 def write_mcp_stdio(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
     code = MCP[behaviour].replace("@", str(yard.folder))
     definition = {"name": "probe", "description": "A probe.", "inputSchema": SCHEMA}
-    body = f"def probe(arguments, call):\n    value = arguments['value']\n    {code}\nserve([({definition!r}, probe)])\n"
-    yard.file("server.py", f"{THIN}\n{body}")
+    head = "import signal, subprocess, time\ndef probe(arguments, call):\n    value = arguments['value']"
+    yard.file("server.py", f"{THIN}\n{head}\n    {code}\nserve([({definition!r}, probe)])\n")
     entry = {"command": [sys.executable, "./server.py"]}
     return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})
 

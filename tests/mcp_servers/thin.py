@@ -5,11 +5,8 @@ That calls `serve(tools, …)`, with for each tool its definition and a function
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
-import time
 
 LOCK = threading.Lock()
 ANSWERS = {}

@@ -14,13 +14,12 @@ from toolyard.config.schema import config_schema
 from toolyard.core.problems import Problem
 from toolyard.kinds import FIRST_ENTRIES, KINDS
 from toolyard.plugins.entries import read_entry, settings_of
-from toolyard.plugins.kind import Found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.tool import Json
-    from toolyard.plugins.kind import Kind
+    from toolyard.plugins.kind import Found, Kind
 
 CONFIG = "toolyard.json"
 SCHEMA = "toolyard.schema.json"

@@ -106,8 +106,9 @@ async def ask_to_fill(
     answer = await ask(approver, asked, Verdict(decision="ask", reason=reason, parts=(part,)), timeout)
     if not answer.allowed:
         return None
-    fields = form.get("properties") or {}
-    filled = {name: field["default"] for name, field in fields.items() if "default" in field} | dict(answer.filled or {})
+    fields = dict(form.get("properties") or {})
+    usual = {name: field["default"] for name, field in fields.items() if "default" in field}
+    filled = usual | dict(answer.filled or {})
     return filled if set(form.get("required") or ()) <= set(filled) else None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, r
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.config.document import Place
@@ -144,8 +144,18 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
 class HasServer(Protocol):
     """What a source has besides whose tools are asked of a server."""
 
+    @property
+    def name(self) -> str:
+        """The id of the server's plugin."""
+
     async def status(self, *, start: bool) -> ServerStatus:
         """How the server is doing; with `start` it is asked now."""
+
+    async def login(self, show_address: Callable[[str], None]) -> Problem | None:
+        """Let a person sign in to it by an address that they open; why they cannot."""
+
+    def logout(self) -> bool:
+        """Forget what signing in gave; whether there was something."""
 
 
 class Kind(Protocol):

@@ -14,7 +14,7 @@ from toolyard.process.output import HeadTail
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
+    from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult
 
     from toolyard.core.content import Part
     from toolyard.core.tool import CallContext

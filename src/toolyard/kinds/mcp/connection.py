@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import logging
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeVar
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp import Client
-from mcp_types import ElicitResult, Implementation, ToolListChangedNotification
+from mcp.types import ElicitResult, Implementation, ToolListChangedNotification
 
-from toolyard import __version__
 from toolyard.kinds.mcp.health import ServerLost
 from toolyard.kinds.mcp.streams import ChildStreams
 from toolyard.process.waiting import run_shielded
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from mcp.client.session import ClientRequestContext, IncomingMessage
-    from mcp_types import ElicitRequestParams
+    from mcp.types import ElicitRequestParams
 
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.kinds.mcp.streams import HttpStreams
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("toolyard.mcp")
 T = TypeVar("T")
 CLOSE_PATIENCE = 2.0
-CLIENT = Implementation(name="toolyard", version=__version__)
+CLIENT = Implementation(name="toolyard", version=version("toolyard"))
 CALL: ContextVar[CallContext | None] = ContextVar("mcp_call", default=None)
 """The call that a task works on."""
 
@@ -64,7 +64,8 @@ class McpConnection:
 
     async def client(self, within: float) -> Client:
         """The client, when it is connected; `ServerLost` if that fails or takes too long."""
-        await asyncio.wait({self._ready, self._over}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+        waits: list[asyncio.Future[Any]] = [self._ready, self._over]
+        await asyncio.wait(waits, timeout=within, return_when=asyncio.FIRST_COMPLETED)
         if self._ready.done() and not self._ready.cancelled():
             return self._ready.result()
         lost = self.lost() if self._over.done() else ServerLost(f"it was not ready within {within:g} seconds")
@@ -91,7 +92,8 @@ class McpConnection:
         """What comes of some work, or that the connection ended under it."""
         task = asyncio.ensure_future(work())
         try:
-            await asyncio.wait({task, self._over}, return_when=asyncio.FIRST_COMPLETED)
+            waits: list[asyncio.Future[Any]] = [task, self._over]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not task.done():
                 task.cancel()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp import Client
-    from mcp_types import Tool as WireTool
+    from mcp.types import Tool
 
     from toolyard.core.tool import Json
     from toolyard.files.content_cache import ContentCache
@@ -154,7 +154,7 @@ async def every(ask: Any, what: str) -> list[Any]:
     return found
 
 
-def definition_of(tool: WireTool) -> McpDefinition | str:
+def definition_of(tool: Tool) -> McpDefinition | str:
     """A tool as a type, or what is wrong with it."""
     if fault := schema_fault(tool.input_schema):
         return f"'{tool.name}': its inputSchema: {fault}"
@@ -190,8 +190,7 @@ def without_bad_tools(result: Any, faults: list[str]) -> None:
     """Take out of an answer the tools that would cost all others: the SDK refuses a list with one that does not fit."""
     if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
         return
-    from mcp_types import Tool
-    from pydantic import ValidationError
+    from mcp.types import Tool
 
     kept: list[Json] = []
     for tool in result["tools"]:
@@ -201,9 +200,8 @@ def without_bad_tools(result: Any, faults: list[str]) -> None:
         try:
             Tool.model_validate(tool, by_name=False)
             fault = schema_fault(schema)
-        except ValidationError as error:
-            first = error.errors()[0]
-            fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        except ValueError as error:
+            fault = " ".join(str(error).splitlines()[1:3])  # the first of what does not fit, and its place
         if fault:
             name = tool.get("name") if isinstance(tool, dict) else None
             faults.append(f"'{name or 'a tool without a name'}': {fault}")

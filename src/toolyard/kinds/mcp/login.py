@@ -6,12 +6,15 @@ A call never opens a browser: where a server wants a person to sign in, it fails
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 import msgspec
 
 from toolyard.files.atomic import replace_file
@@ -20,7 +23,7 @@ from toolyard.files.user_folders import user_folder
 from toolyard.kinds.mcp.health import ServerLost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from mcp.client.auth import OAuthClientProvider
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20
 PATIENCE = 300.0
 """How many seconds a person may take to sign in."""
-DONE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nYou are signed in; this page can be closed.\n"
+DONE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis page can be closed.\n"
 
 
 class LoginStore:
@@ -85,23 +88,46 @@ def login_store(server: HttpServer) -> LoginStore:
     return LoginStore(user_folder("state") / "mcp" / "logins" / f"{name}.json")
 
 
-def stored_login(server: HttpServer) -> OAuthClientProvider | None:
-    """What signs requests with a token that is kept; None for a server whose headers say all."""
-    if any(name.lower() == "authorization" for name, _ in server.headers):
-        return None
+class StoredLogin(httpx2.Auth):
+    """Signs requests with the token that is kept, and asks for a new one when the server refuses it.
 
-    async def refuse(_: str) -> None:
-        raise ServerLost(f"it wants you to sign in: toolyard mcp login {server.name}")
+    The SDK's own way holds a lock from each request to its answer, so that no two calls would run side by side.
+    """
 
-    return provider(server, "http://127.0.0.1/callback", redirect=refuse)
+    requires_response_body = True
+
+    def __init__(self, server: HttpServer) -> None:
+        self._server = server
+        self._store = login_store(server)
+        self._renewing = provider(server, "http://127.0.0.1/callback", redirect=self._refuse)
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        if tokens := await self._store.get_tokens():
+            request.headers["Authorization"] = f"Bearer {tokens.access_token}"
+        response = yield request
+        if response.status_code != HTTPStatus.UNAUTHORIZED:
+            return
+        self._renewing.context.token_expiry_time = 1.0  # long past: the server does not take it any more
+        flow = self._renewing.async_auth_flow(request)
+        with contextlib.suppress(StopAsyncIteration):
+            step = await anext(flow)
+            while True:
+                step = await flow.asend((yield step))
+
+    async def _refuse(self, _: str) -> None:
+        raise ServerLost(f"it wants you to sign in: toolyard plugins login {self._server.name}")
+
+
+def stored_login(server: HttpServer) -> StoredLogin | None:
+    """What signs requests to a server; None for one whose headers say all."""
+    return None if any(name.lower() == "authorization" for name, _ in server.headers) else StoredLogin(server)
 
 
 def provider(server: HttpServer, callback_url: str, *, redirect: Any, answer: Any = None) -> OAuthClientProvider:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
-    from pydantic import AnyUrl
 
-    about = OAuthClientMetadata(client_name="Toolyard", redirect_uris=[AnyUrl(callback_url)])
+    about = OAuthClientMetadata.model_validate({"client_name": "Toolyard", "redirect_uris": [callback_url]})
     return OAuthClientProvider(server.url, about, login_store(server), redirect, answer)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -165,7 +165,7 @@ def server_of(options: McpOptions, at: Place, *, base: str, file: str | None = N
     words += options.args
     if options.url is None and not any(words[:1]):
         return at.problem("plugin_spec", "the command of an MCP server is empty", EXAMPLES)
-    shared = {
+    shared: dict[str, Any] = {
         "at": at,
         "name": fitting(options.name or (name_in(words) if options.url is None else host_in(options.url))),
         "choice": ToolChoice(

@@ -136,9 +136,7 @@ class ServerConnections:
         from toolyard.kinds.mcp.connection import McpConnection
 
         self.health.started()
-        return McpConnection(
-            self._streams(reach, cwd), legacy=self.protocol in LEGACY, on_change=self._look_again
-        )
+        return McpConnection(self._streams(reach, cwd), legacy=self.protocol in LEGACY, on_change=self._look_again)
 
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
         from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams

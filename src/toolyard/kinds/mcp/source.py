@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.core.problems import Problem
 from toolyard.errors import ProcessError
 from toolyard.files.working_folder import working_folder
 from toolyard.kinds.mcp.health import ServerLost
@@ -21,8 +20,9 @@ from toolyard.plugins.kind import ServerStatus
 from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from toolyard.core.problems import Problem
     from toolyard.kinds.mcp.reference import HttpServer
     from toolyard.kinds.mcp.tool import ServerTool
     from toolyard.plugins.host import Host
@@ -58,6 +58,10 @@ class McpSource:
             return Path(self.reference.file)
         server = self.reference
         return Path(server.command[0]) if isinstance(server, StdioServer) else Path(server.url.replace("://", ":/"))
+
+    @property
+    def name(self) -> str:
+        return self.reference.name
 
     @property
     def conditions(self) -> object:
@@ -118,13 +122,43 @@ class McpSource:
         failed = bool(health.failures)
         return ServerStatus(
             name=self.reference.name,
-            state="running" if self._servers.running else "failed" if failed else "ready" if health.starts else "not started",
+            state="running"
+            if self._servers.running
+            else "failed"
+            if failed
+            else "ready"
+            if health.starts
+            else "not started",
             restarts=max(health.starts - 1, 0),
             tools=len(self._tools),
             speaks=listing.protocol if listing else "",
             last_error=health.last_error,
             printed=health.printed,
         )
+
+    async def login(self, show_address: Callable[[str], None]) -> Problem | None:
+        """Let a person sign in by an address that they open, and use the server from then on."""
+        server = self._servers.server
+        if isinstance(server, StdioServer):
+            hint = "give it what it needs by 'env' of its entry"
+            return self.reference.at.problem("mcp_login", f"nobody signs in to the program '{server.name}'", hint)
+        from toolyard.kinds.mcp.login import login
+
+        try:
+            await login(server, show_address)
+        except ServerLost as lost:
+            hint = "look at what the server says of itself, or give it a header 'Authorization'"
+            return self.reference.at.problem("mcp_login", f"signing in to '{server.name}' failed: {lost}", hint)
+        await self._ask(listing_key(server, self._host))
+        return None
+
+    def logout(self) -> bool:
+        server = self._servers.server
+        if isinstance(server, StdioServer):
+            return False
+        from toolyard.kinds.mcp.login import login_store
+
+        return login_store(server).forget()
 
     async def aclose(self) -> None:
         await self._servers.aclose()

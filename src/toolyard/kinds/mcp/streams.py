@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+from mcp.types.jsonrpc import JSONRPCResponse, jsonrpc_message_adapter
 
 from toolyard.kinds.mcp.listing import without_bad_tools
 from toolyard.process.companion import Companion
@@ -18,7 +16,6 @@ from toolyard.process.companion import Companion
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
 
     from toolyard.kinds.mcp.reference import HttpServer
@@ -33,7 +30,7 @@ MOST_WAITING = 10_000
 
 
 class ChildStreams:
-    """A server as a child: its lines are messages, and all else that it prints is kept for whoever asks why it ended."""
+    """A server as a child: its lines are messages; what else it prints is kept for whoever asks why it ended."""
 
     def __init__(self, keeper: KeeperLink, request: CompanionRequest) -> None:
         self.ended = asyncio.Event()
@@ -44,15 +41,13 @@ class ChildStreams:
         """Tools that were left out of its lists, and why."""
         self._keeper, self._request = keeper, request
         self._companion: Companion | None = None
-        self._incoming: MemoryObjectSendStream[SessionMessage | Exception]
+        self._messages = ChildMessages()
 
     async def __aenter__(self) -> TransportStreams:
-        receive: MemoryObjectReceiveStream[SessionMessage | Exception]
-        self._incoming, receive = anyio.create_memory_object_stream(math.inf)
         self._companion = Companion(
             self._keeper, self._request, on_line=self._on_line, on_log=self._keep, on_end=self._on_end
         )
-        return receive, ChildInput(self._companion)
+        return self._messages, ChildInput(self._companion)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -71,12 +66,12 @@ class ChildStreams:
             return
         if isinstance(message, JSONRPCResponse):
             without_bad_tools(message.result, self.faults)
-        if self._incoming.statistics().current_buffer_used >= MOST_WAITING:
+        if self._messages.waiting >= MOST_WAITING:
             self.why_killed = self.why_killed or f"it sent more than {MOST_WAITING} messages that nobody had asked for"
             if self._companion:
                 self._companion.kill()
             return
-        self._incoming.send_nowait(SessionMessage(message))
+        self._messages.put(SessionMessage(message))
 
     def _keep(self, data: bytes) -> None:
         self.printed = (self.printed + data[-LAST_OUTPUT:])[-LAST_OUTPUT:]
@@ -86,7 +81,43 @@ class ChildStreams:
     def _on_end(self, end: CompanionEnd) -> None:
         self.end = end
         self.ended.set()
-        self._incoming.close()
+        self._messages.put(None)
+
+
+class ChildMessages:
+    """What comes from a child, as the SDK reads it."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[SessionMessage | None] = asyncio.Queue()
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
+    def put(self, message: SessionMessage | None) -> None:
+        """Add a message; None at the end."""
+        self._queue.put_nowait(message)
+
+    async def receive(self) -> SessionMessage | Exception:
+        message = await self._queue.get()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def aclose(self) -> None:
+        """It ends with the child."""
+
+    def __aiter__(self) -> ChildMessages:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return await self.receive()
+
+    async def __aenter__(self) -> ChildMessages:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 class ChildInput:
@@ -96,8 +127,6 @@ class ChildInput:
         self._companion = companion
 
     async def send(self, item: SessionMessage, /) -> None:
-        if self._companion.end is not None:
-            raise anyio.BrokenResourceError
         self._companion.send(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async def aclose(self) -> None:

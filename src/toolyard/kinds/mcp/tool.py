@@ -1,9 +1,11 @@
-"""The tools of a server: each that it lists, and where it has them, one to read its resources and one for its prompts."""
+"""The tools of a server: each that it lists, one to read its resources, and one to get its prompts."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
@@ -40,11 +42,14 @@ class ServerTool:
     def timeout(self) -> float:
         return self.spec.timeout or 60
 
-    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
         """Which server is asked for what."""
         server = self.servers.server
-        argv = server.command if isinstance(server, StdioServer) else (server.url,)
-        return Plan(arguments=arguments, argv=list(argv), cwd=context.cwd, env_keys=[name for name, _ in variables(server)])
+        if not isinstance(server, StdioServer):
+            return Plan(arguments=arguments, argv=[server.url], cwd=context.cwd)
+        return Plan(
+            arguments=arguments, argv=server.command, cwd=context.cwd, env_keys=[name for name, _ in server.env]
+        )
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         return call_line(self.spec.name, plan.arguments)
@@ -73,7 +78,8 @@ class ServerTool:
 
     def _lost(self, lost: ServerLost) -> ToolResult:
         how: Failure = "crash" if lost.exit_code is None else "exit_code"
-        words = f"was lost with its MCP server '{self.servers.server.name}': {lost.reason}{self.servers.health.last_words}"
+        last_words = self.servers.health.last_words
+        words = f"was lost with its MCP server '{self.servers.server.name}': {lost.reason}{last_words}"
         return self._failed(words, how, exit_code=lost.exit_code, signal=lost.signal)
 
     def _failed(
@@ -87,7 +93,13 @@ class McpTool(ServerTool):
     """One tool that a server lists."""
 
     def __init__(
-        self, definition: McpDefinition, servers: ServerConnections, pinned: PinnedDefinitions, *, name: str, timeout: float
+        self,
+        definition: McpDefinition,
+        servers: ServerConnections,
+        pinned: PinnedDefinitions,
+        *,
+        name: str,
+        timeout: float,
     ) -> None:
         self.definition = definition
         self._pinned = pinned
@@ -109,12 +121,9 @@ class McpTool(ServerTool):
             self._prefixed = McpTool(self.definition, self.servers, self._pinned, name=name, timeout=self.timeout)
         return self._prefixed
 
-    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
         plan = super().plan(arguments, context)
-        doubt = self._pinned.objection(self.definition)
-        return Plan(
-            arguments=plan.arguments, argv=plan.argv, cwd=plan.cwd, env_keys=plan.env_keys, doubt=doubt
-        ) if doubt and isinstance(plan, Plan) else plan
+        return replace(plan, doubt=self._pinned.objection(self.definition))
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import result_of
@@ -189,10 +198,6 @@ class PromptTool(ServerTool):
             return prompt_result(await client.get_prompt(plan.arguments["name"], dict(given)), context)
 
         return await self.asked(work, plan, context)
-
-
-def variables(server: object) -> Sequence[tuple[str, str]]:
-    return server.env if isinstance(server, StdioServer) else ()
 
 
 def some_of(lines: Sequence[str]) -> list[str]:

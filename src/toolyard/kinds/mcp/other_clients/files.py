@@ -17,7 +17,7 @@ from toolyard.kinds.mcp.other_clients.variables import env_file, looked_up, with
 from toolyard.kinds.mcp.reference import McpOptions, server_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from toolyard.config.document import Place
     from toolyard.core.tool import Json
@@ -186,4 +186,3 @@ def decoded(text: str, path: str) -> Json:
     except ValueError:
         plain = COMMENTS.sub(lambda found: "" if found[1] else found[0], text)
         return json.loads(TRAILING.sub(lambda found: "" if found[1] else found[0], plain))
-
