@@ -30,7 +30,7 @@ COMMANDS = {
         "toolyard.cli.chat.sessions:sessions",
         "Look after conversations: list, show, search, resume, fork, rewind …",
     ),
-    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
+    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh, status, login, logout."),
     "config": (
         "toolyard.cli.config:config",
         "Look into the configuration: check, show, explain, system-message, schema.",

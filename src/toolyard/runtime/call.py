@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
-from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
+from toolyard.permissions.verdict import ALLOWED, AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
 from toolyard.process.waiting import printed_before
 from toolyard.runtime.audit.log import AuditUnavailable
@@ -280,7 +280,18 @@ class PendingCall:
             spill_to=settings.spill_folder / file_name(self.call.id) if settings.spill_folder else None,
             given=self.call.arguments,
             timeout=self.call.timeout,
+            ask_person=self._ask_person,
         )
+
+    async def _ask_person(self, message: str, form: JsonObject) -> JsonObject | None:
+        """Let a person fill in a form that the tool wants, by whoever is asked about calls."""
+        from toolyard.permissions.approval import ask_to_fill
+
+        if self._ready is None:
+            return None
+        policy, request = self._services.permissions, self._request(self._ready)
+        timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
+        return await ask_to_fill(self._hooks.approver or self._services.approver, request, message, form, timeout)
 
     async def _show_preview(self) -> None:
         """Somebody watches: say what is about to happen. Nobody: the preview waits until permission needs it."""
@@ -297,6 +308,8 @@ class PendingCall:
         """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
         verdict = await self._services.permissions.decide(request)
+        if verdict.decision == "allow" and ready.plan.doubt and verdict.rule != ALLOWED.rule:
+            verdict = replace(verdict, decision="ask", reason=ready.plan.doubt, rule=None, offers=())
         if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is
             verdict = replace(verdict, reach="outside", usual_reach="outside")
         self._let_reach(ready, verdict)
