@@ -92,6 +92,15 @@ async def listening(
                 await asyncio.wait([serving])
 
 
+def is_free(host: str, port: int) -> bool:
+    """Whether nobody listens there."""
+    try:
+        with bound(Address(host=host, port=port)):
+            return True
+    except OSError:
+        return False
+
+
 @contextmanager
 def bound(address: Address) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
