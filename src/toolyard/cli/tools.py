@@ -47,7 +47,7 @@ async def list_costs(options: GlobalOptions, agent: str | None, form: str) -> in
 
     async with open_application(options) as app:
         agent = known_agent(app.agents(), agent)
-        wire = cast("WireFormat", form if form not in ("table", "json") else "anthropic")
+        wire = cast("WireFormat", form if form not in ("table", "json") else "openai")
         rows = cost_rows(app, agent, wire)
         if form == "json":
             show_json(rows)
