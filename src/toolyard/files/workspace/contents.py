@@ -65,7 +65,7 @@ def opened(spot: Spot) -> int:
         return fd
     os.close(fd)
     if stat.S_ISDIR(mode):
-        raise FileFault(f"{spot.shown} is a folder; see what is in it with a tool that lists")
+        raise FileFault(f"{spot.shown} is a folder")
     raise FileFault(f"{spot.shown} {NO_FILE}")
 
 

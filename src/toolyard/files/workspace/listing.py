@@ -66,6 +66,11 @@ def is_hidden(patterns: list[Any], path: str) -> bool:
     return any(pattern.fullmatch(path) for pattern in patterns)
 
 
+def is_folder(start: Spot) -> bool:
+    facts = start.facts()
+    return facts is not None and stat.S_ISDIR(facts.st_mode)
+
+
 def require_folder(start: Spot) -> None:
     facts = start.facts()
     if facts is None:

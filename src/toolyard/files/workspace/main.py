@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def read(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
     with workspace.at(given["file_path"]) as spot:
+        if listing.is_folder(spot):
+            return listing.contents(workspace, spot, {"depth": 2, "limit": given["limit"]})
         answer = reading.read(spot, given["offset"], given["limit"], given["room"])
         return {**answer, "path": spot.path}
 

@@ -25,7 +25,7 @@ TYPOGRAPHY = str.maketrans(
 """Characters that models write as others than the file has."""
 
 
-class Piece:
+class Hunk:
     """Lines to be found, one after the other, and what becomes of them."""
 
     __slots__ = ("above", "at_end", "lines")
@@ -61,7 +61,7 @@ class PatchedFile:
         self.move_to: str | None = None
         self.lines: list[str] = []
         """Of a new file."""
-        self.pieces: list[Piece] = []
+        self.pieces: list[Hunk] = []
 
 
 def parsed(patch: str) -> list[PatchedFile]:
@@ -110,12 +110,12 @@ def take_line(file: PatchedFile, line: str, number: int) -> None:
         if file.pieces and not file.pieces[-1].lines:
             file.pieces[-1].above += [above] if above else []
         else:
-            file.pieces.append(Piece([above] if above else []))
+            file.pieces.append(Hunk([above] if above else []))
     elif line.strip() == LAST and file.pieces:
         file.pieces[-1].at_end = True
     elif line[:1] in ("", " ", "-", "+"):
         if not file.pieces or file.pieces[-1].at_end:
-            file.pieces.append(Piece([]))
+            file.pieces.append(Hunk([]))
         file.pieces[-1].lines.append((line[:1] or " ", line[1:]))
     else:
         raise fault
@@ -140,7 +140,7 @@ def patched(text: str, file: PatchedFile, newline: str) -> str:
     return "\n".join(result) + ("" if ends_open or not result else "\n")
 
 
-def place_of(piece: Piece, lines: list[str], at: int, path: str) -> int:
+def place_of(piece: Hunk, lines: list[str], at: int, path: str) -> int:
     """Where the old lines of a piece are, from a line on."""
     for above in piece.above:
         found = seek([above], lines, at, at_end=False)

@@ -65,8 +65,8 @@ SPECS = {
     for one in (
         spec(
             "read",
-            "Read a file of the workspace: its lines with their numbers, or an image. Of a long file a part is "
-            "shown; go on with offset. Read a file before you change it.",
+            "Read a file of the workspace: its lines with their numbers, or an image; of a folder, what is in it. Of a "
+            "long file a part is shown; go on with offset. Read a file before you change it.",
             {
                 "file_path": FILE,
                 "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to show."},
