@@ -83,6 +83,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
     cwd: Path | None = None
     env_keys: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    """Files that it is about, beside those that its arguments name as such."""
     reach: Reach | None = None
     """How far it wants to reach; None for as far as such calls usually do."""
     why_reach: str = ""

@@ -238,7 +238,7 @@ class Lifecycle:
         from toolyard.runtime.loaded import Loaded
 
         options = self.options
-        host = Host(begun.configuration, begun.processes, self._caches)
+        host = Host(begun.configuration, begun.processes, self._caches, kinds=options.kinds)
         loaded = Loaded(
             begun.entries,
             host,
