@@ -28,6 +28,7 @@ def open_application(
     *,
     approver: Approver | None = None,
     only: Literal["shell:command", "shell:session"] | None = None,
+    session: str | None = None,
 ) -> AgentApplication:
     """An application, not yet entered; the current folder is its workspace from now on."""
     from toolyard.app import AgentApplication
@@ -38,10 +39,11 @@ def open_application(
         reserve_stdout()
         show_log()
     options = enter_workspace(options)
+    places = str(options.config), str(options.sessions)
     try:
-        return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+        return AgentApplication(*places, approver=approver, only=only, session=session)
     except FileRefused as refused:
-        raise click.UsageError(f"--sessions {options.sessions}: {refused.strerror}; name the folder itself") from refused
+        raise click.UsageError(f"--sessions {places[1]}: {refused.strerror}; name the folder itself") from refused
 
 
 def show_log() -> None:

@@ -225,6 +225,17 @@ def folder_itself(path: str) -> Iterator[int]:
         os.close(fd)
 
 
+def listing(folder: str) -> dict[str, bool]:
+    """The names in a folder, and whether each is one itself; also where somebody inside took our right to look."""
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    except PermissionError:
+        # A handle that is only for going on from there cannot be listed itself.
+        with folder_itself(folder) as opened, writable(opened), os.scandir(f"/proc/self/fd/{opened}") as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+
+
 def step_even_if_closed(name: str, folder: int) -> int:
     """Open a folder in an open folder, even if somebody inside took our right to enter it."""
     try:

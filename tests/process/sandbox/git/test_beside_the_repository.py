@@ -163,9 +163,11 @@ async def test_a_repository_in_a_folder_that_cannot_be_listed_is_disarmed(box):
             above.chmod(above.stat().st_mode | 0o001)
     line = (
         "mkdir -p d/r; cd d/r; git init -q .; git -c user.name=a -c user.email=b commit -q --allow-empty -m a;"
-        f" git config core.fsmonitor 'touch {box.folder}/ran; false'; chmod 0311 .."
+        f" git config core.fsmonitor 'touch {box.folder}/ran; false'; cp /bin/true .git/hooks/pre-commit;"
+        " chmod 0311 .git/hooks .."
     )
     ((code, said),) = await asyncio.to_thread(work, box.folder, box.workspace, [line], ordinary=True)
-    assert code == 0, said
-    assert "would be obeyed outside" in said
+    assert (code, "would be obeyed outside" in said) == (0, True), said
+
     assert "fsmonitor" not in (box.workspace / "d/r/.git/config").read_text()
+    assert not (box.workspace / "d/r/.git/hooks/pre-commit").exists()

@@ -18,7 +18,7 @@ from toolyard.files.plain_text import MOST_READ, data_of, text_of
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
 from toolyard.process.sandbox.git.links import PlantedLinks
 from toolyard.process.sandbox.git.settings import plain_part
-from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
+from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
 
 TYPE_CHECKING = False
@@ -239,16 +239,6 @@ def pointer_in(path: str) -> str:
     return os.fsdecode(data_of(path).rstrip(b"\r\n").split(b"\0")[0])
 
 
-def listing(folder: str) -> dict[str, bool]:
-    """The names in a folder, and whether each is one itself; also where somebody inside took our right to look."""
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-    except PermissionError:
-        with folder_itself(folder) as opened, writable(opened), os.scandir(opened) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-
-
 def is_idle(hook: str) -> bool:
     """Whether git does not run a file in the folder of hooks because of its name."""
     return "." in hook
@@ -256,7 +246,7 @@ def is_idle(hook: str) -> bool:
 
 def names_in(folder: str) -> Iterable[str]:
     try:
-        return [] if os.path.islink(folder) else os.listdir(folder)
+        return [] if os.path.islink(folder) else list(listing(folder))
     except OSError:
         return []
 
