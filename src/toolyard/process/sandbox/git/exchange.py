@@ -54,7 +54,7 @@ class RepositoryExchange:
     ) -> None:
         """`program` is the git that may run outside; `roots` are the folders that can be written inside."""
         self.git, self.place, self.is_new = git, place, is_new
-        self._outside, self._inside = GitFiles(git), GitFiles(place)
+        self._outside, self._inside = GitFiles(git, travels), GitFiles(place, travels)
         self._roots = [os.path.realpath(root) for root in roots]
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
         self._objects = ObjectHandover(place, git, program)
@@ -72,8 +72,7 @@ class RepositoryExchange:
         contents = self._outside.contents()
         values = self._values(contents)
         for name, data in contents.items() if values else ():
-            if name == PACKED or name.startswith("refs/") or any(kind.fullmatch(name) for kind in KINDS):
-                self._inside.add(name, data)
+            self._inside.add(name, data)
         self._remember(values)
         self._inside.contents()
 
@@ -252,7 +251,7 @@ class RepositoryExchange:
         return {name: value for name, value in named if value is not None} | refs
 
     def _value(self, name: str, data: bytes | None) -> str | None:
-        if data is None or not any(kind.fullmatch(name) for kind in KINDS):
+        if data is None or name == PACKED or name.startswith("refs/"):
             return None
         if HEAD.fullmatch(name):
             text = re.sub(r"^ref:\s+", "ref: ", text_of(data))
@@ -290,6 +289,11 @@ class ExchangeStep:
     def __init__(self, name: str, known: str | None, inside: str | None, outside: str | None, patience: float) -> None:
         self.name, self.known, self.inside, self.outside = name, known, inside, outside
         self.patience = patience
+
+
+def travels(name: str) -> bool:
+    """Whether a file in a git folder is compared at all."""
+    return name == PACKED or name.startswith("refs/") or any(kind.fullmatch(name) for kind in KINDS)
 
 
 def order_of(name: str) -> tuple[int, str]:

@@ -23,7 +23,7 @@ ENTERED = re.compile(
     r"(?:worktrees|(?:worktrees/[^/]+/?)?(?:(?:refs|logs)(?:/.*)?|info|rebase-merge|rebase-apply|sequencer)?)"
 )
 """The folders whose files travel."""
-MOST_FILES, DEEPEST, LONGEST = 20_000, 24, 1 << 28
+MOST_FILES, DEEPEST, LONGEST, MOST_BYTES = 20_000, 24, 1 << 28, 1 << 29
 JUST_NOW = 100_000_000
 """Nanoseconds within which another change may have the same time as the one that was seen."""
 LOCK_PAUSE = 0.01
@@ -50,8 +50,10 @@ class WasChanged(OSError):
 class GitFiles:
     """One git folder; what was read is remembered until it changes."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, is_wanted: Callable[[str], bool] = bool) -> None:
+        """`is_wanted` tells by its path in the folder whether a file is read with all the others."""
         self.root = root
+        self._is_wanted = is_wanted
         self._read: dict[str, tuple[Stamp, bytes]] = {}
         self._folders: dict[str, Stamp] = {}
         self._looked_at = 0
@@ -62,14 +64,16 @@ class GitFiles:
 
     def contents(self) -> dict[str, bytes]:
         """What each file that may travel holds, by its path in the folder."""
-        self._folders, found = {}, {}
+        found: dict[str, bytes] = {}
+        self._folders, length = {}, 0
         self._looked_at = time.time_ns()
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._folder("") as top:
             for name, facts, folder in self._walk(top, "", 0):
+                length += facts.st_size
+                if len(found) == MOST_FILES or length > MOST_BYTES:
+                    raise TooManyFiles("there is more in the git folder than can be compared")
                 if (data := self._content(name, facts, folder)) is not None:
                     found[name] = data
-                if len(found) > MOST_FILES:
-                    raise TooManyFiles(f"more than {MOST_FILES} files")
         self._read = {name: seen for name, seen in self._read.items() if name in found}
         return found
 
@@ -129,7 +133,7 @@ class GitFiles:
             listed = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
         for name, facts in listed:
             inner = f"{path}/{name}" if path else name
-            if stat.S_ISREG(facts.st_mode) and not name.endswith(".lock"):
+            if stat.S_ISREG(facts.st_mode) and not name.endswith(".lock") and self._is_wanted(inner):
                 yield inner, facts, folder
             elif stat.S_ISDIR(facts.st_mode) and ENTERED.fullmatch(inner) and depth < DEEPEST:
                 with contextlib.suppress(OSError):
@@ -172,9 +176,11 @@ class LockedFile:
         return read_at(self._folder, self._name)
 
     def replace(self, data: bytes) -> None:
-        """Put this in its place, with the rights that it had."""
+        """Put this in its place, with the rights and the owner that it had."""
         with contextlib.suppress(OSError):
-            os.fchmod(self._lock, stat.S_IMODE(os.lstat(self._name, dir_fd=self._folder).st_mode) & 0o777)
+            before = os.lstat(self._name, dir_fd=self._folder)
+            os.fchmod(self._lock, stat.S_IMODE(before.st_mode) & 0o777)
+            os.fchown(self._lock, before.st_uid, before.st_gid)
         write_all(self._lock, data)
         with contextlib.suppress(OSError):  # an empty folder may stand there where a branch once had others below it
             os.rmdir(self._name, dir_fd=self._folder)

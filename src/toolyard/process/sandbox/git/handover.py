@@ -65,7 +65,7 @@ class ConfigHandover:
         """Whether objects are named by SHA-256."""
         return any(
             (one.section, one.name, one.value) == ("extensions", "objectformat", "sha256")
-            for one in settings_in(text_in(self._inside))
+            for one in settings_in(text_in(self._outside) or text_in(self._inside))
         )
 
     def exchange(self) -> list[str]:

@@ -70,7 +70,6 @@ class ObjectHandover:
             try:
                 if not copy_checked(source, new, half + rest):
                     return False
-                os.fsync(new)
                 with contextlib.suppress(FileExistsError):
                     os.link(temporary, rest, src_dir_fd=target, dst_dir_fd=target)
                 return True

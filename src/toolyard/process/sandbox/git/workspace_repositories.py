@@ -37,10 +37,10 @@ class WorkspaceRepositories:
     @property
     def is_lost(self) -> bool:
         """Whether one of them was removed inside, so that only a new sandbox has it again."""
-        return any(one.is_lost for one in self._exchanges.values())
+        return any(one.is_lost for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
-        return any(one.is_due() for one in self._exchanges.values())
+        return any(one.is_due() for one in list(self._exchanges.values()))
 
     def exchange(self, *, at_end: bool = False) -> list[str]:
         """Bring each side what is new on the other; tells what could not be."""
