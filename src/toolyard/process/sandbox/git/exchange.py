@@ -61,6 +61,7 @@ class RepositoryExchange:
         self._id_length = 20
         self._known_file = known_file
         self._known = read_known(known_file)
+        self._compared: dict[str, dict[str, tuple[bytes, str | None]]] = {}
         self._told: set[str] = set()
         self._must_try_again = False
         self.is_lost = False
@@ -70,11 +71,10 @@ class RepositoryExchange:
     def fill(self) -> None:
         """Give a folder that was just made what the repository has now."""
         contents = self._outside.contents()
-        values = self._values(contents)
-        for name, data in contents.items() if values else ():
-            self._inside.add(name, data)
+        values = self._values(self._outside, contents)
+        if values:
+            self._inside.fill(contents)
         self._remember(values)
-        self._inside.contents()
 
     def is_due(self) -> bool:
         """Whether something may have changed on one of the sides."""
@@ -101,7 +101,7 @@ class RepositoryExchange:
     def _exchange(self, patience: float) -> list[str]:
         inner, outer = self._inside.contents(), self._outside.contents()
         self._id_length = 32 if self._config.has_long_ids() else 20
-        inside, outside = self._values(inner), self._values(outer)
+        inside, outside = self._values(self._inside, inner), self._values(self._outside, outer)
         notes = []
         if self._known and not ("HEAD" in inside and self._inside.has_folder("refs")):
             self.is_lost = True
@@ -242,13 +242,18 @@ class RepositoryExchange:
         if value is None:
             tree.remove_empty(name, name.partition("/")[0])
 
-    def _values(self, contents: Mapping[str, bytes]) -> dict[str, str]:
+    def _values(self, side: GitFiles, contents: Mapping[str, bytes]) -> dict[str, str]:
         """What is compared of each thing that may travel."""
         refs = refs_in(contents)
         if contents.get("HEAD") == EMPTY_HEAD and not refs:
             return {}  # only room for a repository
-        named = ((name, self._value(name, data)) for name, data in contents.items())
-        return {name: value for name, value in named if value is not None} | refs
+        before = self._compared.get(side.root, {})
+        compared = {}
+        for name, data in contents.items():
+            seen = before.get(name)  # the very same object as long as the file is the same
+            compared[name] = seen if seen and seen[0] is data else (data, self._value(name, data))
+        self._compared[side.root] = compared
+        return {name: value for name, (_, value) in compared.items() if value is not None} | refs
 
     def _value(self, name: str, data: bytes | None) -> str | None:
         if data is None or name == PACKED or name.startswith("refs/"):
