@@ -314,3 +314,12 @@ def test_objects_are_read_in_pieces(tmp_path):
         (tmp_path / "from").write_bytes(content)
         with (tmp_path / "from").open("rb") as source, (tmp_path / "to").open("wb") as target:
             assert copy_checked(source.fileno(), target.fileno(), given) is is_whole
+
+
+async def test_a_repository_that_is_too_large_is_not_there_inside_and_that_is_said(box, work, monkeypatch):
+    monkeypatch.setattr("toolyard.process.sandbox.git.git_files.MOST_FILES", 5)
+    children = box.mounts()
+    (note,) = await inside(box, children, "! git status")
+    assert "too many loose refs and logs" in note
+    assert await inside(box, children, "! git status") == []
+    assert git(work, "log", "-1", "--format=%s") == "one\n"
