@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind
+    from toolyard.plugins.kind import HasServer, Kind
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -310,6 +310,13 @@ class AgentApplication:
     async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
         """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
         return await self._lifecycle.refetch(names)
+
+    async def servers(self) -> list[HasServer]:
+        """The sources whose tools are asked of servers: how each is doing, and signing in to it."""
+        from toolyard.plugins.kind import HasServer
+
+        loaded = await self._lifecycle.current()
+        return [one.source for one in loaded.sources() if isinstance(one.source, HasServer)]
 
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""

@@ -44,6 +44,7 @@ async def test_failure_says_why_and_what_comes_after_it_works(bench: Bench):
             assert "broken" in result.text
 
 
+@pytest.mark.ability("where")
 async def test_it_works_in_the_configured_folder(bench: Bench):
     (bench.yard.folder / "inner").mkdir()
     async with bench.tool("where", working_directory=str(bench.yard.folder / "inner")) as tool:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
-from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
+from toolyard.permissions.verdict import ALLOWED, AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
 from toolyard.process.waiting import printed_before
 from toolyard.runtime.audit.log import AuditUnavailable
@@ -49,6 +49,7 @@ log = logging.getLogger("toolyard.calls")
 CANCELLED = "The call was cancelled."
 STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
 """What no plain text has in it."""
+NOT_IN_NAMES = re.compile(r"[^\w-]")
 ROOM_FOR_A_NOTE = 512
 TEXT_SCHEMA: JsonObject = {
     "type": "object",
@@ -279,7 +280,18 @@ class PendingCall:
             spill_to=settings.spill_folder / file_name(self.call.id) if settings.spill_folder else None,
             given=self.call.arguments,
             timeout=self.call.timeout,
+            ask_person=self._ask_person,
         )
+
+    async def _ask_person(self, message: str, form: JsonObject) -> JsonObject | None:
+        """Let a person fill in a form that the tool wants, by whoever is asked about calls."""
+        from toolyard.permissions.approval import ask_to_fill
+
+        if self._ready is None:
+            return None
+        policy, request = self._services.permissions, self._request(self._ready)
+        timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
+        return await ask_to_fill(self._hooks.approver or self._services.approver, request, message, form, timeout)
 
     async def _show_preview(self) -> None:
         """Somebody watches: say what is about to happen. Nobody: the preview waits until permission needs it."""
@@ -296,6 +308,8 @@ class PendingCall:
         """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
         verdict = await self._services.permissions.decide(request)
+        if verdict.decision == "allow" and ready.plan.doubt and verdict.rule != ALLOWED.rule:
+            verdict = replace(verdict, decision="ask", reason=ready.plan.doubt, rule=None, offers=())
         if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is
             verdict = replace(verdict, reach="outside", usual_reach="outside")
         self._let_reach(ready, verdict)
@@ -526,5 +540,4 @@ def file_name(call_id: str) -> str:
 
     Only harmless characters of the id become part of it.
     """
-    known = "".join(char if char.isalnum() or char in "-_" else "_" for char in call_id)[:100]
-    return f"{known}-{os.urandom(4).hex()}.out"
+    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{os.urandom(4).hex()}.out"
