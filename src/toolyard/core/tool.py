@@ -119,6 +119,11 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     """How many seconds the call may take, instead of the usual limit of such tools."""
 
+    @property
+    def spill_errors_to(self) -> Path | None:
+        """The same for standard error, where that is kept apart."""
+        return self.spill_to and self.spill_to.with_suffix(".err")
+
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """The one answer to a call: text for the model, and how it came about."""

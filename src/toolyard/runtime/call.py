@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import sys
 import time
@@ -236,10 +237,11 @@ class PendingCall:
         """End the call as cancelled, with what it had printed, unless it has ended already."""
         if self.result:
             return self.result
-        text, printed = CANCELLED, printed_before(error)
-        text += f" Output so far:\n{printed.text}" if printed and printed.text else ""
-        bytes_out = printed.total_bytes if printed else 0
-        return self._finish(self._limit(ToolResult(text=text, failure="cancelled", bytes_out=bytes_out)))
+        result, printed = ToolResult(text=CANCELLED, failure="cancelled"), printed_before(error)
+        if printed and printed.text:
+            text = f"{CANCELLED} Output so far:\n{printed.text}"
+            result = replace(result, text=text, bytes_out=printed.total_bytes, truncated=printed.truncated)
+        return self._finish(self._limit(result))
 
     async def _find(self) -> Tool:
         tool = await self._services.tools.find(self.call.name)
@@ -428,6 +430,7 @@ class PendingCall:
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
         if self._services.redactor.knows_any:
+            self._redact_files()
             result = self._services.redactor.redact_result(result)
         self.result = result
         duration = time.monotonic() - self._started
@@ -436,6 +439,13 @@ class PendingCall:
         if self._events:
             self._events.finished(result, duration)
         return result
+
+    def _redact_files(self) -> None:
+        """Also what is kept whole and the result does not tell of, as where a tool failed or was cancelled."""
+        context = self._ready.context if self._ready else None
+        for file in (context.spill_to, context.spill_errors_to) if context else ():
+            if file and os.path.lexists(file):
+                self._services.redactor.redact_file(file)
 
     def _record_start(self, ready: Ready) -> None:
         """Nothing runs that is not on record first, unless policy lets it."""
