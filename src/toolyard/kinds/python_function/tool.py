@@ -98,8 +98,8 @@ class PythonTool:
         try:
             ready = await self._callee.ready(plan.prepared, call)
             ended = await self._run(ready, outlet, call, self._limit(context))
-        except asyncio.CancelledError as error:
-            raise cancelled_with(outlet.answer(), outlet.close()) from error
+        except asyncio.CancelledError as cancelled:
+            raise cancelled_with(outlet.answer(), outlet.close()) from cancelled
         finally:
             printed = outlet.close()
         match ended:
