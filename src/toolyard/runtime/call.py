@@ -32,7 +32,7 @@ from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_r
 from toolyard.runtime.call_events import CallEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
@@ -101,6 +101,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
     config: JsonObject
     output_limit: int
     spill_folder: Path | None = None
+    tidy_outputs: Callable[[], None] = lambda: None
+    """Drops what is kept whole and is too old, or too much; done after each call that adds to it."""
     agent: str = "default"
 
     def __post_init__(self) -> None:
@@ -432,6 +434,8 @@ class PendingCall:
         if self._services.redactor.knows_any:
             self._redact_files()
             result = self._services.redactor.redact_result(result)
+        if result.truncated and result.truncated.kept_at:
+            self._settings.tidy_outputs()
         self.result = result
         duration = time.monotonic() - self._started
         if not self._unrecorded:
