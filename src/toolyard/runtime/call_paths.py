@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from toolyard.permissions.section import PRESETS, Sections
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.call import CallServices, CallSettings
 from toolyard.runtime.call_path import CallPath, CallsUnderWay
-from toolyard.runtime.output_folders import has_reader, output_folder
+from toolyard.runtime.output_folders import drop_old_outputs, has_reader, output_folder
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class CallPaths:
     def settings(self, configuration: Configuration, agent: str, session: str, cwd: str) -> CallSettings:
         """The conditions of an agent's calls."""
         output = configuration.output_of(agent)
+        tidy_outputs = partial(drop_old_outputs, self._options.sessions, output)
+        tidy_outputs()
         return CallSettings(
             session=session,
             agent=agent,
@@ -73,6 +76,7 @@ class CallPaths:
             output_limit=output.limit_bytes,
             spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
             reads_on=has_reader(configuration, agent),
+            tidy_outputs=tidy_outputs,
         )
 
     def set_preset(self, preset: Preset | None, session: str, configuration: Configuration) -> None:
