@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
+SHOWN_TOOLS = 40
+"""How many tools a model is shown before it looks for them instead; beyond, models choose badly."""
+
 
 class AgentApplication:
     """Loads a configuration and calls its tools; `async with` opens it, leaving ends every process it started."""
@@ -268,14 +271,20 @@ class AgentApplication:
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
 
-    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:  # noqa: ARG002
-        """Tools that no entry names: they come of what the configuration says of the agent."""
-        if not any("subagents" in layer.value for layer in configuration.layers(agent)):
-            return ()
-        from toolyard.agents.subagents import AgentTool, subagents_in
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Tools that no entry names: they come of what the configuration says of the agent, and of its other tools."""
+        more: list[Tool] = []
+        config = configuration.for_agent(agent)
+        if config.get("subagents"):
+            from toolyard.agents.subagents import AgentTool, subagents_in
 
-        agents = subagents_in(configuration, agent)
-        return [AgentTool(agents, self._sessions())] if agents else []
+            if agents := subagents_in(configuration, agent):
+                more.append(AgentTool(agents, self._sessions()))
+        if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
+            from toolyard.agents.tool_search import SearchTool
+
+            more.append(SearchTool(tools))
+        return more
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

@@ -17,7 +17,7 @@ from toolyard.permissions.judge import judge_line, judged_as
 from toolyard.permissions.offers import derive_offers
 from toolyard.permissions.paths import PathIndex, resolved
 from toolyard.permissions.programs.categories import names
-from toolyard.permissions.verdict import Judged, Offer, Verdict
+from toolyard.permissions.verdict import APPLICATION, Judged, Offer, Verdict
 
 if TYPE_CHECKING:
     import re
@@ -95,6 +95,8 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
 
     arguments: JsonObject
     read_only: bool = False
+    only_leads_to_calls: bool = False
+    """Whether it does nothing but by further calls, which have verdicts of their own."""
 
     @property
     def paths(self) -> list[str]:
@@ -105,6 +107,7 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
 def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
     hints = request.tool.hints
     use = ToolUse(**asdict(site), arguments=request.plan.arguments, read_only=hints.read_only)
+    use = replace(use, only_leads_to_calls=request.kind == APPLICATION)
     part = judge_tool(use, book)
     offers: tuple[Offer, ...] = ()
     if part.decision == "ask" and part.rule is None and not hints.destructive:
@@ -122,6 +125,8 @@ def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
         return judged_tool(use.tool, "ask", f"'{touched}' holds the rules themselves")
     if rule := allowed_by(use, book):
         return judged_tool(use.tool, "allow", f"the rule '{rule.text}'", rule)
+    if use.only_leads_to_calls:
+        return judged_tool(use.tool, "allow", "it does nothing but by calls that are judged themselves")
     if book.tools_otherwise == "allow":
         return judged_tool(use.tool, "allow", "it was configured, and no rule is against it")
     return judged_tool(use.tool, book.tools_otherwise, f"no rule allows it{'; ' + book.broken if book.broken else ''}")

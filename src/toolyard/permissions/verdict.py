@@ -19,6 +19,10 @@ NETWORK = "network"
 """The kind of a question about a host, and the name that stands in the place of a tool's."""
 
 
+APPLICATION = "application"
+"""The kind of the application's own tools: whatever happens by them happens by further calls, each with a verdict."""
+
+
 class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """All that a decision can rest on; a decision holds for exactly this call."""
 
