@@ -14,6 +14,7 @@ from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
+from toolyard.runtime.output_folders import has_reader, output_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind
+    from toolyard.plugins.kind import HasServer, Kind
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -169,8 +170,6 @@ class AgentApplication:
 
     def output_folder(self) -> Path:
         """Where output of this workspace is kept that is too long for a result."""
-        from toolyard.runtime.output_folders import output_folder
-
         return output_folder(self._lifecycle.options.sessions, working_folder())
 
     def origin(self, name: str, agent: str | None = None) -> str:
@@ -273,18 +272,22 @@ class AgentApplication:
 
     def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
         """Tools that no entry names: they come of what the configuration says of the agent, and of its other tools."""
-        more: list[Tool] = []
+        found: list[Tool] = []
         config = configuration.for_agent(agent)
         if config.get("subagents"):
             from toolyard.agents.subagents import AgentTool, subagents_in
 
-            if agents := subagents_in(configuration, agent):
-                more.append(AgentTool(agents, self._sessions()))
+            agents = subagents_in(configuration, agent)
+            found += [AgentTool(agents, self._sessions())] if agents else []
         if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
             from toolyard.agents.tool_search import SearchTool
 
-            more.append(SearchTool(tools))
-        return more
+            found.append(SearchTool(tools))
+        if (tools or found) and has_reader(configuration, agent):
+            from toolyard.runtime.output_reader import OutputReader
+
+            found.append(OutputReader())
+        return found
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""
@@ -315,6 +318,13 @@ class AgentApplication:
     async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
         """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
         return await self._lifecycle.refetch(names)
+
+    async def servers(self) -> list[HasServer]:
+        """The sources whose tools are asked of servers: how each is doing, and signing in to it."""
+        from toolyard.plugins.kind import HasServer
+
+        loaded = await self._lifecycle.current()
+        return [one.source for one in loaded.sources() if isinstance(one.source, HasServer)]
 
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""

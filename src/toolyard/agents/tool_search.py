@@ -9,8 +9,7 @@ import msgspec
 
 from toolyard.agents.tool_index import ToolIndex
 from toolyard.core.conversation import AssistantMessage
-from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
-from toolyard.permissions.verdict import APPLICATION
+from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +40,7 @@ SPEC = ToolSpec(
 class SearchTool:
     """Looks among the tools of one agent."""
 
-    kind = APPLICATION
+    kind = OWN
     confined = True
 
     def __init__(self, tools: Sequence[Tool]) -> None:
@@ -81,7 +80,7 @@ def shown_tools(tools: Sequence[Tool], messages: Sequence[Message]) -> list[Tool
         return [tool.spec for tool in tools]
     calls = [call for message in messages if isinstance(message, AssistantMessage) for call in message.calls]
     found = dict.fromkeys(name for call in calls for name in names_from(call, search))
-    always = [tool.spec for tool in tools if tool.kind == APPLICATION or tool.spec.native]
+    always = [tool.spec for tool in tools if tool.kind == OWN or tool.spec.native]
     later = {tool.spec.name: tool.spec for tool in tools if tool.spec not in always}
     return [*always, *(later[name] for name in found if name in later)]
 
