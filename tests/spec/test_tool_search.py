@@ -38,7 +38,7 @@ async def test_N11_the_right_one_of_500_tools_is_found_and_called(
         async with asyncio.timeout(90):
             async for _ in session.send("go"):
                 pass
-    assert [spec.name for spec in provider.requests[0].tools] == ["search_tools"]
+    assert [spec.name for spec in provider.requests[0].tools] == ["search_tools", "read_output"]
     results = [texts_of(request)[-1] for request in provider.requests[1:21]]
     found = [f"{name}: " in text for name, text in zip(QUESTIONS.values(), results, strict=True)]
     assert found.count(True) >= 19
