@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
+SHOWN_TOOLS = 40
+"""How many tools a model is shown before it looks for them instead; beyond, models choose badly."""
+
 
 class AgentApplication:
     """Loads a configuration and calls its tools; `async with` opens it, leaving ends every process it started."""
@@ -271,13 +274,18 @@ class AgentApplication:
         return self._opened_sessions
 
     def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """Tools that no entry names: they come of what the configuration says of the agent."""
+        """Tools that no entry names: they come of what the configuration says of the agent, and of its other tools."""
         found: list[Tool] = []
-        if any("subagents" in layer.value for layer in configuration.layers(agent)):
+        config = configuration.for_agent(agent)
+        if config.get("subagents"):
             from toolyard.agents.subagents import AgentTool, subagents_in
 
             agents = subagents_in(configuration, agent)
             found += [AgentTool(agents, self._sessions())] if agents else []
+        if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
+            from toolyard.agents.tool_search import SearchTool
+
+            found.append(SearchTool(tools))
         if (tools or found) and has_reader(configuration, agent):
             from toolyard.runtime.output_reader import OutputReader
 

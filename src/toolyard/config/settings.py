@@ -188,6 +188,10 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
     subagents: Annotated[
         list[str] | UnsetType, Meta(description="Agents that it may give work to, by the tool 'agent'.")
     ] = UNSET
+    search_tools_beyond: (
+        Annotated[int, Meta(ge=1, description="With more tools than this, the model looks for them by what they do.")]
+        | UnsetType
+    ) = UNSET
     budget: BudgetSettings | UnsetType = UNSET
     context: ContextSettings | UnsetType = UNSET
     checkpoints: CheckpointSettings | UnsetType = UNSET

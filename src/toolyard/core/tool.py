@@ -22,7 +22,7 @@ WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
 
 
 OWN = "own"
-"""The kind of tools that belong to no kind: the application's own, which only read what it keeps."""
+"""The kind of tools that belong to no kind: the application's own, which change nothing by themselves."""
 
 
 class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
