@@ -201,7 +201,9 @@ def without_bad_tools(result: Any, faults: list[str]) -> None:
             Tool.model_validate(tool, by_name=False)
             fault = schema_fault(schema)
         except ValueError as error:
-            fault = " ".join(str(error).splitlines()[1:3])  # the first of what does not fit, and its place
+            first: Any = error.errors()[0] if hasattr(error, "errors") else {}
+            place = ".".join(map(str, first.get("loc", ())))
+            fault = f"{place}: {first.get('msg', error)}".removeprefix(": ")
         if fault:
             name = tool.get("name") if isinstance(tool, dict) else None
             faults.append(f"'{name or 'a tool without a name'}': {fault}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -39,17 +40,22 @@ class ServerTool:
         self.confined = servers.is_local
 
     @property
+    def asked_for(self) -> str:
+        """What the server is asked for, in its own words."""
+        return self.spec.name
+
+    @property
     def timeout(self) -> float:
         return self.spec.timeout or 60
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
-        """Which server is asked for what."""
+        """Which server is asked for what; the arguments are part of it, so that they are on record."""
         server = self.servers.server
+        asked = [self.asked_for, json.dumps(arguments, ensure_ascii=False)]
         if not isinstance(server, StdioServer):
-            return Plan(arguments=arguments, argv=[server.url], cwd=context.cwd)
-        return Plan(
-            arguments=arguments, argv=server.command, cwd=context.cwd, env_keys=[name for name, _ in server.env]
-        )
+            return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd)
+        names = [name for name, _ in server.env]
+        return Plan(arguments=arguments, argv=[*server.command, *asked], cwd=context.cwd, env_keys=names)
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         return call_line(self.spec.name, plan.arguments)
@@ -113,6 +119,10 @@ class McpTool(ServerTool):
         )
         super().__init__(spec, servers)
         self._prefixed: McpTool | None = None
+
+    @property
+    def asked_for(self) -> str:
+        return self.definition.name
 
     def prefixed(self) -> McpTool:
         """The same tool with its server's name before its own."""
