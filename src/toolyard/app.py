@@ -14,6 +14,7 @@ from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
+from toolyard.runtime.output_folders import has_reader, output_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
     from toolyard.agents.sessions.opening import Sessions
     from toolyard.agents.sessions.store import SessionStore
+    from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
@@ -74,6 +76,7 @@ class AgentApplication:
             approver=approver_of(approver),
             only=only,
             given=entries_for(list(tools)),
+            more_tools=self._more_tools,
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
@@ -105,8 +108,10 @@ class AgentApplication:
         if not of_requests:
             return self._lifecycle.problems()
         from toolyard.agents.request import request_problems
+        from toolyard.agents.subagents import subagent_problems
 
-        return self._lifecycle.problems(also=request_problems(self._lifecycle.known()))
+        loaded = self._lifecycle.known()
+        return self._lifecycle.problems(also=[*request_problems(loaded), *subagent_problems(loaded.configuration)])
 
     @property
     def config_path(self) -> Path:
@@ -162,8 +167,6 @@ class AgentApplication:
 
     def output_folder(self) -> Path:
         """Where output of this workspace is kept that is too long for a result."""
-        from toolyard.runtime.output_folders import output_folder
-
         return output_folder(self._lifecycle.options.sessions, working_folder())
 
     def origin(self, name: str, agent: str | None = None) -> str:
@@ -263,6 +266,20 @@ class AgentApplication:
 
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
+
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Tools that no entry names: they come of what the configuration says of the agent."""
+        found: list[Tool] = []
+        if any("subagents" in layer.value for layer in configuration.layers(agent)):
+            from toolyard.agents.subagents import AgentTool, subagents_in
+
+            agents = subagents_in(configuration, agent)
+            found += [AgentTool(agents, self._sessions())] if agents else []
+        if (tools or found) and has_reader(configuration, agent):
+            from toolyard.runtime.output_reader import OutputReader
+
+            found.append(OutputReader())
+        return found
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

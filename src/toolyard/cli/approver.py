@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
-from toolyard.core.reach import REACH_DESCRIPTIONS
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import NETWORK, Answer
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
 
-STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
-REACH_STYLES = {"look": "faint", "work": "faint", "outside": "warning"}
+STYLES = {"strong": "strong", "faint": "faint", "ask": "warning", "deny": "error"}
+"""How a line of a question looks, by how it weighs."""
 ASKS_BACK = ("?", "h", "help")
 NOBODY = "nobody is at a terminal to ask"
 
@@ -99,21 +98,10 @@ def typed_value(text: str, field: JsonObject) -> Json:
 
 
 def show_question(question: Question) -> None:
-    if question.tool == NETWORK:
-        show_note(f"A program in the sandbox wants to {question.preview}.", "strong")
-        return
-    show_note(f"{question.tool} wants to run:", "strong")
-    for line in question.command.split("\n"):
-        show_note(f"  {line}")
-    if question.preview and question.preview not in question.command:
-        show_note(f"  ({question.preview})", "faint")
-    why = f", because: {question.why_reach}" if question.why_reach else ""
-    show_note(f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}{why}", REACH_STYLES[question.reach])
-    for part in question.parts:
-        if part.decision != "allow":
-            show_note(f"  {part.decision} {' '.join(part.text.split())}: {part.reason}", STYLES[part.decision])
-    for offer in question.offers:
-        show_note(f"  always would save: {offer.text}", "faint")
+    from toolyard.permissions.approval import question_lines
+
+    for weight, line in question_lines(question):
+        show_note(line, STYLES.get(weight, ""))
 
 
 def prompt_for(question: Question) -> str:

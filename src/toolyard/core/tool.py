@@ -21,6 +21,10 @@ Stream = Literal["stdout", "stderr"]
 WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
 
 
+OWN = "own"
+"""The kind of tools that belong to no kind: the application's own, which only read what it keeps."""
+
+
 class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments are a JSON object that fits a JSON Schema."""
 
@@ -44,6 +48,8 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool = False
     destructive: bool = False
     parallel: bool = True
+    resumes: bool = False
+    """Whether a call that was cut off can be made again, and goes on where it was: what it did, it does not repeat."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +83,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
     cwd: Path | None = None
     env_keys: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    """Files that it is about, beside those that its arguments name as such."""
     reach: Reach | None = None
     """How far it wants to reach; None for as far as such calls usually do."""
     why_reach: str = ""
@@ -93,6 +101,8 @@ class Truncation(msgspec.Struct, frozen=True, kw_only=True):
     omitted_bytes: int
     omitted_lines: int
     kept_at: Path | None = None
+    starts_at: int = 0
+    """Where in the whole that begins which was left out, in bytes."""
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):

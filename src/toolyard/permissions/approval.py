@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.reach import Reach
+from toolyard.core.reach import REACH_DESCRIPTIONS, Reach
 from toolyard.core.visible_text import escaped
-from toolyard.permissions.verdict import Answer, Judged, Offer, Verdict
+from toolyard.permissions.verdict import NETWORK, Answer, Judged, Offer, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionRequest, Scope
@@ -71,6 +71,24 @@ async def question_for(request: PermissionRequest, verdict: Verdict) -> Question
         offers=verdict.offers,
         fingerprint=request.fingerprint,
     )
+
+
+def question_lines(question: Question) -> Iterator[tuple[str, str]]:
+    """What a person is shown, line by line, each with how it weighs: strong, plain, faint, or as decided."""
+    if question.tool == NETWORK:
+        yield "strong", f"A program in the sandbox wants to {question.preview}."
+        return
+    yield "strong", f"{question.tool} wants to run:"
+    yield from (("plain", f"  {line}") for line in question.command.split("\n"))
+    if question.preview and question.preview not in question.command:
+        yield "faint", f"  ({question.preview})"
+    why = f", because: {question.why_reach}" if question.why_reach else ""
+    weight = "ask" if question.reach == "outside" else "faint"
+    yield weight, f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}{why}"
+    for part in question.parts:
+        if part.decision != "allow":
+            yield part.decision, f"  {part.decision} {' '.join(part.text.split())}: {part.reason}"
+    yield from (("faint", f"  always would save: {offer.text}") for offer in question.offers)
 
 
 async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, timeout: float | None) -> Answer:

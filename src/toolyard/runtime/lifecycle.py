@@ -238,7 +238,7 @@ class Lifecycle:
         from toolyard.runtime.loaded import Loaded
 
         options = self.options
-        host = Host(begun.configuration, begun.processes, self._caches)
+        host = Host(begun.configuration, begun.processes, self._caches, kinds=options.kinds)
         loaded = Loaded(
             begun.entries,
             host,
@@ -247,6 +247,7 @@ class Lifecycle:
             session=options.session,
             metadata=options.session_metadata,
             only_some=options.only is not None,
+            more_tools=None if options.only else options.more_tools,
         )
         try:
             await loaded.refresh()
