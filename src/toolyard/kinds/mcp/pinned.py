@@ -16,13 +16,13 @@ from toolyard.core.lossless_json import decode_json
 from toolyard.files.atomic import replace_file
 from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
-from toolyard.kinds.mcp.reference import StdioServer
+from toolyard.kinds.mcp.reference import McpProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.kinds.mcp.listing import McpDefinition
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
 
 LARGEST = 4 << 20
 
@@ -30,7 +30,7 @@ LARGEST = 4 << 20
 class PinnedDefinitions:
     """Those of one server, whatever configuration names it."""
 
-    def __init__(self, server: StdioServer | HttpServer) -> None:
+    def __init__(self, server: McpProgram | McpAddress) -> None:
         self._file = pinned_file(server)
         self._pinned: dict[str, str] | None = None
 
@@ -70,6 +70,6 @@ def read_pins(file: Path) -> dict[str, str]:
         return {}
 
 
-def pinned_file(server: StdioServer | HttpServer) -> Path:
-    told = list(server.command) if isinstance(server, StdioServer) else [server.url]
+def pinned_file(server: McpProgram | McpAddress) -> Path:
+    told = list(server.command) if isinstance(server, McpProgram) else [server.url]
     return user_folder("state") / "mcp" / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]}.json"

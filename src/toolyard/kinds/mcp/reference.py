@@ -57,7 +57,7 @@ class McpServer(Reference, frozen=True, kw_only=True):
         return (self.file,) if self.file else ()
 
 
-class StdioServer(McpServer, frozen=True, kw_only=True):
+class McpProgram(McpServer, frozen=True, kw_only=True):
     """A program that speaks by its standard streams."""
 
     command: tuple[str, ...]
@@ -71,7 +71,7 @@ class StdioServer(McpServer, frozen=True, kw_only=True):
         return [word for word in self.command if os.path.isabs(word) and os.path.exists(word)]
 
 
-class HttpServer(McpServer, frozen=True, kw_only=True):
+class McpAddress(McpServer, frozen=True, kw_only=True):
     """A server at an address."""
 
     url: str
@@ -178,11 +178,11 @@ def server_of(options: McpOptions, at: Place, *, base: str, file: str | None = N
     }
     if options.url is None:
         cwd = None if options.cwd is None else absolute(options.cwd, base)
-        return StdioServer(command=tuple(located(words, base)), env=pairs(options.env), cwd=cwd, **shared)
+        return McpProgram(command=tuple(located(words, base)), env=pairs(options.env), cwd=cwd, **shared)
     if not re.match(r"https?://[^/]", options.url):
         return at.problem("plugin_spec", f"'{options.url}' is no address of an MCP server", EXAMPLES)
     form: Literal["http", "sse"] = "sse" if options.type == "sse" else "http"
-    return HttpServer(url=options.url, headers=pairs(options.headers), form=form, **shared)
+    return McpAddress(url=options.url, headers=pairs(options.headers), form=form, **shared)
 
 
 def pairs(values: Mapping[str, str]) -> Pairs:

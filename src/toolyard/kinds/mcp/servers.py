@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
-from toolyard.kinds.mcp.reference import StdioServer
+from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.interpreter import find_program, why_missing
 from toolyard.process.limits import Limits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import CallContext
     from toolyard.kinds.mcp.connection import McpConnection
     from toolyard.kinds.mcp.listing import McpListing
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
     from toolyard.plugins.host import Host
 
@@ -35,7 +35,7 @@ LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 class ServerConnections:
     """Usually one; another where calls reach further or less far, or work in another folder."""
 
-    def __init__(self, server: StdioServer | HttpServer, host: Host, *, start_timeout: float) -> None:
+    def __init__(self, server: McpProgram | McpAddress, host: Host, *, start_timeout: float) -> None:
         self.server = server
         self.health = ServerHealth()
         self.protocol = ""
@@ -55,7 +55,7 @@ class ServerConnections:
 
     @property
     def is_local(self) -> bool:
-        return isinstance(self.server, StdioServer)
+        return isinstance(self.server, McpProgram)
 
     async def ask(self, work: Callable[[Client], Awaitable[T]], context: CallContext, *, cwd: str, limit: float) -> T:
         """Do something with the server; what it leaves undone is ended before this returns, also when cancelled.
@@ -141,13 +141,13 @@ class ServerConnections:
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
         from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
 
-        if isinstance(self.server, StdioServer):
+        if isinstance(self.server, McpProgram):
             return ChildStreams(self._host.children(reach).keeper, self._request(self.server, cwd))
         from toolyard.kinds.mcp.login import stored_login
 
         return HttpStreams(self.server, stored_login(self.server))
 
-    def _request(self, server: StdioServer, cwd: str) -> CompanionRequest:
+    def _request(self, server: McpProgram, cwd: str) -> CompanionRequest:
         """How the program is started: with the variables that tools get, and those that its entry names.
 
         Its processor time is not limited, since it serves many calls, each with a limit of its own.

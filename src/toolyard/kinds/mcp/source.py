@@ -12,7 +12,7 @@ from toolyard.files.working_folder import working_folder
 from toolyard.kinds.mcp.health import ServerLost
 from toolyard.kinds.mcp.listing import McpListing, listing_cache, listing_key
 from toolyard.kinds.mcp.pinned import PinnedDefinitions
-from toolyard.kinds.mcp.reference import StdioServer
+from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.kinds.mcp.servers import ServerConnections
 from toolyard.kinds.mcp.settings import McpSettings
 from toolyard.kinds.mcp.tool import McpTool, PromptTool, ResourceTool
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolyard.core.problems import Problem
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.kinds.mcp.tool import ServerTool
     from toolyard.plugins.host import Host
 
@@ -34,7 +34,7 @@ LOOK_AGAIN = 5.0
 class McpSource:
     """One server, followed through the changes of what it offers."""
 
-    def __init__(self, reference: StdioServer | HttpServer, host: Host) -> None:
+    def __init__(self, reference: McpProgram | McpAddress, host: Host) -> None:
         self.reference = reference
         self.problems: Sequence[Problem] = ()
         """What is wrong with it now."""
@@ -57,7 +57,7 @@ class McpSource:
         if self.reference.file:
             return Path(self.reference.file)
         server = self.reference
-        return Path(server.command[0]) if isinstance(server, StdioServer) else Path(server.url.replace("://", ":/"))
+        return Path(server.command[0]) if isinstance(server, McpProgram) else Path(server.url.replace("://", ":/"))
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ class McpSource:
     async def login(self, show_address: Callable[[str], None]) -> Problem | None:
         """Let a person sign in by an address that they open, and use the server from then on."""
         server = self._servers.server
-        if isinstance(server, StdioServer):
+        if isinstance(server, McpProgram):
             hint = "give it what it needs by 'env' of its entry"
             return self.reference.at.problem("mcp_login", f"nobody signs in to the program '{server.name}'", hint)
         from toolyard.kinds.mcp.login import login
@@ -154,7 +154,7 @@ class McpSource:
 
     def logout(self) -> bool:
         server = self._servers.server
-        if isinstance(server, StdioServer):
+        if isinstance(server, McpProgram):
             return False
         from toolyard.kinds.mcp.login import login_store
 

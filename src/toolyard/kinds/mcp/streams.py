@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
 
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.process.companion import CompanionEnd, CompanionRequest
     from toolyard.process.keeper.link import KeeperLink
 
@@ -144,7 +144,7 @@ class ChildInput:
 class HttpStreams:
     """A server at an address."""
 
-    def __init__(self, server: HttpServer, auth: Any) -> None:
+    def __init__(self, server: McpAddress, auth: Any) -> None:
         self.ended = asyncio.Event()
         self.printed = b""
         self.faults: list[str] = []

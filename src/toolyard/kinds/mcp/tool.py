@@ -12,7 +12,7 @@ from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerLost
-from toolyard.kinds.mcp.reference import StdioServer, fitting
+from toolyard.kinds.mcp.reference import McpProgram, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -52,7 +52,7 @@ class ServerTool:
         """Which server is asked for what; the arguments are part of it, so that they are on record."""
         server = self.servers.server
         asked = [self.asked_for, json.dumps(arguments, ensure_ascii=False)]
-        if not isinstance(server, StdioServer):
+        if not isinstance(server, McpProgram):
             return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd)
         names = [name for name, _ in server.env]
         return Plan(arguments=arguments, argv=[*server.command, *asked], cwd=context.cwd, env_keys=names)
