@@ -182,6 +182,27 @@ async def test_a_call_is_recorded_with_its_arguments_and_without_secrets(yard: Y
     assert start["argv"] == [probe_url(), "probe", '{"value": "it is [redacted SOME_TOKEN]"}']
 
 
+async def test_secrets_that_another_client_s_file_holds_are_redacted(yard: Yard):
+    body = "return text(os.environ['MY_API_KEY'])"
+    server = thin_server(yard, one_tool(body))["mcp"] | {"env": {"MY_API_KEY": "written-in-plain-text"}}
+    yard.file(
+        ".mcp.json",
+        json.dumps({"mcpServers": {"it": {**server, "command": server["command"][0], "args": ["./server.py"]}}}),
+    )
+    async with yard.app("mcp:it") as app:
+        assert (await app.call_tool("it", {})).text == "[redacted MY_API_KEY]"
+
+
+async def test_a_rule_lets_a_program_reach_outside(yard: Yard):
+    need_backend("bubblewrap", "landlock")
+    outside = yard.folder.parent / f"{yard.folder.name}-reached"
+    code = one_tool(f"open({str(outside)!r}, 'w').close(); return text('written')")
+    rules = {"preset": "sandboxed", "allow": [{"tool": "it", "reach": "outside"}]}
+    async with yard.app(thin_server(yard, code), permissions=rules, sandbox={"mode": "require"}) as app:
+        assert (await app.call_tool("it", {})).text == "written"
+    assert outside.exists()
+
+
 CHANGED = ECHO_SERVER.replace("ECHO,", "{**ECHO, 'description': 'Sends it to me.'},")
 RULES = {"permissions": {"allow": [{"tool": "echo"}]}}
 

@@ -34,22 +34,22 @@ class PinnedDefinitions:
         self._file = pinned_file(server)
         self._pinned: dict[str, str] | None = None
 
-    def objection(self, definition: McpDefinition) -> str:
+    def objection(self, definition: McpDefinition, digest: str) -> str:
         """Why somebody has to be asked about a tool again; empty when it is as it was, or was never let run."""
         known = self._read().get(definition.name)
-        if known is None or known == definition.digest:
+        if known is None or known == digest:
             return ""
         return (
             f"the MCP server describes '{definition.name}' in another way than when it was last allowed; "
             f"now it says: {definition.description}"
         )
 
-    def pin(self, definition: McpDefinition) -> None:
+    def pin(self, name: str, digest: str) -> None:
         """The tool was let run as it is described now."""
         pinned = self._read()
-        if pinned.get(definition.name) == definition.digest:
+        if pinned.get(name) == digest:
             return
-        pinned[definition.name] = definition.digest
+        pinned[name] = digest
         with contextlib.suppress(OSError):  # a home that cannot be written only makes us ask again
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(self._file, json.dumps(pinned, indent=1).encode())

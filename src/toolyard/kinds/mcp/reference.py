@@ -11,6 +11,7 @@ import msgspec
 from toolyard.config.settings import MISFITS
 from toolyard.core.problems import Problem
 from toolyard.plugins.kind import Named, Reference
+from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,16 @@ class McpServer(Reference, frozen=True, kw_only=True):
         return (self.file,) if self.file else ()
 
 
+def secret_values(values: Pairs) -> dict[str, str]:
+    """Those of some variables or headers that are secret; of `Bearer TOKEN` the token."""
+    words = {name: value.rpartition(" ")[2] for name, value in values}
+    return {
+        name: words[name]
+        for name, value in values
+        if len(words[name]) >= SHORTEST_SECRET and looks_like_credential(name, value)
+    }
+
+
 class McpProgram(McpServer, frozen=True, kw_only=True):
     """A program that speaks by its standard streams."""
 
@@ -64,6 +75,10 @@ class McpProgram(McpServer, frozen=True, kw_only=True):
     env: Pairs = ()
     cwd: str | None = None
     """Where it runs; None for where calls work."""
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        return secret_values(self.env)
 
     @property
     def paths(self) -> Sequence[str]:
@@ -78,6 +93,10 @@ class McpAddress(McpServer, frozen=True, kw_only=True):
     headers: Pairs = ()
     form: Literal["http", "sse"] = "http"
     """The transport: streamable HTTP, or the one before it with a stream of events."""
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        return secret_values(self.headers)
 
 
 class McpOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -42,7 +42,7 @@ class ServerConnections:
         """The revision that it is known to speak."""
         self.on_listing: Callable[[McpListing], None] | None = None
         """Told what the server offers whenever it was asked in passing."""
-        self._host = host
+        self.host = host
         self._start_timeout = start_timeout
         self._connections: dict[tuple[Reach, str], McpConnection] = {}
         self._retired: list[McpConnection] = []
@@ -142,7 +142,7 @@ class ServerConnections:
         from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
 
         if isinstance(self.server, McpProgram):
-            return ChildStreams(self._host.children(reach).keeper, self._request(self.server, cwd))
+            return ChildStreams(self.host.children(reach).keeper, self._request(self.server, cwd))
         from toolyard.kinds.mcp.login import stored_login
 
         return HttpStreams(self.server, stored_login(self.server))
@@ -154,16 +154,16 @@ class ServerConnections:
         """
         program, *rest = server.command
         if not os.path.isabs(program):
-            found = find_program(program, self._host.configuration.door, or_ours=True)
+            found = find_program(program, self.host.configuration.door, or_ours=True)
             if found is None:
                 self.health.failed(why_missing(program), b"")
                 raise ServerLost(why_missing(program))
             program = found
-        limits = self._host.runner.limits
+        limits = self.host.runner.limits
         return CompanionRequest(
             argv=[program, *rest],
             cwd=server.cwd or cwd,
-            env=self._host.runner.environment.current(),
+            env=self.host.runner.environment.current(),
             extra_env=dict(server.env),
             limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
         )

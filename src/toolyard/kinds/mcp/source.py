@@ -70,6 +70,7 @@ class McpSource:
     def adopt(self, newer: McpSource) -> None:
         """It is the same server, named from another place perhaps."""
         self.reference = newer.reference
+        self._host = self._servers.host = newer._host
 
     def plugins(self) -> Sequence[Plugin]:
         """A server is one plugin, on or off as a whole; `tools` of its entry chooses among its tools."""

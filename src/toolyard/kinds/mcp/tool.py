@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -124,6 +125,10 @@ class McpTool(ServerTool):
     def asked_for(self) -> str:
         return self.definition.name
 
+    @cached_property
+    def _digest(self) -> str:
+        return self.definition.digest
+
     def prefixed(self) -> McpTool:
         """The same tool with its server's name before its own."""
         if self._prefixed is None:
@@ -133,12 +138,12 @@ class McpTool(ServerTool):
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
         plan = super().plan(arguments, context)
-        return replace(plan, doubt=self._pinned.objection(self.definition))
+        return replace(plan, doubt=self._pinned.objection(self.definition, self._digest))
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import result_of
 
-        self._pinned.pin(self.definition)  # it was let run as it is now described
+        self._pinned.pin(self.definition.name, self._digest)  # it was let run as it is now described
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if context.emit:
