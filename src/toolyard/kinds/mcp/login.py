@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -99,14 +99,17 @@ class StoredLogin(httpx2.Auth):
     def __init__(self, server: McpAddress) -> None:
         self._server = server
         self._store = login_store(server)
-        self._renewing = provider(server, "http://127.0.0.1/callback", redirect=self._refuse)
+        self._renewing = provider(server, "http://127.0.0.1/callback", redirect=self._refuse, answer=self._refuse)
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        if tokens := await self._store.get_tokens():
+        tokens = await self._store.get_tokens()
+        if tokens:
             request.headers["Authorization"] = f"Bearer {tokens.access_token}"
         response = yield request
         if response.status_code != HTTPStatus.UNAUTHORIZED:
             return
+        if tokens is None or not tokens.refresh_token:
+            await self._refuse()
         self._renewing.context.token_expiry_time = 1.0  # long past: the server does not take it any more
         flow = self._renewing.async_auth_flow(request)
         with contextlib.suppress(StopAsyncIteration):
@@ -114,7 +117,7 @@ class StoredLogin(httpx2.Auth):
             while True:
                 step = await flow.asend((yield step))
 
-    async def _refuse(self, _: str) -> None:
+    async def _refuse(self, _: str = "") -> NoReturn:
         raise ServerLost(f"it wants you to sign in: toolyard plugins login {self._server.name}")
 
 

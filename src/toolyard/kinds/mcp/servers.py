@@ -69,10 +69,14 @@ class ServerConnections:
             return answer
         except (TimeoutError, asyncio.CancelledError):
             # A server elsewhere was told; a child ends with all that the call started.
-            connection.retiring = self.is_local
+            connection.retiring = connection.retiring or self.is_local
             raise
         except ServerLost as lost:
             self._note(connection, lost)
+            raise
+        except Exception:
+            # Over HTTP it may be that the server has forgotten the session; a new connection costs little.
+            connection.retiring = connection.retiring or not self.is_local
             raise
         finally:
             if connection.retiring and not connection.busy:

@@ -117,7 +117,7 @@ class McpSource:
 
     async def status(self, *, start: bool) -> ServerStatus:
         """How the server is doing; with `start` it is asked now what it offers."""
-        if start and not self._servers.running:
+        if start and not self._servers.health.starts:
             await self._ask(listing_key(self._servers.server, self._host))
         health, listing = self._servers.health, self._listing
         failed = bool(health.failures)
@@ -214,7 +214,8 @@ class McpSource:
     def _failure(self, reason: str) -> Problem:
         name, printed = self.reference.name, self._servers.health.printed
         said = f"; it printed last: {printed}" if printed else ""
-        hint = f"try its command by hand, or look: toolyard plugins status {name}"
+        tries = "try its command by hand" if self._servers.is_local else "see whether it can be reached"
+        hint = f"{tries}, or look: toolyard plugins status {name}"
         return self.reference.at.problem("mcp_server", f"the MCP server '{name}' cannot be used: {reason}{said}", hint)
 
     def _bad_tool(self, fault: str) -> Problem:
