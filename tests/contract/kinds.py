@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from support import need
@@ -18,7 +19,7 @@ from toolyard.core.tool import Failure, ToolResult
 from toy_kind import WITH_TOYS
 from yard import STRING, Yard
 
-Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log", "where"]
+Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log", "where", "draw"]
 """What a tool does with its argument `value`, in a folder of the test's own:
 
 echo   prints the value
@@ -32,6 +33,7 @@ read   reads standard input to its end and prints `rest:` and how many bytes tha
 meet   writes the value as a line to the pipe `here`, waits until the file `go` is there, then prints the value
 log    appends the value as a line to the file `log`
 where  prints the folder that it works in
+draw   prints the value, and attaches the picture `dot.png`
 """
 FLOOD = 3_000_000
 SCHEMA = {"type": "object", "properties": {"value": {**STRING, "description": "A text."}}, "required": ["value"]}
@@ -105,6 +107,7 @@ BASH: dict[Behaviour, str] = {
       printf %s "$value" """,
     "log": 'printf "%s\\n" "$value" >>@/log',
     "where": 'printf %s "$PWD"',
+    "draw": 'printf %s "$value"; echo @/dot.png >&3',
 }
 """Every behaviour for kinds that run bash, with @ for the test's folder."""
 
@@ -174,6 +177,7 @@ NODE: dict[Behaviour, str] = {
       context.write(value)""",
     "log": "fs.appendFileSync('@/log', `${value}\\n`)",
     "where": "context.write(process.cwd())",
+    "draw": "return [value, fs.readFileSync('@/dot.png')]",
 }
 """The same in JavaScript."""
 
@@ -203,6 +207,7 @@ PYTHON: dict[Behaviour, str] = {
     return value""",
     "log": 'say(FOLDER / "log", value)',
     "where": "return str(context.cwd)",
+    "draw": 'return [value, (FOLDER / "dot.png").read_bytes()]',
 }
 
 
@@ -233,6 +238,46 @@ async def probe(value: Annotated[str, "A text."], context: ToolContext):
     return Written(plugin="path:probe.py", arguments=value_argument, policy={"python_timeout_seconds": limit})
 
 
+THIN = (Path(__file__).parent.parent / "mcp_servers" / "thin.py").read_text()
+MCP: dict[Behaviour, str] = {
+    "echo": "return text(value)",
+    "fail": "return {**text('broken'), 'isError': True}",
+    "hang": """
+    pids = [os.getpid(), subprocess.Popen(["sleep", "300"]).pid]
+    pids.append(subprocess.Popen(["setsid", "sleep", "300"]).pid)
+    pids.append(subprocess.Popen(["sleep", "300"], start_new_session=True, close_fds=True).pid)
+    open("@/pids", "w").write("\\n".join(map(str, pids)) + "\\n")
+    open("@/here", "w").write("ready\\n")
+    time.sleep(3600)""",
+    "flood": f"return text('HEAD' + 'x' * {FLOOD} + 'TAIL')",
+    "crash": "os.kill(os.getpid(), signal.SIGKILL)",
+    "leak": "return text(open('@/secret').read())",
+    "meet": """
+    open("@/here", "w").write(value + "\\n")
+    while not os.path.exists("@/go"): time.sleep(0.1)
+    return text(value)""",
+    "log": "open('@/log', 'a').write(value + '\\n'); return text()",
+    "where": "return text(os.getcwd())",
+}
+
+
+def write_mcp_stdio(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    code = MCP[behaviour].replace("@", str(yard.folder))
+    definition = {"name": "probe", "description": "A probe.", "inputSchema": SCHEMA}
+    head = "import signal, subprocess, time\ndef probe(arguments, call):\n    value = arguments['value']"
+    yard.file("server.py", f"{THIN}\n{head}\n    {code}\nserve([({definition!r}, probe)])\n")
+    entry = {"command": [sys.executable, "./server.py"]}
+    return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})
+
+
+def write_mcp_http(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    from mcp_servers.over_http import probe_url
+
+    headers = {"X-Behaviour": behaviour, "X-Folder": str(yard.folder)}
+    entry = {"url": probe_url(), "headers": headers}
+    return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})
+
+
 def write_toy(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
     yard.file("probe.toy", f"# A probe.\nvalue=$1\n{bash_code(yard, behaviour)}\n")
     options = {"kinds": WITH_TOYS}
@@ -245,20 +290,28 @@ def printed(result: ToolResult) -> str:
     return str((result.data or {})["stdout"])
 
 
+ONLY_PRINTS = "it has nothing but what it prints"
 KINDS = [
-    Kind(name="toy", write=write_toy),
+    Kind(name="toy", write=write_toy, cannot={"draw": ONLY_PRINTS}),
     Kind(name="bash_script", write=write_bash_script),
     Kind(name="bash_script", write=write_bash_comments, id="bash_comments"),
     Kind(name="manifest_command", write=write_manifest),
     # An error that is thrown has no code of its own.
     Kind(name="node_module", write=write_node, exit_code=1),
     # An exit code is an answer there, whatever it is.
-    Kind(name="shell_command", write=write_shell_command, tool="shell", said=printed, failure=None),
+    Kind(
+        name="shell_command",
+        write=write_shell_command,
+        tool="shell",
+        said=printed,
+        failure=None,
+        cannot={"draw": ONLY_PRINTS},
+    ),
     Kind(
         name="shell_session",
         write=write_shell_session,
         tool="bash",
-        cannot={"side_by_side": "one shell runs one command at a time"},
+        cannot={"side_by_side": "one shell runs one command at a time", "draw": ONLY_PRINTS},
     ),
     Kind(
         name="python",
@@ -268,6 +321,27 @@ KINDS = [
         streams=False,
         cannot={
             "crash": "it is part of the application, and ends with it",
+        },
+    ),
+    Kind(
+        name="mcp",
+        write=write_mcp_stdio,
+        id="mcp_stdio",
+        exit_code=1,
+        streams=False,
+        cannot={"read": "its standard input is the wire"},
+    ),
+    Kind(
+        name="mcp",
+        write=write_mcp_http,
+        id="mcp_http",
+        exit_code=1,
+        processes=0,
+        streams=False,
+        cannot={
+            "read": "its standard input is its owner's",
+            "crash": "it is somebody else's process",
+            "where": "it works wherever its owner started it",
         },
     ),
 ]

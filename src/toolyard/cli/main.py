@@ -31,7 +31,7 @@ COMMANDS = {
         "Look after conversations: list, show, search, resume, fork, rewind …",
     ),
     "serve": ("toolyard.cli.serve.command:serve", "Give the tools to other programs: MCP over stdio or HTTP."),
-    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
+    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh, status, login, logout."),
     "config": (
         "toolyard.cli.config:config",
         "Look into the configuration: check, show, explain, system-message, schema.",

@@ -14,7 +14,8 @@ from toolyard.files.working_folder import working_folder
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader, shown
+from toolyard.plugins.loader import Loader, close_all, shown
+from toolyard.runtime.call_path import CallsUnderWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin import Plugin
     from toolyard.runtime.call import CallSettings
     from toolyard.runtime.call_path import CallPath
+    from toolyard.runtime.options import MoreTools
 
 
 class AgentTools:
@@ -49,18 +51,21 @@ class Loaded:
         self,
         entries: Entries,
         host: Host,
-        make_path: Callable[[Catalog], CallPath],
+        make_path: Callable[[Catalog, CallsUnderWay], CallPath],
         *,
         kept: Mapping[Hashable, NamedSource] | None = None,
         session: str = "",
         metadata: JsonObject | None = None,
         only_some: bool = False,
+        more_tools: MoreTools | None = None,
     ) -> None:
         self.entries = entries
         self.host = host
         self._make_path = make_path
+        self.calls_under_way = CallsUnderWay()
         self._metadata = metadata or {}
         self._session = session
+        self._more_tools = more_tools
         self._only_some = only_some
         """Whether this is only a part of the configuration, of which all plugins are on."""
         self._cwd = working_folder()
@@ -97,8 +102,9 @@ class Loaded:
             pointers=[one.pointer for one in listed],
             decide=self._decide_for(name, chosen),
             changes=self._changes,
+            more=partial(self._more_tools, self.configuration, name) if self._more_tools else None,
         )
-        made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog))
+        made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog, self.calls_under_way))
         return made
 
     def default_agent(self) -> str:
@@ -185,10 +191,12 @@ class Loaded:
 
     async def aclose(self, *, except_for: Loaded | None = None) -> None:
         """Close the sources that nobody uses any more."""
-        kept = {id(one.source) for one in except_for.sources()} if except_for else set()
-        for one in self.sources():
-            if id(one.source) not in kept:
-                await one.source.aclose()
+        await close_all(self.without(except_for))
+
+    def without(self, other: Loaded | None) -> list[Source]:
+        """The sources that another does not share."""
+        kept = {id(one.source) for one in other.sources()} if other else set()
+        return [one.source for one in self.sources() if id(one.source) not in kept]
 
     def circumstances(self, agent: str) -> Circumstances:
         """What an agent's configuration tells its plugins."""

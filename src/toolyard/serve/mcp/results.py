@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.content import AudioPart, ImagePart, LinkPart, TextPart
+from toolyard.core.wire.content_forms import mcp_content
 
 if TYPE_CHECKING:
-    from toolyard.core.content import Part
     from toolyard.core.tool import JsonObject, ToolResult
 
 
 def call_result(result: ToolResult) -> dict[str, Any]:
     """The result of `tools/call`."""
-    content = [content_of(part) for part in result.content] or [{"type": "text", "text": ""}]
+    content = mcp_content(result.content) or [{"type": "text", "text": ""}]
     answer: dict[str, Any] = {"content": content, "isError": not result.ok}
     if result.data is not None:
         answer["structuredContent"] = with_text(result.data, result.text)
     return answer
-
-
-def content_of(part: Part) -> dict[str, Any]:
-    match part:
-        case TextPart(text=text):
-            return {"type": "text", "text": text}
-        case ImagePart(media_type=media_type, data=data):
-            return {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": media_type}
-        case AudioPart(media_type=media_type, data=data):
-            return {"type": "audio", "data": base64.b64encode(data).decode(), "mimeType": media_type}
-        case LinkPart(uri=uri, name=name, media_type=media_type):
-            link = {"type": "resource_link", "uri": uri, "name": name or uri}
-            return {**link, "mimeType": media_type} if media_type else link
 
 
 def with_text(data: JsonObject, text: str) -> dict[str, Any]:
