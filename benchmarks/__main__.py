@@ -30,6 +30,7 @@ NAMES = (
     ),
     "plugins",
     "checkpoints",
+    "files",
     "providers",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
