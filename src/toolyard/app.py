@@ -14,6 +14,7 @@ from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
+from toolyard.runtime.output_folders import has_reader, output_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
     from toolyard.agents.sessions.opening import Sessions
     from toolyard.agents.sessions.store import SessionStore
+    from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind
+    from toolyard.plugins.kind import HasServer, Kind
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -74,6 +76,7 @@ class AgentApplication:
             approver=approver_of(approver),
             only=only,
             given=entries_for(list(tools)),
+            more_tools=self._more_tools,
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
@@ -105,8 +108,10 @@ class AgentApplication:
         if not of_requests:
             return self._lifecycle.problems()
         from toolyard.agents.request import request_problems
+        from toolyard.agents.subagents import subagent_problems
 
-        return self._lifecycle.problems(also=request_problems(self._lifecycle.known()))
+        loaded = self._lifecycle.known()
+        return self._lifecycle.problems(also=[*request_problems(loaded), *subagent_problems(loaded.configuration)])
 
     @property
     def config_path(self) -> Path:
@@ -162,8 +167,6 @@ class AgentApplication:
 
     def output_folder(self) -> Path:
         """Where output of this workspace is kept that is too long for a result."""
-        from toolyard.runtime.output_folders import output_folder
-
         return output_folder(self._lifecycle.options.sessions, working_folder())
 
     def origin(self, name: str, agent: str | None = None) -> str:
@@ -264,6 +267,20 @@ class AgentApplication:
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
 
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Tools that no entry names: they come of what the configuration says of the agent."""
+        found: list[Tool] = []
+        if any("subagents" in layer.value for layer in configuration.layers(agent)):
+            from toolyard.agents.subagents import AgentTool, subagents_in
+
+            agents = subagents_in(configuration, agent)
+            found += [AgentTool(agents, self._sessions())] if agents else []
+        if (tools or found) and has_reader(configuration, agent):
+            from toolyard.runtime.output_reader import OutputReader
+
+            found.append(OutputReader())
+        return found
+
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""
         await self._lifecycle.end_session(session)
@@ -293,6 +310,13 @@ class AgentApplication:
     async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
         """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
         return await self._lifecycle.refetch(names)
+
+    async def servers(self) -> list[HasServer]:
+        """The sources whose tools are asked of servers: how each is doing, and signing in to it."""
+        from toolyard.plugins.kind import HasServer
+
+        loaded = await self._lifecycle.current()
+        return [one.source for one in loaded.sources() if isinstance(one.source, HasServer)]
 
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""

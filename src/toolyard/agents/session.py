@@ -4,54 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from toolyard.agents.model_choice import model_of
 from toolyard.agents.request import features_of
+from toolyard.agents.session_calls import Caller, RecordedCalls
+from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    CallAnswered,
-    CallBegan,
     MetadataSet,
     PromptGiven,
-    QuestionAnswered,
-    QuestionAsked,
     Rewound,
-    Stored,
     TurnEnded,
 )
-from toolyard.agents.sessions.history import HistoryFold
+from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
 from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.core.content import TextPart, text_of
-from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
-from toolyard.core.events import CallFinished, Event
-from toolyard.core.model import ModelEvent
+from toolyard.core.conversation import AssistantMessage, UserMessage
 from toolyard.errors import ProviderError
-from toolyard.runtime.call import CallHooks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.sessions.claim import SessionClaim
-    from toolyard.agents.sessions.events import SessionEvent
+    from toolyard.agents.sessions.event_log import SessionUpdate, SubagentTold
+    from toolyard.agents.sessions.events import QuestionAsked, SessionEvent, Stored
     from toolyard.agents.sessions.history import History
-    from toolyard.agents.sessions.store import SessionState, SessionStore
+    from toolyard.agents.sessions.store import SessionStore
     from toolyard.agents.workspace_states import WorkspaceStates
     from toolyard.core.content import Part
-    from toolyard.core.reach import Reach
-    from toolyard.core.tool import JsonObject, Plan, ToolCall, ToolResult, ToolSpec
-    from toolyard.permissions.verdict import Answer, Approver, PermissionRequest, Verdict
+    from toolyard.core.conversation import CallAnswer
+    from toolyard.core.model import ModelEvent
+    from toolyard.core.tool import JsonObject, ToolCall
+    from toolyard.permissions.verdict import Approver
     from toolyard.runtime.lifecycle import Lifecycle
 
 Form = TypeVar("Form", bound=msgspec.Struct)
-SessionUpdate: TypeAlias = Stored | ModelEvent | Event
-"""What a listener hears: what was kept, with its number, and what passes by."""
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +60,8 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     model: str | None = None
     states: WorkspaceStates | None = None
+    caller: AgentSession | None = None
+    """On whose behalf it works, if it is a subagent's."""
 
 
 class AgentSession:
@@ -77,21 +72,17 @@ class AgentSession:
         self.agent = parts.agent
         self.model = parts.model
         self._parts = parts
-        self._events = parts.store.events(parts.id)
-        self._fold = HistoryFold()
-        self._fold.add(*self._events)
-        self._listeners: list[asyncio.Queue[SessionUpdate | None]] = []
+        self._log = EventLog(parts.store, parts.id)
+        self.callers: tuple[Caller, ...] = parts.caller.as_caller() if parts.caller else ()
+        """The sessions on whose behalf this one works, the nearest first."""
+        self._calls = RecordedCalls(self._log, parts.approver, parts.states, self.callers)
         self._said: list[UserMessage] = []
         self._turn: Turn | None = None
-        self._waited = 0.0
-        self._state: SessionState = "idle"
-        """What the list shows, from the next event on."""
-        self._writes: set[asyncio.Task[None]] = set()
 
     @property
     def waited(self) -> float:
         """Seconds of this turn in which a person was waited for."""
-        return self._waited
+        return self._calls.waited
 
     @property
     def is_working(self) -> bool:
@@ -99,31 +90,29 @@ class AgentSession:
 
     def history(self) -> History:
         """What the conversation is now."""
-        return self._fold.history()
+        return self._log.history()
 
     def events(self, *, after: int = 0) -> list[Stored]:
         """What was kept, from an event on."""
-        return [one for one in self._events if one.seq > after]
+        return [one for one in self._log.events if one.seq > after]
 
     async def send(self, prompt: str | Sequence[Part] | None = None) -> AsyncIterator[SessionUpdate]:
         """Say something, and hear what happens until the turn ends; None goes on with a turn that was cut off.
 
         Leaving the loop early interrupts the turn.
         """
-        queue: asyncio.Queue[SessionUpdate | None] = asyncio.Queue()
-        self._listeners.append(queue)
-        work = asyncio.create_task(self._work(prompt))
-        work.add_done_callback(lambda _: queue.put_nowait(None))
-        try:
-            while (update := await queue.get()) is not None:
-                yield update
-            await work
-        finally:
-            self._listeners.remove(queue)
-            if not work.done():
-                work.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await work
+        with self._log.listening() as queue:
+            work = asyncio.create_task(self._work(prompt))
+            work.add_done_callback(lambda _: queue.put_nowait(None))
+            try:
+                while (update := await queue.get()) is not None:
+                    yield update
+                await work
+            finally:
+                if not work.done():
+                    work.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await work
 
     def say(self, prompt: str | Sequence[Part], *, interrupt: bool = False) -> None:
         """Say something while the agent works: it reads it after the calls that run, or at once."""
@@ -135,6 +124,10 @@ class AgentSession:
         """End the turn; calls that run are cancelled, and what they printed is kept."""
         if self._turn:
             self._turn.interrupted.set()
+
+    def waiting_questions(self) -> list[QuestionAsked]:
+        """The questions of the open turn that nobody has answered, its subagents' too; `send(None)` asks again."""
+        return open_questions(self._parts.store, self.id)
 
     async def set_metadata(self, **values: Any) -> None:
         """Change what the session knows of itself, such as `title` or `plugins`."""
@@ -151,14 +144,14 @@ class AgentSession:
     async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
         target = self._target(to)
-        states, kept = self._parts.states, state_before(self._events, target) if files else None
+        states, kept = self._parts.states, state_before(self._log.events, target) if files else None
         changes = await states.preview(kept) if kept and states else []
         return PlannedRewind(to=target, files=kept, changes=changes)
 
     async def rewind(self, to: int | None = None, *, files: bool = True, conversation: bool = True) -> Rewind:
         """Go back to before an event, or before the last turn; files, what was said, or both."""
         target = self._target(to)
-        states, kept = self._parts.states, state_before(self._events, target) if files else None
+        states, kept = self._parts.states, state_before(self._log.events, target) if files else None
         restored = await states.restore(kept, self.id) if kept and states else None
         if conversation:
             safety = restored.safety.id if restored else None
@@ -195,25 +188,42 @@ class AgentSession:
     async def aclose(self) -> None:
         """End the work, and what tools keep for the session; it can be opened again."""
         self.interrupt()
-        await self._settle()
+        await self._calls.settle()
         await self._parts.end(self.id)
         self._parts.claim.release()
+
+    # What a subagent asks of the session that it works for.
+
+    def as_caller(self) -> tuple[Caller, ...]:
+        """This session, and those that it works for itself."""
+        return Caller(agent=self.agent, session=self.id, calls=self._calls), *self.callers
+
+    @property
+    def approver(self) -> Approver | None:
+        return self._parts.approver
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that it works on."""
+        return self._turn
+
+    def answer_seq(self) -> int:
+        """The number of the model's last answer, within which ids of calls mean something."""
+        return self._log.answer_seq()
+
+    def defer(self, call_id: str) -> None:
+        """A call waits for an answer that nobody could give yet."""
+        self._calls.defer(call_id)
 
     # What a turn asks of the session.
 
     async def record(self, *events: SessionEvent, durable: bool = True) -> None:
         """Keep events and tell them."""
-        if isinstance(events[-1], TurnEnded):
-            self._state = "idle"
-        stored = await self._parts.store.append(self.id, events, durable=durable, state=self._state)
-        self._events += stored
-        self._fold.add(*stored)
-        for one in stored:
-            self._broadcast(one)
+        await self._log.record(*events, durable=durable)
 
-    def tell(self, event: ModelEvent) -> None:
+    def tell(self, event: ModelEvent | SubagentTold) -> None:
         """Tell what is not kept."""
-        self._broadcast(event)
+        self._log.tell(event)
 
     async def steer(self) -> bool:
         """Take up what was said while the agent worked."""
@@ -224,74 +234,38 @@ class AgentSession:
 
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make the calls of an answer that have not begun yet; each result is on the disk when this returns."""
-        began = {event.call.id for event in self._since_answer() if isinstance(event, CallBegan)}
         path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins)
-        hooks = CallHooks(approver=SessionApprover(self, self._parts.approver), checkpoints=SessionHook(self))
-        turn = self._turn
-        for call in calls:
-            if call.id in began:
-                await self.record(CallAnswered(answer=lost_answer(call)))
-        await path.call_all(
-            [call for call in calls if call.id not in began],
-            settings,
-            self._hear,
-            cancelled=turn.interrupted if turn else None,
-            hooks=hooks,
-        )
-        await self._settle()
-        answers = {one.answer.call_id: one.answer for one in self._since_answer() if isinstance(one, CallAnswered)}
-        return [answers[call.id] for call in calls]
+        specs = (await self._parts.lifecycle.current()).agent(self.agent, self.chosen_plugins).catalog.tools()
+        resuming = {tool.spec.name for tool in specs if tool.spec.hints.resumes}
+        cancelled = self._turn.interrupted if self._turn else None
+        return await self._calls.make(calls, path, settings, cancelled, resuming)
 
-    def _since_answer(self) -> list[SessionEvent]:
-        """What happened since the model's last answer; ids of calls mean something only there."""
-        for number in range(len(self._events) - 1, -1, -1):
-            if isinstance(self._events[number].event, AnswerReceived):
-                return [one.event for one in self._events[number:]]
-        return []
-
-    def _hear(self, event: Event) -> None:
-        """An event of the call path; a result is kept at once, whatever the other calls do, and told after that."""
-        if not isinstance(event, CallFinished):
-            self._broadcast(event)
-            return
-        task = asyncio.get_running_loop().create_task(self._keep_result(event))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-
-    async def _keep_result(self, event: CallFinished) -> None:
-        await self.record(CallAnswered(answer=self._answer(event), seconds=event.duration), durable=False)
-        self._broadcast(event)
-
-    def _answer(self, event: CallFinished) -> CallAnswer:
-        asked = self._since_answer()[:1]
-        calls = [call for one in asked if isinstance(one, AnswerReceived) for call in one.message.calls]
-        return answer_of(
-            event.call_id, next((call.name for call in calls if call.id == event.call_id), ""), event.result
-        )
-
-    async def _settle(self) -> None:
-        """Wait until all results are kept."""
-        while self._writes:
-            await asyncio.gather(*self._writes)
+    def waiting(self) -> Sequence[str]:
+        """The calls whose questions nobody could answer yet."""
+        return self._calls.deferred
 
     async def _work(self, prompt: str | Sequence[Part] | None) -> None:
         if self._turn:
             raise ProviderError("the session works already; `say` something while it does", fault="setup")
-        self._waited = 0.0
-        self._turn = Turn(self, self._setup, session=self.id)
-        self._state = "working"
+        self._calls.waited = 0.0
+        self._turn = self._new_turn()
+        self._log.state = "working"
         try:
             await self._close_cut_off_turn(prompt)
             if prompt is not None:
                 await self.record(PromptGiven(message=message_of(prompt)), durable=False)
                 await self._give_title(prompt)
-            await self._turn.run()
-            while self._said:  # said so late that no step took it up
+            ended = await self._turn.run()
+            while ended and self._said:  # said so late that no step took it up
                 await self.record(*(PromptGiven(message=message) for message in self._take_said()))
-                self._turn = Turn(self, self._setup, session=self.id)
-                await self._turn.run()
+                self._turn = self._new_turn()
+                ended = await self._turn.run()
         finally:
             self._turn = None
+
+    def _new_turn(self) -> Turn:
+        caller = self._parts.caller
+        return Turn(self, self._setup, session=self.id, caller=caller.turn if caller else None)
 
     def _take_said(self) -> list[UserMessage]:
         said, self._said = self._said, []
@@ -333,82 +307,9 @@ class AgentSession:
             budget=settings_in(config, "budget", BudgetSettings),
         )
 
-    def _broadcast(self, update: SessionUpdate) -> None:
-        for queue in self._listeners:
-            queue.put_nowait(update)
-
-    # What the call path asks of the session.
-
-    async def before_call(self, call: ToolCall, reach: Reach) -> None:
-        """A call was permitted: its workspace's state is kept if it may change it, and that it begins is on record."""
-        states, state = self._parts.states, None
-        if states and reach != "look":
-            state = await states.keep_for_turn(self.id, self.history().turn)
-        await self.record(CallBegan(call=call, reach=reach, checkpoint=state))
-
-    async def ask(self, approver: Approver | None, request: PermissionRequest, verdict: Verdict) -> Answer:
-        """A question to a person is on record before it is asked, and so is its answer."""
-        from toolyard.permissions.approval import question_for
-        from toolyard.permissions.verdict import answer_always
-
-        question = await question_for(request, verdict)
-        self._state = "waiting"
-        await self.record(QuestionAsked(call_id=request.call_id, question=question.as_mapping()))
-        started = time.monotonic()
-        try:
-            who = approver or answer_always(allowed=False, reason="nobody is there to ask")
-            answer = await who.approve(request, verdict)
-        finally:
-            self._waited += time.monotonic() - started
-            self._state = "working"
-        event = QuestionAnswered(call_id=request.call_id, allowed=answer.allowed, reason=answer.reason)
-        await self.record(event)
-        return answer
-
-
-class SessionApprover(msgspec.Struct, frozen=True):
-    """Asks through the session, so that a question survives."""
-
-    session: AgentSession
-    approver: Approver | None
-
-    async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
-        """Yes or no."""
-        return await self.session.ask(self.approver, request, verdict)
-
-
-class SessionHook(msgspec.Struct, frozen=True):
-    """Tells the session that a call is about to run."""
-
-    session: AgentSession
-
-    async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan, reach: Reach) -> None:  # noqa: ARG002
-        """It is on record, and what it may change is kept."""
-        await self.session.before_call(call, reach)
-
 
 def message_of(prompt: str | Sequence[Part]) -> UserMessage:
     return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))
-
-
-def answer_of(call_id: str, name: str, result: ToolResult) -> CallAnswer:
-    outputs = (result.data or {}).get("output")
-    return CallAnswer(
-        call_id=call_id,
-        name=name,
-        text=result.text,
-        is_error=result.failure is not None,
-        attachments=result.attachments,
-        exit_code=result.exit_code,
-        timed_out=result.failure == "timeout",
-        outputs=tuple(outputs) if isinstance(outputs, list) else (),
-    )
-
-
-def lost_answer(call: ToolCall) -> CallAnswer:
-    from toolyard.agents.sessions.history import missing
-
-    return missing(call, began=True)
 
 
 def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:

@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.bash.syntax.operators import first_operator
 from toolyard.core.globs import star_pattern
+from toolyard.core.tool import OWN
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
 from toolyard.permissions.file_access import AGAINST, CallSite
@@ -97,6 +98,8 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
     named: Sequence[str] = ()
     """Files that it is about beside those that its arguments name."""
     read_only: bool = False
+    is_own: bool = False
+    """Whether it is the application's own, and reads nothing but what that keeps."""
     only_looks: bool = False
     """Whether it wants no more than a sandbox in which nothing can be changed."""
 
@@ -116,6 +119,7 @@ def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> V
         named=plan.paths,
         read_only=hints.read_only,
         only_looks=plan.reach == "look",
+        is_own=request.kind == OWN,
     )
     part = judge_tool(use, book)
     offers: tuple[Offer, ...] = ()
@@ -134,6 +138,8 @@ def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
         return judged_tool(use.tool, "ask", f"'{touched}' holds the rules themselves")
     if rule := allowed_by(use, book):
         return judged_tool(use.tool, "allow", f"the rule '{rule.text}'", rule)
+    if use.is_own:
+        return judged_tool(use.tool, "allow", "it only reads what tools printed here")
     if use.only_looks and book.usual_reach == "look":
         return judged_tool(use.tool, "allow", "it only looks, as all calls here may")
     if book.tools_otherwise == "allow":

@@ -12,7 +12,7 @@ import msgspec
 
 from toolyard.core.events import Decision
 from toolyard.core.reach import Kept, Reach
-from toolyard.core.tool import Json, Plan, ToolSpec
+from toolyard.core.tool import Json, JsonObject, Plan, ToolSpec
 
 Scope = Literal["once", "session", "always"]
 NETWORK = "network"
@@ -30,6 +30,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Asks the tool for its preview, once; costs a process for some kinds, so it is asked only when it is shown."""
     agent: str = "default"
     session: str = ""
+    callers: tuple[tuple[str, str], ...] = ()
+    """The agents, with their sessions, on whose behalf it is made; what they may not do, it may not."""
     workspace: Path | None = None
     """The folder that the call should not leave."""
     kept_in: bool = True
@@ -40,6 +42,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Folders for temporary files that are its own where it would run, whatever others have under these names."""
     not_temporary: tuple[str, ...] = ()
     """What of others can be seen in them all the same."""
+    form: JsonObject | None = None
+    """The schema of what a tool wants to be told by a person; the question is about that then, and not about a call."""
     redact: Callable[[str], str] = str
     """Takes known secrets out of a text that is shown or kept."""
 
@@ -123,8 +127,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """How long a yes holds; for longer than once, the rules that the verdict offers are kept."""
     reach: Reach | None = None
     """A shorter reach than was asked about; None for that."""
+    filled: JsonObject | None = None
+    """What a person filled into a form."""
     bound_to: str | None = None
     """The fingerprint of the request that was answered; one for another call is no answer."""
+    later: bool = False
+    """Not yet: a session leaves its turn open, and asks again when it goes on. Without a session it means no."""
 
 
 class PermissionPolicy(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -15,7 +16,6 @@ from toolyard.plugins.tool_problems import tool_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Tool
@@ -62,6 +62,32 @@ class Changes:
             yield failure
 
 
+class OwnSource:
+    """Where the application's own tools come from; it never changes."""
+
+    conditions: object = None
+    file = Path("toolyard")
+    problems: Sequence[Problem] = ()
+
+    def plugins(self) -> Sequence[Plugin]:
+        return ()
+
+    def is_current(self) -> bool:
+        return True
+
+    async def load(self, *, without_running: bool = False) -> bool:  # noqa: ARG002 - the interface
+        return True
+
+    def adopt(self, newer: OwnSource) -> None:
+        """There is nothing to take over."""
+
+    async def aclose(self) -> None:
+        """It holds nothing."""
+
+
+OWN = OwnSource()
+
+
 class Catalog:
     """Finds tools as they are now; a source that changed is read again when it is asked for."""
 
@@ -72,7 +98,10 @@ class Catalog:
         pointers: Sequence[Pointer] = (),
         decide: Callable[[Sequence[Plugin]], Mapping[str, Enablement]] = decide,
         changes: Changes | None = None,
+        more: Callable[[Sequence[Tool]], Sequence[Tool]] | None = None,
     ) -> None:
+        """`more` are tools of the application itself, by what others there are."""
+        self._more = more
         self._sources = list(sources)
         self._pointers = pointers
         self._decide = decide
@@ -85,6 +114,8 @@ class Catalog:
         self._decisions: Mapping[str, Enablement] = {}
         self._by_name: dict[str, tuple[Source, Tool]] = {}
         self._taken: list[Shadowed] = []
+        self._renamed: dict[tuple[int, str], Tool] = {}
+        """Tools under other names than their own, by their registration and that."""
 
     def rivalries(self) -> list[Problem]:
         """What is wrong among the plugins and their tools, though each may be sound by itself."""
@@ -109,6 +140,11 @@ class Catalog:
         """For each plugin whether it is on, and why."""
         self._settle()
         return self._decisions
+
+    def tools_of(self, found: Registration) -> Sequence[Tool]:
+        """The tools of a plugin, by the names that they have here."""
+        self._settle()
+        return [self._renamed.get((id(found), tool.spec.name), tool) for tool in found.plugin.tools]
 
     def names(self) -> Sequence[str]:
         """The names of all tools, in the order of the configuration."""
@@ -170,16 +206,21 @@ class Catalog:
 
     def _name_tools(self, plugins: Sequence[Registration]) -> None:
         """Give every name to the first tool that has it, of the plugins that are on."""
-        self._by_name, self._taken = {}, []
+        self._by_name, self._taken, self._renamed = {}, [], {}
         owners: dict[str, Registration] = {}
         for found in plugins:
-            for tool in found.plugin.tools:
-                name = tool.spec.name
+            for listed in found.plugin.tools:
+                tool, name = listed, listed.spec.name
+                if name in owners and found.plugin.other_name:
+                    tool = self._renamed[id(found), name] = found.plugin.other_name(tool)
+                    name = tool.spec.name
                 if name in owners:
                     self._taken.append(Shadowed(what="tool", name=name, winner=owners[name], loser=found))
                 else:
                     owners[name] = found
                     self._by_name[name] = (found.source, tool)
+        for tool in self._more([tool for _, tool in self._by_name.values()]) if self._more else ():
+            self._by_name.setdefault(tool.spec.name, (OWN, tool))
 
     def _faulty(self) -> Iterable[Problem]:
         for id, decision in self.decisions.items():

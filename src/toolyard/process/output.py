@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,6 @@ from toolyard.core.tool import Truncation
 if TYPE_CHECKING:
     from collections.abc import Callable
     from io import FileIO
-    from pathlib import Path
 
 
 UTF8_DECODER = codecs.getincrementaldecoder("utf-8")
@@ -113,6 +113,7 @@ class HeadTail:
             omitted_bytes=self._dropped + len(missing),
             omitted_lines=self._dropped_lines + missing.count(b"\n"),
             kept_at=self._spill_to if self._spill is not None else None,
+            starts_at=len(head),
         )
         text = join_around(head.decode("utf-8", "replace"), tail[start:].decode("utf-8", "replace"), truncation)
         return Captured(text=text, total_bytes=self.total, truncated=truncation)
@@ -161,7 +162,7 @@ def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:
     head, _ = cut_before(data[: limit // 2])
     start = after_continuation(data, len(data) - (limit - limit // 2))
     missing = data[len(head) : start]
-    truncation = Truncation(omitted_bytes=len(missing), omitted_lines=missing.count(b"\n"))
+    truncation = Truncation(omitted_bytes=len(missing), omitted_lines=missing.count(b"\n"), starts_at=len(head))
     ends = [part.decode("utf-8", "surrogatepass") for part in (head, data[start:])]
     return join_around(ends[0], ends[1], truncation), truncation
 
@@ -205,7 +206,7 @@ class Transcript:
         limit: int,
         *,
         listener: Callable[[str], None] | None = None,
-        spill_to: Path | None = None,
+        spill_to: Path | str | None = None,
         stop_at: int | None = None,
     ) -> None:
         self._limit = limit
@@ -226,7 +227,7 @@ class Transcript:
     def add(self, data: bytes) -> None:
         self._total += len(data)
         if self._kept is None:
-            self._kept = HeadTail(self._limit, spill_to=self._spill_to)
+            self._kept = HeadTail(self._limit, spill_to=Path(self._spill_to) if self._spill_to else None)
         self._kept.add(data)
         if self._decoder and self.listener and (text := self._decoder.decode(data)):
             self.listener(text)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from toolyard.config.settings import Preset
-    from toolyard.core.reach import Reach
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
@@ -231,7 +230,7 @@ class Lifecycle:
         processes = self._pools.open(inputs, before.host.processes if before else None)
         if options.only and configuration.readable and not before:
             # Its one tool is about to be used: let the keeper start while the rest is imported and read.
-            processes.children[likely_reach(configuration)].start()
+            processes.children[configuration.usual_reach].start()
         return Begun(configuration=configuration, entries=entries, inputs=inputs, processes=processes)
 
     async def _load(self, begun: Begun, before: Loaded | None = None) -> Loaded:
@@ -248,6 +247,7 @@ class Lifecycle:
             session=options.session,
             metadata=options.session_metadata,
             only_some=options.only is not None,
+            more_tools=None if options.only else options.more_tools,
         )
         try:
             await loaded.refresh()
@@ -352,9 +352,3 @@ def unchanged_but_for(before: Configuration, problem: Problem) -> Configuration:
     others = [one for one in before.problems if one.code != problem.code]
     message = f"{problem.message}; the last good configuration stays in use"
     return replace(before, problems=(*others, replace(problem, message=message)))
-
-
-def likely_reach(configuration: Configuration) -> Reach:
-    """How far most calls of the configuration will reach."""
-    section = configuration.value.get("permissions")
-    return "look" if isinstance(section, dict) and section.get("preset") == "read-only" else "work"

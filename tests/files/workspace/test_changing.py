@@ -175,7 +175,7 @@ def test_a_character_that_the_encoding_lacks_is_refused_in_an_edit(tmp_path: Pat
 @pytest.mark.parametrize("content", [b"\x00\x01\x02", b"%PDF-1.7 x", b"\xff\xfeA"], ids=["nul", "pdf", "half"])
 def test_what_is_no_text_is_not_edited(tmp_path: Path, content: bytes):
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(FileFault, match="binary|but is none"):
+    with pytest.raises(FileFault, match=r"binary|but is none"):
         edit(tmp_path, "file", ("A", "b", False))
     assert (tmp_path / "file").read_bytes() == content
 
