@@ -30,6 +30,7 @@ NAMES = (
     ),
     "plugins",
     "checkpoints",
+    "files",
     "providers",
     "agent",
 )
