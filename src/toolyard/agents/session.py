@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from toolyard.agents.checkpoints.store import RestoreOutcome
+    from toolyard.agents.model_choice import ModelChoice
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject, Plan, ToolCall, ToolResult, ToolSpec
     from toolyard.permissions.verdict import Answer, Approver, PermissionRequest, Verdict
     from toolyard.runtime.lifecycle import Lifecycle
+    from toolyard.runtime.loaded import Loaded
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 SessionUpdate: TypeAlias = Stored | ModelEvent | Event
@@ -131,6 +133,25 @@ class AgentSession:
         if interrupt:
             self.interrupt()
 
+    def take_back(self) -> list[UserMessage]:
+        """What was said while the agent works and it has not read yet, which it now never will."""
+        return self._take_said()
+
+    @property
+    def queued(self) -> int:
+        """How many messages the agent has not read yet."""
+        return len(self._said)
+
+    async def compact(self) -> bool:
+        """Let a summary stand for what was said so far; False when there is too little to sum up."""
+        if self._turn:
+            raise ProviderError("the session works; interrupt it first", fault="setup")
+        self._turn = Turn(self, self._setup, session=self.id)
+        try:
+            return await self._turn.sum_up()
+        finally:
+            self._turn = None
+
     def interrupt(self) -> None:
         """End the turn; calls that run are cancelled, and what they printed is kept."""
         if self._turn:
@@ -141,6 +162,26 @@ class AgentSession:
         merged = {**self._parts.store.session(self.id).metadata, **values}
         await self.record(MetadataSet(values=values))
         await self._parts.store.update(self.id, metadata=merged, title=values.get("title"))
+
+    async def set_control(self, id: str, value: Any) -> None:
+        """Have another value for something that the configuration sets, such as `model`; None for what it says."""
+        if id == "model":
+            self.model = None
+        controls = {**self.controls, id: value}
+        await self.set_metadata(controls={name: one for name, one in controls.items() if one is not None})
+
+    @property
+    def controls(self) -> JsonObject:
+        """What the session itself sets, by the ids of controls."""
+        return mapping(self._parts.store.session(self.id).metadata.get("controls"))
+
+    async def model_name(self) -> str:
+        """The model that it talks to; ProviderError with the line to write when there is none."""
+        return self._choice(await self._parts.lifecycle.current()).model
+
+    def _choice(self, loaded: Loaded) -> ModelChoice:
+        model = self.model or self.controls.get("model")
+        return model_of(loaded, self.agent, self.chosen_plugins, str(model) if model else None)
 
     @property
     def chosen_plugins(self) -> tuple[str, ...] | None:
@@ -318,7 +359,7 @@ class AgentSession:
         """What the next request works with, by the configuration as it is now."""
         loaded = await self._parts.lifecycle.current()
         chosen = self.chosen_plugins
-        choice = model_of(loaded, self.agent, chosen, self.model)
+        choice = self._choice(loaded)
         features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen)
         system, options = await features.system_message(), await features.request_options()
         config = choice.config

@@ -12,7 +12,7 @@ import msgspec
 
 from toolyard.core.events import Decision
 from toolyard.core.reach import Kept, Reach
-from toolyard.core.tool import Json, Plan, ToolSpec
+from toolyard.core.tool import Json, JsonObject, Plan, ToolSpec
 
 Scope = Literal["once", "session", "always"]
 NETWORK = "network"
@@ -125,6 +125,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """A shorter reach than was asked about; None for that."""
     bound_to: str | None = None
     """The fingerprint of the request that was answered; one for another call is no answer."""
+    instead: JsonObject | None = None
+    """Of a no: the arguments that the call is to have in place of its own; the rules then look at it anew."""
 
 
 class PermissionPolicy(Protocol):
