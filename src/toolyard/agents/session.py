@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -20,7 +20,6 @@ from toolyard.agents.sessions.events import (
     QuestionAnswered,
     QuestionAsked,
     Rewound,
-    Stored,
     TurnEnded,
 )
 from toolyard.agents.sessions.history import HistoryFold
@@ -30,17 +29,19 @@ from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
 from toolyard.core.events import CallFinished, Event
-from toolyard.core.model import ModelEvent
+from toolyard.core.model import Answered, ModelEvent, ModelRequest
 from toolyard.errors import ProviderError
+from toolyard.plugins.contract import ApplicationContext
 from toolyard.runtime.call import CallHooks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from toolyard.agents.application_plugins import EventWatcher
     from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.model_choice import ModelChoice
     from toolyard.agents.sessions.claim import SessionClaim
-    from toolyard.agents.sessions.events import SessionEvent
+    from toolyard.agents.sessions.events import SessionEvent, SessionUpdate, Stored
     from toolyard.agents.sessions.history import History
     from toolyard.agents.sessions.store import SessionState, SessionStore
     from toolyard.agents.workspace_states import WorkspaceStates
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
     from toolyard.runtime.loaded import Loaded
 
 Form = TypeVar("Form", bound=msgspec.Struct)
-SessionUpdate: TypeAlias = Stored | ModelEvent | Event
-"""What a listener hears: what was kept, with its number, and what passes by."""
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +68,8 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     model: str | None = None
     states: WorkspaceStates | None = None
+    watchers: Sequence[EventWatcher] = ()
+    """The application plugins that hear what happens."""
 
 
 class AgentSession:
@@ -89,6 +90,8 @@ class AgentSession:
         self._state: SessionState = "idle"
         """What the list shows, from the next event on."""
         self._writes: set[asyncio.Task[None]] = set()
+        self._context: ApplicationContext | None = None
+        """What those who watch are told of this turn."""
 
     @property
     def waited(self) -> float:
@@ -318,7 +321,7 @@ class AgentSession:
     async def _work(self, prompt: str | Sequence[Part] | None) -> None:
         if self._turn:
             raise ProviderError("the session works already; `say` something while it does", fault="setup")
-        self._waited = 0.0
+        self._waited, self._context = 0.0, None
         self._turn = Turn(self, self._setup, session=self.id)
         self._state = "working"
         try:
@@ -377,6 +380,32 @@ class AgentSession:
     def _broadcast(self, update: SessionUpdate) -> None:
         for queue in self._listeners:
             queue.put_nowait(update)
+        if self._parts.watchers:
+            self._context = self._context or self._watched()
+            for watcher in self._parts.watchers:
+                watcher.hear(update, self._context)
+
+    def _watched(self) -> ApplicationContext:
+        lifecycle = self._parts.lifecycle
+        return ApplicationContext(
+            agent=self.agent,
+            session=self.id,
+            config=lifecycle.known().configuration.for_agent(self.agent),
+            metadata=lambda: self._parts.store.session(self.id).metadata,
+            set_metadata=self.set_metadata,
+            ask=self._ask_beside,
+        )
+
+    async def _ask_beside(self, prompt: str, *, model: str | None = None) -> str:
+        """A question of a plugin's own to the agent's provider; the conversation knows nothing of it."""
+        choice = model_of(await self._parts.lifecycle.current(), self.agent, self.chosen_plugins, model or self.model)
+        request = ModelRequest(
+            model=choice.model, messages=[message_of(prompt)], may_call=False, config=choice.config, session=self.id
+        )
+        async for event in choice.provider.stream(request):
+            if isinstance(event, Answered):
+                return event.message.text
+        raise ProviderError("the provider ended without an answer", fault="answer")
 
     # What the call path asks of the session.
 

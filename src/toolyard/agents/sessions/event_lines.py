@@ -10,7 +10,7 @@ import msgspec
 from toolyard.agents.sessions.events import SessionEvent, Stored
 
 if TYPE_CHECKING:
-    from toolyard.agents.session import SessionUpdate
+    from toolyard.agents.sessions.events import SessionUpdate
     from toolyard.core.tool import JsonObject
 
 VERSION = 1

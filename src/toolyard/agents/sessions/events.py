@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from toolyard.core.conversation import AssistantMessage, CallAnswer, Usage, UserMessage
+from toolyard.core.events import Event
+from toolyard.core.model import ModelEvent
 from toolyard.core.reach import Reach
 from toolyard.core.tool import JsonObject, ToolCall
 
@@ -143,3 +145,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     time: float
     event: SessionEvent
+
+
+SessionUpdate: TypeAlias = Stored | ModelEvent | Event
+"""What a listener hears: what was kept, with its number, and what passes by."""

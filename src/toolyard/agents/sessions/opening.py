@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolyard.agents.application_plugins import EventWatchers
 from toolyard.agents.checkpoints.coverage import Coverage
 from toolyard.agents.session import AgentSession, SessionParts, settings_in
 from toolyard.agents.sessions.claim import SessionClaim
@@ -13,9 +14,11 @@ from toolyard.agents.workspace_states import WorkspaceStates
 from toolyard.config.agent_settings import CheckpointSettings
 
 if TYPE_CHECKING:
+    from toolyard.agents.application_plugins import EventWatcher
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver
     from toolyard.runtime.lifecycle import Lifecycle
+    from toolyard.runtime.loaded import Loaded
 
 
 class Sessions:
@@ -27,6 +30,7 @@ class Sessions:
         self._store: SessionStore | None = None
         self._open: dict[str, AgentSession] = {}
         self._states: dict[Path, WorkspaceStates] = {}
+        self._watchers = EventWatchers()
 
     @property
     def store(self) -> SessionStore:
@@ -62,6 +66,7 @@ class Sessions:
             approver=approver or self._lifecycle.options.approver,
             model=model,
             states=self._states_of(Path.cwd(), name),
+            watchers=await self._watchers_of(loaded, name),
         )
         session = self._open[row.id] = AgentSession(parts)
         if metadata:
@@ -72,12 +77,18 @@ class Sessions:
         """Close every session, then the store."""
         for session in list(self._open.values()):
             await session.aclose()
+        await self._watchers.aclose()
         if self._store:
             self._store.close()
 
     async def _end(self, session: str) -> None:
         self._open.pop(session, None)
         await self._lifecycle.end_session(session)
+
+    async def _watchers_of(self, loaded: Loaded, agent: str) -> list[EventWatcher]:
+        catalog = loaded.agent(agent).catalog
+        on = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
+        return await self._watchers.begin(on, loaded.configuration.for_agent(agent))
 
     def _states_of(self, workspace: Path, agent: str) -> WorkspaceStates | None:
         """The states of a workspace, which all sessions that work there share; None when none are wanted."""

@@ -39,7 +39,7 @@ class Commanded(Protocol):
         """Go on with another session, or in another way."""
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class SlashCommand(msgspec.Struct, frozen=True, kw_only=True):
     """One command, and its line of help."""
 
     run: Callable[[Commanded, str], Awaitable[None]]
@@ -195,26 +195,30 @@ async def leave(chat: Commanded, words: str) -> None:  # noqa: ARG001
 
 
 COMMANDS = {
-    "/help": Command(run=show_help, takes="", help="this list", while_working=True),
-    "/model": Command(run=set_model, takes="[M]", help="which model answers, or another one", while_working=True),
-    "/agent": Command(run=set_agent, takes="[A]", help="which agent, or another one"),
-    "/sessions": Command(
+    "/help": SlashCommand(run=show_help, takes="", help="this list", while_working=True),
+    "/model": SlashCommand(run=set_model, takes="[M]", help="which model answers, or another one", while_working=True),
+    "/agent": SlashCommand(run=set_agent, takes="[A]", help="which agent, or another one"),
+    "/sessions": SlashCommand(
         run=list_sessions, takes="[WORDS]", help="the latest sessions, or where words stand", while_working=True
     ),
-    "/resume": Command(run=resume, takes="[ID]", help="go on with another session, without an id the latest"),
-    "/rewind": Command(
+    "/resume": SlashCommand(run=resume, takes="[ID]", help="go on with another session, without an id the latest"),
+    "/rewind": SlashCommand(
         run=rewind, takes="[N]", help="take the last turn back, or all from event N on: files and words"
     ),
-    "/fork": Command(run=fork, takes="[N]", help="go on in a copy of this session, up to event N"),
-    "/diff": Command(run=show_diff, takes="[N]", help="what the last turn changed, or turn N", while_working=True),
-    "/tools": Command(run=list_tools, takes="", help="the tools of the agent", while_working=True),
-    "/cost": Command(run=show_cost, takes="", help="what the session took", while_working=True),
-    "/preset": Command(run=set_preset, takes="[NAME]", help="what runs unasked: read-only, workspace, sandboxed …"),
-    "/compact": Command(run=compact, takes="", help="let a summary stand for what was said so far"),
-    "/clear": Command(run=clear, takes="", help="begin a new session"),
-    "/title": Command(run=title, takes="[TEXT]", help="the title of the session, or another one", while_working=True),
-    "/export": Command(run=export, takes="[FILE]", help="write the session into a file", while_working=True),
-    "/quit": Command(run=leave, takes="", help="leave, as Ctrl-D does", while_working=True),
+    "/fork": SlashCommand(run=fork, takes="[N]", help="go on in a copy of this session, up to event N"),
+    "/diff": SlashCommand(run=show_diff, takes="[N]", help="what the last turn changed, or turn N", while_working=True),
+    "/tools": SlashCommand(run=list_tools, takes="", help="the tools of the agent", while_working=True),
+    "/cost": SlashCommand(run=show_cost, takes="", help="what the session took", while_working=True),
+    "/preset": SlashCommand(
+        run=set_preset, takes="[NAME]", help="what runs unasked: read-only, workspace, sandboxed …"
+    ),
+    "/compact": SlashCommand(run=compact, takes="", help="let a summary stand for what was said so far"),
+    "/clear": SlashCommand(run=clear, takes="", help="begin a new session"),
+    "/title": SlashCommand(
+        run=title, takes="[TEXT]", help="the title of the session, or another one", while_working=True
+    ),
+    "/export": SlashCommand(run=export, takes="[FILE]", help="write the session into a file", while_working=True),
+    "/quit": SlashCommand(run=leave, takes="", help="leave, as Ctrl-D does", while_working=True),
 }
 KEYS = """\
 Enter sends; while the agent works it is queued. Alt-Enter, Ctrl-J or a \\ at the end begin another line.

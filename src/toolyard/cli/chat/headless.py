@@ -20,8 +20,7 @@ from toolyard.core.model import Waiting
 from toolyard.core.visible_text import escaped
 
 if TYPE_CHECKING:
-    from toolyard.agents.session import SessionUpdate
-    from toolyard.agents.sessions.events import SessionEvent
+    from toolyard.agents.sessions.events import SessionEvent, SessionUpdate
 
 EXIT_CODES = {"answered": 0, "refused": 3, "interrupted": 130}
 LONGEST_SHOWN = 200

@@ -21,8 +21,7 @@ from toolyard.core.model import TextDelta, Waiting
 from toolyard.core.screen_text import as_seen
 
 if TYPE_CHECKING:
-    from toolyard.agents.session import SessionUpdate
-    from toolyard.agents.sessions.events import SessionEvent
+    from toolyard.agents.sessions.events import SessionEvent, SessionUpdate
     from toolyard.agents.sessions.history import History
 
 

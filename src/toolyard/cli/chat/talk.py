@@ -21,7 +21,8 @@ from toolyard.errors import ProviderError, ToolyardError
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from toolyard.agents.session import AgentSession, SessionUpdate
+    from toolyard.agents.session import AgentSession
+    from toolyard.agents.sessions.events import SessionUpdate
     from toolyard.agents.sessions.history import History
     from toolyard.app import AgentApplication
     from toolyard.core.content import Part

@@ -36,8 +36,7 @@ from toolyard.core.model import CallDelta, TextDelta, ThinkingDelta, Waiting
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolyard.agents.session import SessionUpdate
-    from toolyard.agents.sessions.events import SessionEvent
+    from toolyard.agents.sessions.events import SessionEvent, SessionUpdate
     from toolyard.agents.sessions.history import History
     from toolyard.cli.chat.markdown import Block
 
