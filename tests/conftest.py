@@ -58,8 +58,9 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's own cache, state or configuration."""
+    """No test reads or writes the user's own cache, state or configuration, or works in the project itself."""
     home = tmp_path_factory.mktemp("home")
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
 

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ ROOT = Path(__file__).parent.parent
 TOOLYARD = Path(sys.executable).parent / "toolyard"
 PATIENCE = 60
 """Seconds after which a wait has failed; a loaded machine needs many, a sound one waits for none of them."""
+PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAICAQAHkQAAAABJRU5ErkJggg==")
+"""A picture of one dot."""
 
 AS_FROM_A_SHELL = """
 import fcntl, os, signal, sys, termios

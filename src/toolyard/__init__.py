@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
     from toolyard.app import AgentApplication
     from toolyard.bash.session.session import BashSession
+    from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, TextPart
     from toolyard.core.events import (
         CallFinished,
         CallStarted,
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 PLACES = {
     "toolyard.app": ("AgentApplication",),
     "toolyard.bash.session.session": ("BashSession",),
+    "toolyard.core.content": ("AudioPart", "FilePart", "ImagePart", "LinkPart", "TextPart"),
     "toolyard.core.events": (
         *("CallFinished", "CallStarted", "Event", "OutputChunk"),
         *("PermissionAsked", "PermissionDecided", "PreviewReady"),
@@ -38,15 +40,20 @@ __all__ = [
     "AgentApplication",
     "Answer",
     "Approver",
+    "AudioPart",
     "BashSession",
     "CallFinished",
     "CallStarted",
     "Event",
+    "FilePart",
+    "ImagePart",
+    "LinkPart",
     "OutputChunk",
     "PermissionAsked",
     "PermissionDecided",
     "PermissionRequest",
     "PreviewReady",
+    "TextPart",
     "ToolCall",
     "ToolResult",
     "ToolSpec",

@@ -160,6 +160,12 @@ class AgentApplication:
         sandbox = self._lifecycle.known().host.children("work").sandbox
         return sandbox.report() if sandbox else None
 
+    def output_folder(self) -> Path:
+        """Where output of this workspace is kept that is too long for a result."""
+        from toolyard.runtime.output_folders import output_folder
+
+        return output_folder(self._lifecycle.options.sessions, working_folder())
+
     def origin(self, name: str, agent: str | None = None) -> str:
         """The file that a tool comes from."""
         return self._lifecycle.known().agent(agent).catalog.file_of(name)

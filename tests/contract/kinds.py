@@ -18,7 +18,7 @@ from toolyard.core.tool import Failure, ToolResult
 from toy_kind import WITH_TOYS
 from yard import STRING, Yard
 
-Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log", "where"]
+Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log", "where", "draw"]
 """What a tool does with its argument `value`, in a folder of the test's own:
 
 echo   prints the value
@@ -32,6 +32,7 @@ read   reads standard input to its end and prints `rest:` and how many bytes tha
 meet   writes the value as a line to the pipe `here`, waits until the file `go` is there, then prints the value
 log    appends the value as a line to the file `log`
 where  prints the folder that it works in
+draw   prints the value, and attaches the picture `dot.png`
 """
 FLOOD = 3_000_000
 SCHEMA = {"type": "object", "properties": {"value": {**STRING, "description": "A text."}}, "required": ["value"]}
@@ -105,6 +106,7 @@ BASH: dict[Behaviour, str] = {
       printf %s "$value" """,
     "log": 'printf "%s\\n" "$value" >>@/log',
     "where": 'printf %s "$PWD"',
+    "draw": 'printf %s "$value"; echo @/dot.png >&3',
 }
 """Every behaviour for kinds that run bash, with @ for the test's folder."""
 
@@ -174,6 +176,7 @@ NODE: dict[Behaviour, str] = {
       context.write(value)""",
     "log": "fs.appendFileSync('@/log', `${value}\\n`)",
     "where": "context.write(process.cwd())",
+    "draw": "return [value, fs.readFileSync('@/dot.png')]",
 }
 """The same in JavaScript."""
 
@@ -203,6 +206,7 @@ PYTHON: dict[Behaviour, str] = {
     return value""",
     "log": 'say(FOLDER / "log", value)',
     "where": "return str(context.cwd)",
+    "draw": 'return [value, (FOLDER / "dot.png").read_bytes()]',
 }
 
 
@@ -245,20 +249,28 @@ def printed(result: ToolResult) -> str:
     return str((result.data or {})["stdout"])
 
 
+ONLY_PRINTS = "it has nothing but what it prints"
 KINDS = [
-    Kind(name="toy", write=write_toy),
+    Kind(name="toy", write=write_toy, cannot={"draw": ONLY_PRINTS}),
     Kind(name="bash_script", write=write_bash_script),
     Kind(name="bash_script", write=write_bash_comments, id="bash_comments"),
     Kind(name="manifest_command", write=write_manifest),
     # An error that is thrown has no code of its own.
     Kind(name="node_module", write=write_node, exit_code=1),
     # An exit code is an answer there, whatever it is.
-    Kind(name="shell_command", write=write_shell_command, tool="shell", said=printed, failure=None),
+    Kind(
+        name="shell_command",
+        write=write_shell_command,
+        tool="shell",
+        said=printed,
+        failure=None,
+        cannot={"draw": ONLY_PRINTS},
+    ),
     Kind(
         name="shell_session",
         write=write_shell_session,
         tool="bash",
-        cannot={"side_by_side": "one shell runs one command at a time"},
+        cannot={"side_by_side": "one shell runs one command at a time", "draw": ONLY_PRINTS},
     ),
     Kind(
         name="python",

@@ -9,7 +9,8 @@ import pytest
 
 from contract.bench import Bench
 from contract.kinds import FLOOD
-from support import Signpost, is_alive
+from support import PNG, Signpost, is_alive
+from toolyard.core.content import ImagePart
 from toolyard.permissions.verdict import Verdict
 
 pytestmark = pytest.mark.anyio
@@ -107,6 +108,15 @@ async def test_huge_output_keeps_its_head_and_its_tail(bench: Bench):
     assert result.truncated is not None
     assert FLOOD - 10_000 <= result.truncated.omitted_bytes <= FLOOD
     assert bench.yard.audit()[-1]["truncated"] is True
+
+
+@pytest.mark.ability("draw")
+async def test_a_picture_comes_with_the_text(bench: Bench):
+    (bench.yard.folder / "dot.png").write_bytes(PNG)
+    async with bench.tool("draw") as tool:
+        result = await tool("drawn")
+    assert (result.text, result.failure) == ("drawn", None)
+    assert result.attachments == (ImagePart(media_type="image/png", data=PNG),)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"value": ["x"], "command": ["x"]}, "{broken", "[]", '"text"'], ids=str)

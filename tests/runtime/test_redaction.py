@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import PNG
+from toolyard.core.content import FilePart, ImagePart, LinkPart, TextPart
+from toolyard.core.tool import ToolResult
 from toolyard.runtime.redaction import Redactor
 
 REDACTOR = Redactor({"A_TOKEN": "abcabcd", "B_KEY": "abc", "C": "zz.*"})
@@ -98,3 +101,22 @@ def test_a_file_is_cleaned_as_a_text_is(words, size):
             assert len(list(Path(folder).iterdir())) == 1
     finally:
         redaction.PIECE = before
+
+
+def test_what_is_attached_has_no_secrets_either():
+    image = ImagePart(media_type="image/png", data=PNG)
+    attachments = (
+        image,
+        ImagePart(media_type="image/png", data=PNG + b"abcabcd"),
+        FilePart(media_type="application/pdf", data=b"%PDF-1", name="abcabcd.pdf"),
+        LinkPart(uri="https://example.org/?key=abcabcd", name="abcabcd"),
+    )
+    result = REDACTOR.redact_result(ToolResult(text="", attachments=attachments))
+    assert "abcabcd" not in repr(result)
+    assert result.attachments[0] == image
+    assert isinstance(result.attachments[1], TextPart)
+    assert "it has [redacted A_TOKEN] in it" in result.attachments[1].text
+    assert result.attachments[2:] == (
+        FilePart(media_type="application/pdf", data=b"%PDF-1", name="[redacted A_TOKEN].pdf"),
+        LinkPart(uri="https://example.org/?key=[redacted A_TOKEN]", name="[redacted A_TOKEN]"),
+    )

@@ -41,9 +41,9 @@ def estimated_tokens(history: History, system: str = "") -> int:
     if not known:
         return tokens_of(history.messages) + int(len(system) / CHARACTERS_PER_TOKEN)
     new = [one.event for one in history.events if one.seq > since]
-    characters = sum(len(event.answer.text) for event in new if isinstance(event, CallAnswered))
-    characters += sum(len(text_of(event.message.content)) for event in new if isinstance(event, PromptGiven))
-    return known + int(characters / CHARACTERS_PER_TOKEN)
+    answers = ToolMessage(answers=tuple(event.answer for event in new if isinstance(event, CallAnswered)))
+    characters = sum(len(text_of(event.message.content)) for event in new if isinstance(event, PromptGiven))
+    return known + message_tokens(answers) + int(characters / CHARACTERS_PER_TOKEN)
 
 
 def tokens_of(messages: Iterable[Message]) -> int:

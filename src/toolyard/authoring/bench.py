@@ -23,7 +23,7 @@ from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
 from toolyard.runtime.audit.log import NO_AUDIT
 from toolyard.runtime.call import CallServices
-from toolyard.runtime.call_path import CallPath
+from toolyard.runtime.call_path import CallPath, CallsUnderWay
 from toolyard.runtime.loaded import Loaded
 from toolyard.runtime.redaction import Redactor
 
@@ -45,8 +45,8 @@ async def open_bench(path: Path, *, timeout: float = 60, kinds: Sequence[Kind] =
     host = Host(configuration, processes, Caches(user_folder("cache"), kept=False), in_place=[real_folder(path)])
     redactor = Redactor(process_secrets())
 
-    def make_path(catalog: Catalog) -> CallPath:
-        return CallPath(CallServices(tools=catalog, audit=NO_AUDIT, redactor=redactor))
+    def make_path(catalog: Catalog, under_way: CallsUnderWay) -> CallPath:
+        return CallPath(CallServices(tools=catalog, audit=NO_AUDIT, redactor=redactor), under_way)
 
     loaded = Loaded(read_entries(configuration, kinds), host, make_path)
     try:

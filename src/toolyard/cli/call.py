@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from toolyard.app import AgentApplication
     from toolyard.cli.main import GlobalOptions
@@ -124,7 +126,27 @@ async def call_once(
             watcher.output.finish(result)
         else:
             show_note(result.text, "error")
+        if result.attachments and not as_json:
+            save_attachments(result, app.output_folder())
         return conclude(app, agent, tool, result)
+
+
+def save_attachments(result: ToolResult, folder: Path) -> None:
+    """Keep what is no text where long output is kept too, and say where."""
+    from mimetypes import guess_extension
+
+    from toolyard.core.content import LinkPart, TextPart, in_words
+    from toolyard.process.output import open_new
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in result.attachments:
+        if isinstance(part, TextPart | LinkPart):
+            show_note(in_words(part), "faint")
+            continue
+        path = folder / f"attached-{os.urandom(8).hex()}{guess_extension(part.media_type) or ''}"
+        with open_new(path) as file:
+            file.write(part.data)
+        show_note(f"{in_words(part)} saved as {path}", "faint")
 
 
 async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
@@ -220,6 +242,7 @@ class Watcher:
                 self._finished = {"call_id": call_id, "duration_ms": round(duration * 1000, 3)}
 
     def record(self, tool: str, result: ToolResult) -> dict[str, Any]:
+        from msgspec import to_builtins
         from msgspec.structs import asdict
 
         return {
@@ -235,6 +258,7 @@ class Watcher:
             "bytes_out": result.bytes_out,
             "truncated": asdict(result.truncated) if result.truncated else None,
             "data": result.data,
+            "attachments": to_builtins(result.attachments),
         }
 
 

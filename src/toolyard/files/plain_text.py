@@ -14,11 +14,11 @@ def text_of(path: str) -> str:
     return "" if b"\0" in data else os.fsdecode(data)
 
 
-def data_of(path: str) -> bytes:
+def data_of(path: str, most: int = MOST_READ) -> bytes:
     """The beginning of a regular file; nothing when there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
-            return file.read(MOST_READ) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+            return file.read(most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     except (OSError, ValueError):
         return b""

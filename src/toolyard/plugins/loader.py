@@ -111,6 +111,12 @@ async def load_all(sources: Sequence[Source]) -> dict[int, Problem]:
     return failures
 
 
+async def close_all(sources: Iterable[Source]) -> None:
+    """Let sources release what they hold, one after the other."""
+    for source in sources:
+        await source.aclose()
+
+
 async def is_loaded(source: Source, failures: dict[int, Problem], *, without_running: bool = False) -> bool:
     """Load a source unless nothing changed; one that breaks has nothing more to load."""
     try:

@@ -17,6 +17,7 @@ from toolyard.process.environment import as_bytes
 from toolyard.process.keeper.link import KeeperLink
 from toolyard.process.keeper.wire import close_all
 from toolyard.process.limits import NO_LIMITS, Limits
+from toolyard.process.output import NO_OUTPUT
 from toolyard.process.streams import DelayedReading, OutputStream, open_stdin
 from toolyard.process.waiting import cancelled_with, run_shielded
 
@@ -34,6 +35,9 @@ GRACE = 1.0
 """How long a tree may take to end after SIGTERM before it is killed."""
 ANSWER_PATIENCE = 5.0
 """How long the keeper may take beyond the grace; only a stopped or broken keeper takes longer."""
+ATTACHMENTS = 3
+LONGEST_LIST = 1 << 16
+"""What is kept of the names of files, in bytes."""
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
@@ -56,6 +60,8 @@ class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
     on_output: Callable[[Stream, str], None] | None = None
     streams: Sequence[Stream] = ("stdout", "stderr")
     """Which streams `on_output` hears."""
+    takes_attachments: bool = False
+    """Whether it has descriptor 3, for the names of files that belong to what it prints."""
 
 
 class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +73,8 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):
     timed_out: bool
     stdout: Captured
     stderr: Captured
+    attached: Captured = NO_OUTPUT
+    """What it wrote to descriptor 3."""
     duration: float
     left: Sequence[int] = ()
     """Processes that could not be killed because the kernel itself holds them; usually empty."""
@@ -126,30 +134,28 @@ class Children:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
         started = time.monotonic()
         argv, cwd, extra_env = encode_words(request.argv, request.cwd, request.extra_env)
-        fds, stdout, stderr = open_streams(request)
+        fds, streams = open_streams(request)
         ended, cancelled, timed_out = None, None, False
         try:
             limits = request.limits.as_rlimits()
             spawned = self.keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
-            self._reading.add(stdout, stderr)
+            self._reading.add(*streams)
             ended, timed_out = await self._wait(spawned, request)
         except asyncio.CancelledError as error:
             cancelled = error
         finally:
-            self._reading.discard(stdout, stderr)
-            try:
-                captured_stdout = stdout.finish()
-            finally:
-                captured_stderr = stderr.finish()
+            self._reading.discard(*streams)
+            stdout, stderr, attached = finished(streams)
         if ended is None:
-            raise cancelled_with(captured_stdout, captured_stderr) from cancelled
+            raise cancelled_with(stdout, stderr) from cancelled
         exit_code, signal = read_wait_status(ended.wait_status)
         return ChildOutcome(
             exit_code=exit_code,
             signal=signal,
             timed_out=timed_out,
-            stdout=captured_stdout,
-            stderr=captured_stderr,
+            stdout=stdout,
+            stderr=stderr,
+            attached=attached,
             duration=time.monotonic() - started,
             left=ended.left,
         )
@@ -191,8 +197,8 @@ def read_wait_status(status: int) -> tuple[int, int | None]:
     return (128 - code, -code) if code < 0 else (code, None)
 
 
-def open_streams(request: ChildRequest) -> tuple[dict[int, int], OutputStream, OutputStream]:
-    """The child's descriptors and our two readers; all of them or none."""
+def open_streams(request: ChildRequest) -> tuple[dict[int, int], list[OutputStream]]:
+    """The child's descriptors and our readers; all of them or none."""
     fds: dict[int, int] = {}
     readers: list[OutputStream] = []
     try:
@@ -203,9 +209,22 @@ def open_streams(request: ChildRequest) -> tuple[dict[int, int], OutputStream, O
             spill_to = request.spill_to if stream == "stdout" else None
             reader, fds[number] = OutputStream.new(request.output_limit, listener=listener, spill_to=spill_to)
             readers.append(reader)
+        if request.takes_attachments:
+            reader, fds[ATTACHMENTS] = OutputStream.new(LONGEST_LIST, listener=None, spill_to=None)
+            readers.append(reader)
     except OSError as error:
         close_all(fds.values())
         for reader in readers:
             reader.finish()
         raise CannotStart(f"streams: {error.strerror}", errno=error.errno or 0) from error
-    return fds, readers[0], readers[1]
+    return fds, readers
+
+
+def finished(streams: Sequence[OutputStream]) -> tuple[Captured, Captured, Captured]:
+    """What came by each; all of them are closed, also when one of them breaks."""
+    with contextlib.ExitStack() as stack:
+        captured: list[Captured] = []
+        for stream in reversed(streams):
+            stack.callback(lambda each: captured.append(each.finish()), stream)
+    stdout, stderr, *attached = captured
+    return stdout, stderr, attached[0] if attached else NO_OUTPUT

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
 from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
@@ -433,8 +434,11 @@ class PendingCall:
 
     def _limit(self, result: ToolResult) -> ToolResult:
         """No kind's text has what a model cannot read in it, or is longer than the limit, but for the line that says
-        what a kind left out itself.
+        what a kind left out itself; nor has a result more attached, or anything else, than it says.
         """
+        if result.attachments:
+            text, attachments = text_and_attachments(checked(result.content))
+            result = replace(result, text=text, attachments=attachments)
         seen = result.text
         if STRANGE.search(seen):
             from toolyard.core.screen_text import readable  # seldom needed, and slow to import

@@ -15,17 +15,45 @@ if TYPE_CHECKING:
     from toolyard.runtime.call import CallHooks, CallServices, CallSettings
 
 
+class CallsUnderWay:
+    """Counts the calls that are under way, for whoever waits until none is."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._over = asyncio.Event()
+        self._over.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self._over.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._over.set()
+
+    @property
+    def there_are_some(self) -> bool:
+        return self._count > 0
+
+    async def over(self) -> None:
+        """Wait for the end of the last."""
+        await self._over.wait()
+
+
 class CallPath:
     """Takes the calls of one agent along the path."""
 
-    def __init__(self, services: CallServices) -> None:
+    def __init__(self, services: CallServices, under_way: CallsUnderWay | None = None) -> None:
         self._services = services
+        self._under_way = under_way or CallsUnderWay()
 
     async def call(self, call: ToolCall, settings: CallSettings, observer: Observer | None = None) -> ToolResult:
         """Take one call along the whole path; whatever happens to it, it has one result."""
         pending = PendingCall(self._services, call, settings, observer)
-        await pending.prepare()
-        return pending.result or await pending.execute()
+        with self._under_way:
+            await pending.prepare()
+            return pending.result or await pending.execute()
 
     async def preview(self, call: ToolCall, settings: CallSettings) -> str | ToolResult:
         """What a call would do, in a line; the refusal when it could not even begin."""
@@ -44,12 +72,16 @@ class CallPath:
         pending: dict[str, PendingCall] = {}
         for call in calls:
             pending.setdefault(call.id, PendingCall(self._services, call, settings, observer, hooks))
+        with self._under_way:
+            await self._take(list(pending.values()), cancelled)
+        return {id: one.result or one.cancel() for id, one in pending.items()}
+
+    async def _take(self, calls: Sequence[PendingCall], cancelled: asyncio.Event | None) -> None:
         async with asyncio.TaskGroup() as group:
-            work = group.create_task(take_all(list(pending.values())))
+            work = group.create_task(take_all(calls))
             if cancelled is not None:
                 watch = group.create_task(cancel_when(cancelled, work))
                 work.add_done_callback(lambda _: watch.cancel())
-        return {id: one.result or one.cancel() for id, one in pending.items()}
 
 
 async def take_all(calls: Sequence[PendingCall]) -> None:

@@ -11,7 +11,7 @@ from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import PRESETS, Sections
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.call import CallServices, CallSettings
-from toolyard.runtime.call_path import CallPath
+from toolyard.runtime.call_path import CallPath, CallsUnderWay
 from toolyard.runtime.output_folders import output_folder
 from toolyard.runtime.redaction import Redactor
 
@@ -40,7 +40,7 @@ class CallPaths:
         self._rules: RulePolicy | None = None
         self._host_questions: HostQuestions | None = None
 
-    def maker(self, host: Host, *, stays: bool) -> Callable[[Catalog], CallPath]:
+    def maker(self, host: Host, *, stays: bool) -> Callable[[Catalog, CallsUnderWay], CallPath]:
         """What makes the path of an agent. With `stays`, the configuration before this one stays in use."""
         configuration, options = host.configuration, self._options
         permissions = options.permissions or self._policy(configuration, stays=stays)
@@ -49,7 +49,7 @@ class CallPaths:
         if not stays:
             self._audit.policy = configuration.audit
 
-        def make(catalog: Catalog) -> CallPath:
+        def make(catalog: Catalog, under_way: CallsUnderWay) -> CallPath:
             services = CallServices(
                 tools=catalog,
                 audit=self._audit,
@@ -58,7 +58,7 @@ class CallPaths:
                 approver=options.approver,
                 sandboxes=sandboxes,
             )
-            return CallPath(services)
+            return CallPath(services, under_way)
 
         return make
 

@@ -20,6 +20,7 @@ from toolyard.errors import ApplicationClosed, UnknownPlugin
 from toolyard.files.working_folder import working_folder
 from toolyard.plugins.entries import read_entries, read_only, settings_of, stands_for
 from toolyard.plugins.host import Caches, Host
+from toolyard.plugins.loader import close_all
 from toolyard.runtime.audit.log import NdjsonAudit
 from toolyard.runtime.environment_overrides import EnvironmentOverrides
 from toolyard.runtime.process_pools import ProcessPools
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
+    from toolyard.plugins.kind import Source
     from toolyard.process.sandbox.proxy import HostAnswer
     from toolyard.runtime.call import CallSettings
     from toolyard.runtime.call_path import CallPath
@@ -62,6 +64,8 @@ class Lifecycle:
         """Of the sandbox, beside those of what is loaded."""
         self._logged: set[Problem] = set()
         """Those of the last loading, which are not logged again by the next."""
+        self._leaving: set[asyncio.Future[None]] = set()
+        """What closes the sources of configurations before this one."""
         self._caches = Caches(options.cache)
         self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._log_audit)
         self._pools = self._new_pools()
@@ -91,6 +95,7 @@ class Lifecycle:
             last_first.push_async_callback(self._pools.aclose)
             if loaded:
                 last_first.push_async_callback(loaded.aclose)
+            last_first.push_async_callback(self._end_leaving)
 
     async def current(self) -> Loaded:
         """What is loaded, after a reload if something changed that asks for one."""
@@ -177,10 +182,30 @@ class Lifecycle:
         if self._stays_despite(after.configuration):
             before.keep_despite(after)
         else:
-            # New calls find the new sources from here on; only then are those closed that nobody took over.
+            # New calls find the new sources from here on; those that nobody took over end when their calls have.
             self.loaded = after
-            await before.aclose(except_for=after)
+            leaving = before.without(after)
+            if leaving and before.calls_under_way.there_are_some:
+                self._leaving.add(leave := asyncio.ensure_future(self._leave(before, leaving)))
+                leave.add_done_callback(self._leaving.discard)
+                return
+            await close_all(leaving)
         # At last the processes, which calls under way and sources that were just closed still needed.
+        await self._pools.retire(except_for=self._opened().host.processes)
+
+    async def _end_leaving(self) -> None:
+        """Close what still waited for the end of calls."""
+        leaving = list(self._leaving)
+        for one in leaving:
+            one.cancel()
+        await asyncio.gather(*leaving, return_exceptions=True)
+
+    async def _leave(self, before: Loaded, sources: Sequence[Source]) -> None:
+        """Close sources that nobody gets any more when the last call has ended that may be theirs, or with us."""
+        try:
+            await before.calls_under_way.over()
+        finally:
+            await close_all(sources)
         await self._pools.retire(except_for=self._opened().host.processes)
 
     def _opened(self) -> Loaded:

@@ -14,7 +14,8 @@ from toolyard.files.working_folder import working_folder
 from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
-from toolyard.plugins.loader import Loader, shown
+from toolyard.plugins.loader import Loader, close_all, shown
+from toolyard.runtime.call_path import CallsUnderWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -49,7 +50,7 @@ class Loaded:
         self,
         entries: Entries,
         host: Host,
-        make_path: Callable[[Catalog], CallPath],
+        make_path: Callable[[Catalog, CallsUnderWay], CallPath],
         *,
         kept: Mapping[Hashable, NamedSource] | None = None,
         session: str = "",
@@ -59,6 +60,7 @@ class Loaded:
         self.entries = entries
         self.host = host
         self._make_path = make_path
+        self.calls_under_way = CallsUnderWay()
         self._metadata = metadata or {}
         self._session = session
         self._only_some = only_some
@@ -98,7 +100,7 @@ class Loaded:
             decide=self._decide_for(name, chosen),
             changes=self._changes,
         )
-        made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog))
+        made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog, self.calls_under_way))
         return made
 
     def default_agent(self) -> str:
@@ -185,10 +187,12 @@ class Loaded:
 
     async def aclose(self, *, except_for: Loaded | None = None) -> None:
         """Close the sources that nobody uses any more."""
-        kept = {id(one.source) for one in except_for.sources()} if except_for else set()
-        for one in self.sources():
-            if id(one.source) not in kept:
-                await one.source.aclose()
+        await close_all(self.without(except_for))
+
+    def without(self, other: Loaded | None) -> list[Source]:
+        """The sources that another does not share."""
+        kept = {id(one.source) for one in other.sources()} if other else set()
+        return [one.source for one in self.sources() if id(one.source) not in kept]
 
     def circumstances(self, agent: str) -> Circumstances:
         """What an agent's configuration tells its plugins."""

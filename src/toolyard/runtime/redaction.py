@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.config.placeholders import ENV
+from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, TextPart, left_out
 from toolyard.process.environment import looks_like_credential
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from toolyard.config.configuration import Configuration
+    from toolyard.core.content import Part
     from toolyard.core.tool import Json, ToolResult
 
 
@@ -54,7 +56,22 @@ class Redactor:
         if result.truncated and result.truncated.kept_at:
             self.redact_file(result.truncated.kept_at)
         text = self.redact_cut(result.text) if result.truncated else self.redact(result.text)
-        return replace(result, text=text, data=result.data and self.redact_all(result.data))
+        attachments = tuple(map(self.redact_part, result.attachments))
+        return replace(result, text=text, data=result.data and self.redact_all(result.data), attachments=attachments)
+
+    def redact_part(self, part: Part) -> Part:
+        """A part without secrets; of bytes that have one in them, only their name is left, since they cannot be cut."""
+        match part:
+            case TextPart():
+                return replace(part, text=self.redact(part.text))
+            case LinkPart():
+                return replace(part, uri=self.redact(part.uri), name=self.redact(part.name))
+            case ImagePart() | AudioPart() | FilePart():
+                found = self._in_bytes().search(part.data)
+                why = f"it has {self._mark_of(found).decode()} in it" if found else ""
+                if found:
+                    return TextPart(text=self.redact(left_out(part, why)))
+                return replace(part, name=self.redact(part.name)) if isinstance(part, FilePart) else part
 
     def redact_all(self, value: Json) -> Json:
         """Redact a JSON value, however deep the secrets are in it."""
@@ -81,12 +98,14 @@ class Redactor:
         """Redact a file that may be larger than memory; one that cannot be redacted is removed."""
         if self._pattern is None:
             return
-        values = [value.encode("utf-8", "surrogateescape") for value in self._values]
-        pattern = re.compile(b"|".join(map(re.escape, values)))
+        longest = max(len(as_bytes(value)) for value in self._values)
         try:
-            rewrite(path, pattern, self._mark_of, longest=max(map(len, values)))
+            rewrite(path, self._in_bytes(), self._mark_of, longest=longest)
         except OSError:
             path.unlink(missing_ok=True)
+
+    def _in_bytes(self) -> re.Pattern[bytes]:
+        return re.compile(b"|".join(re.escape(as_bytes(value)) for value in self._values))
 
     def _mark_of(self, found: re.Match[bytes]) -> bytes:
         return mark(self._names[found[0].decode("utf-8", "surrogateescape")]).encode()
@@ -119,6 +138,10 @@ class Redactor:
             if any(len(value) > size and value.startswith(end) for value in self._values):
                 return size
         return 0
+
+
+def as_bytes(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
 
 
 def mark(name: str) -> str:

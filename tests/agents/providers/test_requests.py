@@ -21,7 +21,7 @@ from toolyard.agents.providers.anthropic.request import anthropic_body
 from toolyard.agents.providers.chat.request import chat_body
 from toolyard.agents.providers.responses.request import responses_body
 from toolyard.agents.providers.wire_tools import wire_tools
-from toolyard.core.content import AudioPart, ImagePart, LinkPart, TextPart
+from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, TextPart
 from toolyard.core.conversation import AssistantMessage, CallAnswer, SummaryMessage, ToolMessage, UserMessage
 from toolyard.core.model import ModelRequest
 from toolyard.core.tool import TextInput, ToolCall, ToolSpec
@@ -60,6 +60,20 @@ CONVERSATIONS = {
     "a result": [user("List"), neutral(LISTING), result()],
     "a result with a picture": [user("Draw"), neutral(LISTING), result(attachments=(IMAGE,))],
     "only a picture": [user("Draw"), neutral(LISTING), result(text="", attachments=(IMAGE,))],
+    "a result with everything": [
+        user("Draw"),
+        neutral(LISTING),
+        result(
+            attachments=(
+                IMAGE,
+                ImagePart(media_type="image/tiff", data=b"II*"),
+                AudioPart(media_type="audio/mpeg", data=b"ID3"),
+                FilePart(media_type="application/pdf", data=b"%PDF-1", name="a.pdf"),
+                FilePart(media_type="application/zip", data=b"PK", name="a.zip"),
+                LinkPart(uri="https://example.org/a", media_type="text/html"),
+            )
+        ),
+    ],
     "an error with a picture": [user("Draw"), neutral(LISTING), result(is_error=True, attachments=(IMAGE,))],
     "an empty result": [user("List"), neutral(LISTING), result(text="")],
     "an empty error": [user("List"), neutral(LISTING), result(text="", is_error=True)],
@@ -205,7 +219,9 @@ async def test_pictures_go_where_an_api_takes_them_and_words_where_it_does_not()
         assert [part["type"] for part in bench.bodies[0]["input"][-1]["output"]] == ["input_text", "input_image"]
     async with provider_bench(WIRES["chat"]) as bench:
         await bench.ask(*messages)
-        assert bench.bodies[0]["messages"][-1]["content"] == "a.txt\n[image: image/png, 4 bytes]"
+        *_, answer, following = bench.bodies[0]["messages"]
+        assert answer["content"] == "a.txt\n[image: image/png, 4 bytes]"
+        assert [part["type"] for part in following["content"]] == ["text", "image_url"]
 
 
 async def test_what_stays_the_same_is_marked_for_anthropic_and_keyed_for_openai():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 
 import pytest
@@ -21,10 +22,11 @@ declare -n other=a; declare unset_one"""
 NAMES = "a b c d e list map number fixed out upper unset_one"
 
 
-def dump_of(script: str, folder) -> bytes:
+def dump_of(script: str, folder, env=None) -> bytes:
     command = f"{script}\numask; declare -p; declare -F; alias -p; trap -p"
+    bash = shutil.which("bash") or "bash"
     return subprocess.run(
-        ["bash", "--norc", "-c", command], capture_output=True, cwd=folder, timeout=PATIENCE, check=True
+        [bash, "--norc", "-c", command], capture_output=True, cwd=folder, timeout=PATIENCE, check=True, env=env
     ).stdout
 
 
@@ -58,6 +60,27 @@ def test_what_is_code_or_is_obeyed_stays_behind_and_is_named(tmp_path):
     assert b"fine" in state.variables
     assert not {b"PATH", b"GIT_PAGER", b"BASH_ENV", b"LD_PRELOAD", b"PYTHONSTARTUP"} & {*state.variables}
     assert b"evil" not in state.startup_lines(env)
+
+
+ENVIRONMENTS = [
+    {},
+    {b"SHELL": b"/bin/sh", b"PATH": b"/usr/bin", b"HOME": b"/nowhere"},
+    {b"TERM": b"xterm-256color", b"LC_ALL": b"no_SUCH.locale", b"SHLVL": b"x", b"IFS": b":", b"PWD": b"."},
+]
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS, ids=["empty", "usual", "odd"])
+def test_a_fresh_shell_leaves_nothing_behind_whatever_it_was_started_with(tmp_path, env):
+    state = read_state(dump_of("", tmp_path, env), "/", env=env, own_folder="/none")
+    assert (state.left, state.described(env)) == ((), "")
+    assert [line for line in state.startup_lines(env).splitlines() if b"shopt" not in line and b"set" not in line] == [
+        b"\\builtin umask " + state.umask
+    ]
+
+
+def test_what_programs_would_obey_is_named_where_bash_had_set_it_for_itself(tmp_path):
+    state = read_state(dump_of("export SHELL=/evil PATH; IFS=:", tmp_path, {}), "/", env={}, own_folder="/none")
+    assert {*state.left} == {"SHELL", "PATH", "IFS"}
 
 
 @pytest.mark.parametrize(

@@ -510,6 +510,32 @@ async def test_a_reload_keeps_hosts_whose_conditions_are_the_same(yard):
         assert (await app.call_tool("probe", {})).failure == "unknown_tool"
 
 
+async def test_a_reload_that_needs_new_hosts_lets_calls_under_way_come_to_their_end(yard):
+    yard.module(
+        "const { appendFileSync, existsSync } = await import('node:fs'); const at = args.value;"
+        "if (at) { appendFileSync(`${at}/log`, 'begun\\n');"
+        " while (!existsSync(`${at}/go`)) await new Promise((go) => setTimeout(go, 10)) }"
+        "return process.pid"
+    )
+    arguments = {"value": str(yard.folder)}
+    async with yard.app("node:probe.mjs") as app:
+        slow = asyncio.ensure_future(app.call_tool("probe", arguments))
+        await yard.until_logged()
+        yard.config("node:probe.mjs", policy={"node_timeout_seconds": 100})
+        new = await call(app)
+        yard.file("go", "")
+        old = await slow
+        assert (old.failure, old.text == new) == (None, False), old
+        await yard.until_gone(old.text)
+        yard.config("node:probe.mjs", policy={"node_timeout_seconds": 110})
+        (yard.folder / "go").unlink()
+        slow = asyncio.ensure_future(app.call_tool("probe", arguments))
+        await yard.until_logged(2)
+        yard.config("node:probe.mjs", policy={"node_timeout_seconds": 120})
+        await call(app)
+    assert (await slow).failure == "crash", "with the application all ends"
+
+
 async def test_a_call_that_comes_late_to_a_package_that_has_changed_leaves_no_process(yard):
     yard.module("return process.pid")
     async with yard.app("node:probe.mjs") as app:

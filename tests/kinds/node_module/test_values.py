@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 
 from node_yard import NodeYard, call, codes
-from support import PATIENCE
+from support import PATIENCE, PNG
+from toolyard.core.content import ImagePart, LinkPart
 from toolyard.core.events import OutputChunk
 from toolyard.core.tool import Hints
 
@@ -72,7 +74,10 @@ async def test_a_tool_may_be(yard, shape):
         ("return 10n ** 20n", "100000000000000000000n"),
         ("const o = {}; o.o = o; return o", "<ref *1> { o: [Circular *1] }"),
         ("return { content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }] }", "a\nb"),
-        ("return { content: [{ type: 'image', data: 'AA', mimeType: 'image/png' }] }", "[image image/png]"),
+        (
+            "return { content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] }",
+            "[image: image/png, 3 bytes; left out, since its content is something else]",
+        ),
         ("return { content: 'not the protocol' }", '{"content":"not the protocol"}'),
         ("return new Date(0)", '"1970-01-01T00:00:00.000Z"'),
         ("return '\\ud83d' + 'x'", "\ufffdx"),
@@ -216,3 +221,37 @@ async def test_a_tool_says_what_it_does_to_the_world(yard):
         (tool,) = app.tools()
         assert tool.spec.hints == Hints(read_only=True, destructive=False, parallel=False)
         assert tool.kind == "node_module"
+
+
+DOT = f"Buffer.from('{b64encode(PNG).decode()}', 'base64')"
+IMAGE = ImagePart(media_type="image/png", data=PNG)
+LINK = "{ type: 'resource_link', uri: 'https://example.org/a', name: 'a' }"
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "attachments"),
+    [
+        (f"return {DOT}", "", (IMAGE,)),
+        (f"return new Uint8Array({DOT})", "", (IMAGE,)),
+        (f"return {{ type: 'image', mimeType: 'image/png', data: {DOT} }}", "", (IMAGE,)),
+        (f"return {{ content: [{{ type: 'image', mimeType: 'image/gif', data: '{b64encode(PNG).decode()}' }}] }}", "",
+         (IMAGE,)),
+        (f"return ['left', {DOT}, {{ a: 1 }}]", 'left\n[1: image]\n{"a":1}', (IMAGE,)),
+        (f"return ['it is', {LINK}]", "it is", (LinkPart(uri="https://example.org/a", name="a"),)),
+        (f"context.write('heard'); return {DOT}", "heard", (IMAGE,)),
+        ("return Buffer.from([0xff, 0xfe, 0x41])", "\ufffd\ufffdA", ()),
+        (f"return {{ type: 'image', mimeType: 'image/png', data: Buffer.concat([{DOT}, Buffer.alloc(3e7)]) }}",
+         "[image: left out, since it is too much for one result]", ()),
+    ],
+)  # fmt: skip
+async def test_pictures_sound_and_links_are_attached(yard, body, text, attachments):
+    async with yard.probe(body) as app:
+        result = await app.call_tool("probe", {"value": "x"})
+    assert (result.text, result.attachments) == (text, attachments)
+
+
+async def test_a_picture_comes_with_a_text_that_is_sent_in_pieces(yard):
+    async with yard.probe(f"return ['x'.repeat(3e5), {DOT}]") as app:
+        result = await app.call_tool("probe", {"value": "x"})
+    assert result.truncated is not None
+    assert (result.bytes_out, result.attachments) == (300_000, (IMAGE,))

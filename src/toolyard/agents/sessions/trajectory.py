@@ -39,7 +39,7 @@ def as_trajectory(row: SessionRow, events: Iterable[Stored]) -> dict[str, Any]:
                 made |= {"metrics": metrics_of(message.usage)}
                 steps.append({key: value for key, value in made.items() if value is not None})
             case CallAnswered(answer=answer) if steps:
-                result = {"source_call_id": answer.call_id, "content": answer.text}
+                result = {"source_call_id": answer.call_id, "content": text_of(answer.content)}
                 steps[-1].setdefault("observation", {"results": []})["results"].append(result)
             case _:
                 pass

@@ -48,6 +48,8 @@ OBEYED = re.compile(
     rb"|DOCKER_.*|KUBECONFIG|AWS_.*|TERMINFO.*|TERMCAP|LUA_.*|R_.*|JULIA_.*|PHP.*|AWKPATH|AWKLIBPATH|SED_.*"
 )
 """Variables that make a program, or bash, run or load something else; those of the shell's own beginning stay."""
+SET_BY_BASH = frozenset({b"PATH", b"SHELL"})
+"""Those of them that bash sets, for itself alone, where its environment has none."""
 OPTIONS = frozenset({"allexport", "errexit", "noclobber", "noglob", "nounset", "physical", "pipefail", "xtrace"})
 SHELL_OPTIONS = frozenset({
     "dotglob", "extglob", "failglob", "globstar", "inherit_errexit", "lastpipe", "nocaseglob", "nocasematch",
@@ -179,8 +181,11 @@ def is_obeyed(name: bytes) -> bool:
 
 
 def is_as_begun(name: bytes, variable: Variable, env: Mapping[bytes, bytes]) -> bool:
-    """Whether a variable is what it is in a fresh shell; of those that only bash obeys, IFS has a value there."""
-    return variable.is_in(env, name) or (name == b"IFS" and variable.value == b" \t\n")
+    """Whether a variable is what it is in a fresh shell, which gives itself some that its environment lacks."""
+    if name == b"IFS":
+        return variable.value == b" \t\n"
+    is_of_bash = name in SET_BY_BASH and name not in env and variable.kind == "text" and not variable.exported
+    return is_of_bash or variable.is_in(env, name)
 
 
 def is_carried(name: bytes) -> bool:

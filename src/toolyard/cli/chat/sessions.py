@@ -307,7 +307,7 @@ def in_words(one: Stored) -> Iterator[str]:
                 arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
                 yield f"[{one.seq}] → {escaped(call.name)} {escaped(arguments)}"
         case CallAnswered(answer=answer):
-            yield f"[{one.seq}]   {escaped(answer.text.rstrip())}"
+            yield f"[{one.seq}]   {escaped(text_of(answer.content).rstrip())}"
         case QuestionAnswered(allowed=allowed, reason=reason):
             yield f"[{one.seq}]   {'allowed' if allowed else 'not allowed'}: {escaped(reason)}"
         case ContextShortened(what=what):

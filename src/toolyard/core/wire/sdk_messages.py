@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from toolyard.core.content import text_of
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.core.wire.content_forms import anthropic_result, chat_results, responses_output
 
 if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
@@ -44,7 +46,7 @@ def tool_messages(results: Mapping[str, ToolResult], format: MessageFormat) -> l
     """The results of a turn as the messages, or items, that follow the model's answer."""
     match format:
         case "openai":
-            return [{"role": "tool", "tool_call_id": id, "content": one.text} for id, one in results.items()]
+            return chat_results((id, one.content) for id, one in results.items())
         case "responses":
             texts = {call.id for call in results.calls if call.free_text} if isinstance(results, CallResults) else ()
             return [_response_output(id, one, free_text=id in texts) for id, one in results.items()]
@@ -119,9 +121,11 @@ def _with_id(call: ToolCall, number: int) -> ToolCall:
 
 def _response_output(id: str, result: ToolResult, *, free_text: bool) -> JsonObject:
     kind = "custom_tool_call_output" if free_text else "function_call_output"
-    return {"type": kind, "call_id": id, "output": result.text}
+    return {"type": kind, "call_id": id, "output": responses_output(result.content)}
 
 
 def _anthropic_result(id: str, result: ToolResult) -> JsonObject:
-    failed = {} if result.ok else {"is_error": True}
-    return {"type": "tool_result", "tool_use_id": id, "content": result.text, **failed}
+    block = {"type": "tool_result", "tool_use_id": id}
+    if result.ok:
+        return {**block, "content": anthropic_result(result.content)}
+    return {**block, "content": text_of(result.content), "is_error": True}  # an error may have text only

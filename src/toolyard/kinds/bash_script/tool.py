@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec.structs import replace
+
 from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, as_word, call_line, limit_hit, one_line, seconds
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import CannotStart
@@ -17,6 +19,7 @@ from toolyard.process.child import ChildOutcome, ChildRequest
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from toolyard.core.content import Part
     from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext, Json, JsonObject
     from toolyard.kinds.bash_script.comments.script import CommentTool
@@ -86,14 +89,16 @@ class BashScriptTool:
             outcome = await self._invoke("run", plan, context, timeout=self._limit(context), listen=True)
         except CannotStart as error:
             return ToolResult(text=self._explain(error, plan), failure="crash")
+        attachments = await self._attachments(outcome, plan, context)
         if outcome.exit_code == 0 and not outcome.timed_out:
             return ToolResult(
                 text=outcome.stdout.text,
                 exit_code=0,
                 bytes_out=outcome.printed_bytes,
                 truncated=outcome.stdout.truncated,
+                attachments=attachments,
             )
-        return await self._failed(outcome, plan, context)
+        return replace(await self._failed(outcome, plan, context), attachments=attachments)
 
     async def try_subcommand(
         self, subcommand: Literal["preview", "error"], plan: Plan, context: CallContext, *, code: int | None = None
@@ -103,6 +108,15 @@ class BashScriptTool:
             return await self._invoke(subcommand, plan, context, timeout=self._settings.bash_timeout_seconds, code=code)
         except CannotStart:
             return None
+
+    async def _attachments(self, outcome: ChildOutcome, plan: Plan, context: CallContext) -> tuple[Part, ...]:
+        """What it named on descriptor 3."""
+        if not outcome.attached.total_bytes:
+            return ()
+        from toolyard.process.attached_files import attached_parts
+
+        env, children = self._runner.environment.current(), self._runner.children[context.reach]
+        return await attached_parts(outcome, children, cwd=plan.cwd or context.cwd, env=env)
 
     async def _failed(self, outcome: ChildOutcome, plan: Plan, context: CallContext) -> ToolResult:
         code = TIMED_OUT if outcome.timed_out else outcome.exit_code
@@ -161,6 +175,7 @@ class BashScriptTool:
                 spill_to=context.spill_to if listen else None,
                 on_output=context.emit if listen else None,
                 streams=("stdout", "stderr") if self._settings.bash_stream_stderr else ("stdout",),
+                takes_attachments=subcommand == "run",
             )
         )
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.core.json_values import refuse_constant
 from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, call_line, encode_json, limit_hit
@@ -79,10 +80,17 @@ class ManifestCommandTool:
             refused = fault.code == "manifest_program_outside"
             return ToolResult(text=error_text(fault.message), failure="denied" if refused else "crash")
         try:
-            outcome = await self._runner.children[context.reach].run(self._request(plan, context))
+            request, children = self._request(plan, context), self._runner.children[context.reach]
+            outcome = await children.run(request)
         except CannotStart as error:
             return ToolResult(text=error_text(explain_start(error, plan.argv[0], plan.cwd)), failure="crash")
-        return succeeded(outcome) if outcome.exit_code == 0 and not outcome.timed_out else failed(outcome)
+        result = succeeded(outcome) if outcome.exit_code == 0 and not outcome.timed_out else failed(outcome)
+        if not outcome.attached.total_bytes:
+            return result
+        from toolyard.process.attached_files import attached_parts
+
+        attachments = await attached_parts(outcome, children, cwd=request.cwd, env=request.env)
+        return replace(result, attachments=attachments)
 
     def _request(self, plan: Plan, context: CallContext) -> ChildRequest:
         return ChildRequest(
@@ -96,6 +104,7 @@ class ManifestCommandTool:
             spill_to=context.spill_to,
             on_output=context.emit,
             streams=("stdout",),
+            takes_attachments=True,
         )
 
 

@@ -126,7 +126,7 @@ async function run(name, params, call) {
     answer = asAnswer(await Promise.race([work, call.broken]));
   } catch (error) {
     if (!call.signal.aborted) console.error(error);
-    answer = { text: words(error), failed: true, thrown: true };
+    answer = { content: [{ type: "text", text: words(error) }], failed: true, thrown: true };
   }
   call.finish();
   return result(answer, call);
@@ -135,12 +135,15 @@ async function run(name, params, call) {
 /** The answer, or without one what was streamed; a long one goes ahead in pieces. */
 function result(answer, call) {
   if (answer === undefined) return { content: [], isError: false };
-  const { text, failed: isError, thrown } = answer;
+  const { content, failed: isError, thrown } = answer;
   const _meta = thrown ? { "toolyard/thrown": true } : undefined;
-  if (thrown || text.length <= PIECE) return { content: [{ type: "text", text: text.toWellFormed() }], isError, _meta };
-  call.send(text, { "toolyard/answer": true });
+  const texts = content.filter((part) => part.type === "text").map((part) => part.text);
+  if (thrown || texts.reduce((sum, text) => sum + text.length, 0) <= PIECE) {
+    return { content: content.map((part) => (part.type === "text" ? { ...part, text: part.text.toWellFormed() } : part)), isError, _meta };
+  }
+  call.send(texts.join("\n"), { "toolyard/answer": true });
   call.finish({ "toolyard/answer": true });
-  return { content: [], isError };
+  return { content: content.filter((part) => part.type !== "text"), isError };
 }
 
 /** What the tool comes to, with everything it yields on the way streamed. */

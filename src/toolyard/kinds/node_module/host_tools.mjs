@@ -13,6 +13,7 @@ export class Fault extends Error {
   }
 }
 
+const MOST_DATA = 32 << 20; // characters of base64 in one message
 const loaded = new Map();
 
 /** The tool of a declaration, loaded once. */
@@ -157,18 +158,41 @@ function syntaxPlace(file) {
   });
 }
 
-/** What a tool returned, as `{ text, failed }`; undefined when it returned nothing. */
+/** What a tool returned, as `{ content, failed }`, parts in the form of MCP; undefined when it returned nothing. */
 export function asAnswer(value) {
   if (value === undefined || value === null) return undefined;
   if (Array.isArray(value.content) && value.content.every((part) => typeof part?.type === "string")) {
-    return { text: value.content.map(partText).join("\n"), failed: value.isError === true };
+    return { content: bounded(value.content.map(asPart)), failed: value.isError === true };
   }
-  return { text: asText(value), failed: false };
+  const mixed = Array.isArray(value) && value.some(isPart);
+  return { content: bounded(mixed ? value.map(asPart) : [asPart(value)]), failed: false };
 }
 
-function partText(part) {
-  if (part.type === "text") return String(part.text);
-  return part.resource?.text ?? `[${[part.type, part.mimeType ?? part.uri].filter(Boolean).join(" ")}]`;
+/** Parts that fit into one message; the first that does not is named. */
+function bounded(content) {
+  let room = MOST_DATA;
+  return content.map((part) => {
+    room -= part.type === "text" ? 0 : JSON.stringify(part).length;
+    return room >= 0 ? part : { type: "text", text: `[${part.type}: left out, since it is too much for one result]` };
+  });
+}
+
+/** Whether a value is something else than text and data: bytes, or what MCP has a form for. */
+function isPart(value) {
+  if (value instanceof Uint8Array) return true;
+  if (value?.type === "image" || value?.type === "audio") return typeof value.data === "string" || value.data instanceof Uint8Array;
+  return (value?.type === "resource_link" && typeof value.uri === "string") || (value?.type === "resource" && typeof value.resource === "object");
+}
+
+/** A value as one part; what bytes are is found out from themselves, outside. */
+function asPart(value) {
+  if (value instanceof Uint8Array && value.byteLength <= MOST_DATA / 2) return { type: "bytes", data: base64(value) };
+  if (isPart(value) && value.type) return value.data instanceof Uint8Array ? { ...value, data: base64(value.data) } : value;
+  return { type: "text", text: value?.type === "text" ? String(value.text) : asText(value) };
+}
+
+function base64(bytes) {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
 /** Any value as text: strings as they are, bytes as UTF-8, the rest as JSON. */

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.core.content import TextPart, part_of, text_and_attachments, text_of
 from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.core.wire.content_forms import part_of_mcp
 from toolyard.errors import ProcessError
 from toolyard.kinds.node_module.hosts import TimedOut
 from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 from toolyard.process.output import Captured, HeadTail
 
 if TYPE_CHECKING:
+    from toolyard.core.content import Part
     from toolyard.core.tool import CallContext, Failure, JsonObject
     from toolyard.kinds.node_module.hosts import HostReply, NodeHosts
     from toolyard.kinds.node_module.listing import ListedTool
@@ -66,7 +70,7 @@ class NodeModuleTool:
             reply = await self._ask("tools/preview", plan, context)
         except ProcessError:
             return ""
-        return one_line(content_text(reply.result) or "") if isinstance(reply, RpcResult) else ""
+        return one_line(text_of(parts_of(reply.result))) if isinstance(reply, RpcResult) else ""
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Call it; what it yields is heard while it runs."""
@@ -100,10 +104,11 @@ class NodeModuleTool:
         )
 
     def _answered(self, result: JsonObject, output: Output) -> ToolResult:
-        text = content_text(result)
+        parts = parts_of(result)
+        text, attachments = text_and_attachments(parts)
         if result.get("_meta", {}).get("toolyard/thrown"):
             return self._failed(f"failed: {text}", output, failure="exit_code", exit_code=THROWN)
-        captured = output.answer(text)
+        captured = output.answer(text if any(isinstance(part, TextPart) for part in parts) else None)
         failed = result.get("isError") is True
         return ToolResult(
             text=captured.text,
@@ -111,6 +116,7 @@ class NodeModuleTool:
             exit_code=THROWN if failed else 0,
             bytes_out=captured.total_bytes,
             truncated=captured.truncated,
+            attachments=attachments,
         )
 
     def _lost(self, lost: RpcLost, output: Output) -> ToolResult:
@@ -156,7 +162,13 @@ class Output:
         return kept
 
 
-def content_text(result: JsonObject) -> str | None:
-    """The text of an answer; None when it has none of its own."""
-    texts = [part["text"] for part in result.get("content", ()) if isinstance(part.get("text"), str)]
-    return "\n".join(texts) if texts else None
+def parts_of(result: JsonObject) -> list[Part]:
+    """The parts of an answer: MCP's, and bytes that are what their content makes them, or else text."""
+    return [part_of_bytes(form) or part_of_mcp(form) for form in result.get("content", ())]
+
+
+def part_of_bytes(form: JsonObject) -> Part | None:
+    if form.get("type") != "bytes":
+        return None
+    data = base64.b64decode(form["data"])
+    return part_of(data) or TextPart(text=data.decode("utf-8", "replace"))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
+from toolyard.core.content import text_and_attachments
 from toolyard.core.problems import Problem
 from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, TextInput, ToolResult, ToolSpec
 from toolyard.errors import ToolError
+from toolyard.kinds.python_function.returned import as_text, parts_of
 from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 from toolyard.plugins.author_code.context import ToolContext
 from toolyard.plugins.author_code.crashes import crash_text
@@ -200,6 +202,9 @@ def succeeded(value: Any, printed: Captured, context: CallContext) -> ToolResult
     kept = printed if value is None else value
     if isinstance(kept, Captured):
         return ToolResult(text=kept.text, bytes_out=kept.total_bytes, truncated=kept.truncated)
+    if (parts := parts_of(value)) is not None:
+        text, attachments = text_and_attachments(parts)
+        return replace(answer(text, context), attachments=attachments)
     text, data = as_text(value)
     return answer(text, context, data=data)
 
@@ -237,19 +242,3 @@ def answer(
         truncated=captured.truncated,
         data=None if captured.truncated else data,
     )
-
-
-def as_text(value: Any) -> tuple[str, Mapping[str, Json] | None]:
-    """A value as text for the model, and as data when it is an object."""
-    if isinstance(value, str):
-        return value, None
-    if isinstance(value, bytes | bytearray):
-        return bytes(value).decode("utf-8", "replace"), None
-    if hasattr(value, "model_dump"):
-        value = value.model_dump(mode="json")
-    try:
-        plain = msgspec.to_builtins(value, enc_hook=str, str_keys=True)
-        text = json.dumps(plain, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return str(value), None
-    return text, plain if isinstance(plain, dict) else None

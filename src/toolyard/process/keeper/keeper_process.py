@@ -83,6 +83,8 @@ class KeeperProcess:
             # At once, so that it need not wait for us, who may have something else to do before we connect.
             options = confinement.encoded_options()
             self._channel.send(("confine", confinement.own_pids, confinement.proxy, options))
+        self.is_closing = False
+        """Whether it said that it ends everything, and starts nothing more."""
         self._pid: int | None = None
         self._is_writing = False
 
@@ -95,8 +97,8 @@ class KeeperProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the keeper is gone; its guard may still be ending what it left."""
-        return self._channel.is_hung_up()
+        """Whether the keeper is gone or about to go; its guard may still be ending what it left."""
+        return self.is_closing or self._channel.is_hung_up()
 
     @property
     def has_own_pids(self) -> bool:

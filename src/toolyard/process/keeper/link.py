@@ -272,6 +272,8 @@ class KeeperLink:
             case ("exited", id, status):
                 if (spawned := self._waiting.get(id)) and spawned.session:
                     spawned.session.on_exited(status)
+            case ("closing",) if self._keeper:
+                self._keeper.is_closing = True
             case ("failed", id, errno, what):
                 self._settle(id, cannot_start(errno, what))
 

@@ -116,8 +116,9 @@ class Keeper:
         self.reaper.kill_children()
 
     def close(self) -> None:
-        """The application is gone: everything must end."""
+        """The application or the guard is gone: everything must end, and nothing more is started."""
         self.is_closing = True
+        self.channel.send(("closing",))
         self.reaper.end_all()
 
     def receive(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,14 +10,14 @@ import msgspec
 
 from toolyard.agents.providers.asking import with_options
 from toolyard.agents.providers.ordering import common_id, in_order
-from toolyard.core.content import ImagePart, TextPart, in_words, text_of
+from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
+from toolyard.core.wire.content_forms import anthropic_blocks, anthropic_result, has_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from toolyard.agents.providers.wire_tools import WireTools
-    from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelRequest
     from toolyard.core.tool import Json, JsonObject, ToolCall
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 WIRE: MessageFormat = "anthropic"
 MARK = {"cache_control": {"type": "ephemeral"}}
-IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 LONGEST_ANSWER = ((re.compile(r"claude-3-5"), 8192), (re.compile(r"claude-3-(opus|sonnet|haiku)"), 4096))
 """What older models can give; the API wants a number, and refuses one that is too high."""
 MOST_TOKENS = 32_000
@@ -143,26 +141,12 @@ def object_of(text: str) -> JsonObject:
 def user_blocks(message: Message, ids: Mapping[str, str]) -> list[JsonObject]:
     match message:
         case UserMessage():
-            return list(part_blocks(message.content))
+            return list(anthropic_blocks(message.content))
         case SummaryMessage():
-            return list(part_blocks([TextPart(text=message.text)]))
+            return list(anthropic_blocks([TextPart(text=message.text)]))
         case ToolMessage():
             return [result_block(answer, ids.get(answer.call_id, answer.call_id)) for answer in message.answers]
     return []
-
-
-def part_blocks(parts: Sequence[Part]) -> Iterator[JsonObject]:
-    """Blocks of what the API takes, words for the rest; it takes no empty text."""
-    for part in parts:
-        if isinstance(part, ImagePart) and part.media_type in IMAGES:
-            data = base64.b64encode(part.data).decode()
-            yield {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": data}}
-        elif has_words(text := in_words(part)):
-            yield {"type": "text", "text": text}
-
-
-def has_words(text: str) -> bool:
-    return bool(text.strip())
 
 
 def result_block(answer: CallAnswer, id: str) -> JsonObject:
@@ -172,7 +156,5 @@ def result_block(answer: CallAnswer, id: str) -> JsonObject:
     if answer.is_error:
         text = text_of(parts)
         return {**block, "content": text if has_words(text) else "failed", "is_error": True}
-    if any(isinstance(part, ImagePart) for part in parts):
-        return {**block, "content": list(part_blocks(parts))}
-    text = text_of(parts)
-    return {**block, "content": text} if has_words(text) else block
+    content = anthropic_result(parts)
+    return {**block, "content": content} if content else block

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import TYPE_CHECKING
 
 from toolyard.agents.providers.asking import renamed, with_options
 from toolyard.agents.providers.ordering import common_id, in_order
 from toolyard.agents.providers.strictness import is_strict
-from toolyard.core.content import AudioPart, ImagePart, TextPart, in_words, text_of
+from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
+from toolyard.core.wire.content_forms import chat_form, chat_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from toolyard.core.wire.sdk_messages import MessageFormat
 
 WIRE: MessageFormat = "openai"
-SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -73,11 +72,15 @@ def other(message: Message, ids: dict[str, str], *, marked: bool) -> Iterator[Js
         case SummaryMessage():
             yield {"role": "user", "content": message.text}
         case ToolMessage():
-            for answer in message.answers:
-                text: str | list[JsonObject] = text_of(answer.content)
-                if marked and text and answer is message.answers[-1]:
-                    text = [{"type": "text", "text": text, **MARK}]
-                yield {"role": "tool", "tool_call_id": ids.get(answer.call_id, answer.call_id), "content": text}
+            found = chat_results((ids.get(one.call_id, one.call_id), one.content) for one in message.answers)
+            last = len(message.answers) - 1  # what holds a picture comes after it, and cannot have a mark
+            yield from (with_mark(one) if marked and at == last else one for at, one in enumerate(found))
+
+
+def with_mark(message: JsonObject) -> JsonObject:
+    """A result with a mark behind its text, if it has some."""
+    text = message["content"]
+    return {**message, "content": [{"type": "text", "text": text, **MARK}]} if text else message
 
 
 def assistant(message: AssistantMessage, tools: WireTools) -> JsonObject:
@@ -100,19 +103,5 @@ def content(parts: Sequence[Part], *, marked: bool) -> str | list[JsonObject]:
     """Plain text where that is all there is, for not every server knows more."""
     if not marked and all(isinstance(part, TextPart) for part in parts):
         return text_of(parts)
-    forms = [part_form(part) for part in parts]
+    forms = [chat_form(part) for part in parts]
     return [*forms[:-1], {**forms[-1], **MARK}] if marked and forms[-1]["type"] == "text" else forms
-
-
-def part_form(part: Part) -> JsonObject:
-    match part:
-        case ImagePart():
-            return {"type": "image_url", "image_url": {"url": data_url(part)}}
-        case AudioPart() if part.media_type in SOUNDS:
-            sound = {"data": base64.b64encode(part.data).decode(), "format": SOUNDS[part.media_type]}
-            return {"type": "input_audio", "input_audio": sound}
-    return {"type": "text", "text": in_words(part)}
-
-
-def data_url(part: ImagePart) -> str:
-    return f"data:{part.media_type};base64,{base64.b64encode(part.data).decode()}"

@@ -7,17 +7,17 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.agents.providers.asking import renamed, with_options
-from toolyard.agents.providers.chat.request import arguments_text, data_url
+from toolyard.agents.providers.chat.request import arguments_text
 from toolyard.agents.providers.ordering import common_id, in_order
 from toolyard.agents.providers.strictness import is_strict
-from toolyard.core.content import ImagePart, in_words, text_of
+from toolyard.core.content import text_of
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
+from toolyard.core.wire.content_forms import responses_form, responses_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolyard.agents.providers.wire_tools import WireTools
-    from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer, Message
     from toolyard.core.model import ModelRequest
     from toolyard.core.tool import Json, JsonObject
@@ -86,7 +86,7 @@ def converted_items(message: AssistantMessage, tools: WireTools) -> Iterator[Jso
 def other_items(message: Message, calls: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
     match message:
         case UserMessage():
-            yield {"type": "message", "role": "user", "content": [part_form(part) for part in message.content]}
+            yield {"type": "message", "role": "user", "content": [responses_form(part) for part in message.content]}
         case SummaryMessage():
             yield {"type": "message", "role": "user", "content": [{"type": "input_text", "text": message.text}]}
         case ToolMessage():
@@ -99,7 +99,7 @@ def output_item(answer: CallAnswer, call: JsonObject) -> JsonObject:
     id = call.get("call_id", answer.call_id)
     match call.get("type"):
         case "custom_tool_call":
-            return {"type": "custom_tool_call_output", "call_id": id, "output": output(answer)}
+            return {"type": "custom_tool_call_output", "call_id": id, "output": responses_output(answer.content)}
         case "shell_call":
             asked = call.get("action", {}).get("max_output_length")
             most = {} if asked is None else {"max_output_length": asked}
@@ -109,7 +109,7 @@ def output_item(answer: CallAnswer, call: JsonObject) -> JsonObject:
             return {"type": "apply_patch_call_output", "call_id": id, "status": status, "output": plain(answer)}
         case "local_shell_call":
             return {"type": "local_shell_call_output", "id": id, "output": json.dumps({"output": plain(answer)})}
-    return {"type": "function_call_output", "call_id": id, "output": output(answer)}
+    return {"type": "function_call_output", "call_id": id, "output": responses_output(answer.content)}
 
 
 def shell_output(answer: CallAnswer) -> list[JsonObject]:
@@ -121,17 +121,5 @@ def shell_output(answer: CallAnswer) -> list[JsonObject]:
     return [{"stdout": plain(answer), "stderr": "", "outcome": outcome}]
 
 
-def output(answer: CallAnswer) -> str | list[JsonObject]:
-    if any(isinstance(part, ImagePart) for part in answer.attachments):
-        return [part_form(part) for part in answer.content]
-    return plain(answer)
-
-
 def plain(answer: CallAnswer) -> str:
     return text_of(answer.content)
-
-
-def part_form(part: Part) -> JsonObject:
-    if isinstance(part, ImagePart):
-        return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
-    return {"type": "input_text", "text": in_words(part)}
