@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
 from toolyard.agents.model_choice import model_of
-from toolyard.agents.request import features_of
+from toolyard.agents.request import features_of, with_controls
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
@@ -22,11 +23,13 @@ from toolyard.agents.sessions.events import (
     Rewound,
     TurnEnded,
 )
-from toolyard.agents.sessions.history import HistoryFold
+from toolyard.agents.sessions.history import HistoryFold, missing
+from toolyard.agents.sessions.messages import answer_of, message_of
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
-from toolyard.config.agent_settings import BudgetSettings, ContextSettings
-from toolyard.core.content import TextPart, text_of
+from toolyard.config.agent_settings import BudgetSettings, ContextSettings, settings_in
+from toolyard.config.layers import mapping
+from toolyard.core.content import text_of
 from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
 from toolyard.core.events import CallFinished, Event
 from toolyard.core.model import Answered, ModelEvent, ModelRequest
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
     from toolyard.agents.application_plugins import EventWatcher
     from toolyard.agents.checkpoints.store import RestoreOutcome
+    from toolyard.agents.controls import UiSchema
     from toolyard.agents.model_choice import ModelChoice
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.events import SessionEvent, SessionUpdate, Stored
@@ -47,12 +51,10 @@ if TYPE_CHECKING:
     from toolyard.agents.workspace_states import WorkspaceStates
     from toolyard.core.content import Part
     from toolyard.core.reach import Reach
-    from toolyard.core.tool import JsonObject, Plan, ToolCall, ToolResult, ToolSpec
+    from toolyard.core.tool import JsonObject, Plan, ToolCall, ToolSpec
     from toolyard.permissions.verdict import Answer, Approver, PermissionRequest, Verdict
     from toolyard.runtime.lifecycle import Lifecycle
     from toolyard.runtime.loaded import Loaded
-
-Form = TypeVar("Form", bound=msgspec.Struct)
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,35 +164,39 @@ class AgentSession:
 
     async def set_metadata(self, **values: Any) -> None:
         """Change what the session knows of itself, such as `title` or `plugins`."""
-        merged = {**self._parts.store.session(self.id).metadata, **values}
+        merged = {**self._metadata(), **values}
         await self.record(MetadataSet(values=values))
         await self._parts.store.update(self.id, metadata=merged, title=values.get("title"))
 
+    async def ui_schema(self) -> UiSchema:
+        """What can be set for this conversation, and how it is set now."""
+        return await ui_schema(await self._parts.lifecycle.current(), self.agent, self._metadata())
+
     async def set_control(self, id: str, value: Any) -> None:
-        """Have another value for something that the configuration sets, such as `model`; None for what it says."""
+        """Set what a control is about, from the next request on; None for what the configuration says.
+
+        Raises `ControlError` for a control that there is not, and for a value that it does not take.
+        """
+        changed = metadata_with(await self.ui_schema(), self._metadata(), id, value)
         if id == "model":
             self.model = None
-        controls = {**self.controls, id: value}
-        await self.set_metadata(controls={name: one for name, one in controls.items() if one is not None})
+        await self.set_metadata(**changed)
 
-    @property
-    def controls(self) -> JsonObject:
-        """What the session itself sets, by the ids of controls."""
-        return mapping(self._parts.store.session(self.id).metadata.get("controls"))
+    def _metadata(self) -> JsonObject:
+        return self._parts.store.session(self.id).metadata
 
     async def model_name(self) -> str:
         """The model that it talks to; ProviderError with the line to write when there is none."""
         return self._choice(await self._parts.lifecycle.current()).model
 
     def _choice(self, loaded: Loaded) -> ModelChoice:
-        model = self.model or self.controls.get("model")
+        model = self.model or set_controls(self._metadata()).get("model")
         return model_of(loaded, self.agent, self.chosen_plugins, str(model) if model else None)
 
     @property
     def chosen_plugins(self) -> tuple[str, ...] | None:
         """The plugins that the session itself names; None when the configuration decides."""
-        named = self._parts.store.session(self.id).metadata.get("plugins")
-        return tuple(str(one) for one in named) if isinstance(named, list) else None
+        return chosen_plugins(self._metadata())
 
     async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
@@ -274,7 +280,7 @@ class AgentSession:
         turn = self._turn
         for call in calls:
             if call.id in began:
-                await self.record(CallAnswered(answer=lost_answer(call)))
+                await self.record(CallAnswered(answer=missing(call, began=True)))
         await path.call_all(
             [call for call in calls if call.id not in began],
             settings,
@@ -363,9 +369,10 @@ class AgentSession:
         loaded = await self._parts.lifecycle.current()
         chosen = self.chosen_plugins
         choice = self._choice(loaded)
-        features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen)
+        controls = set_controls(self._metadata())
+        features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen, controls=controls)
         system, options = await features.system_message(), await features.request_options()
-        config = choice.config
+        config = with_controls(choice.config, controls)
         return TurnSetup(
             stream=choice.provider.stream,
             model=choice.model,
@@ -391,7 +398,7 @@ class AgentSession:
             agent=self.agent,
             session=self.id,
             config=lifecycle.known().configuration.for_agent(self.agent),
-            metadata=lambda: self._parts.store.session(self.id).metadata,
+            metadata=self._metadata,
             set_metadata=self.set_metadata,
             ask=self._ask_beside,
         )
@@ -455,39 +462,3 @@ class SessionHook(msgspec.Struct, frozen=True):
     async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan, reach: Reach) -> None:  # noqa: ARG002
         """It is on record, and what it may change is kept."""
         await self.session.before_call(call, reach)
-
-
-def message_of(prompt: str | Sequence[Part]) -> UserMessage:
-    return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))
-
-
-def answer_of(call_id: str, name: str, result: ToolResult) -> CallAnswer:
-    outputs = (result.data or {}).get("output")
-    return CallAnswer(
-        call_id=call_id,
-        name=name,
-        text=result.text,
-        is_error=result.failure is not None,
-        attachments=result.attachments,
-        exit_code=result.exit_code,
-        timed_out=result.failure == "timeout",
-        outputs=tuple(outputs) if isinstance(outputs, list) else (),
-    )
-
-
-def lost_answer(call: ToolCall) -> CallAnswer:
-    from toolyard.agents.sessions.history import missing
-
-    return missing(call, began=True)
-
-
-def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:
-    """A part of the configuration; ProviderError where it does not fit, which checking the configuration tells, too."""
-    try:
-        return msgspec.convert(mapping(config.get(key)), form)
-    except msgspec.ValidationError as error:
-        raise ProviderError(f"'{key}' of the configuration: {error}", fault="setup") from None
-
-
-def mapping(value: Any) -> JsonObject:
-    return value if isinstance(value, dict) else {}

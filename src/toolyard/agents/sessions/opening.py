@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from toolyard.agents.application_plugins import EventWatchers
 from toolyard.agents.checkpoints.coverage import Coverage
-from toolyard.agents.session import AgentSession, SessionParts, settings_in
+from toolyard.agents.session import AgentSession, SessionParts
 from toolyard.agents.sessions.claim import SessionClaim
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.workspace_states import WorkspaceStates
-from toolyard.config.agent_settings import CheckpointSettings
+from toolyard.config.agent_settings import CheckpointSettings, settings_in
 
 if TYPE_CHECKING:
     from toolyard.agents.application_plugins import EventWatcher

@@ -167,6 +167,8 @@ class SessionSpans:
 
 def own_provider(file: Any) -> Any:
     """Where spans go that no program takes; None where one does."""
+    from importlib.metadata import entry_points
+
     from opentelemetry import trace
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -179,12 +181,11 @@ def own_provider(file: Any) -> Any:
         return provider
     if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    except ImportError:
-        raise RuntimeError(NOWHERE) from None
+    exporters = [one for one in entry_points(group="opentelemetry_traces_exporter") if one.name.startswith("otlp")]
+    if not exporters:
+        raise RuntimeError(NOWHERE)
     provider = TracerProvider(resource=resource)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    provider.add_span_processor(BatchSpanProcessor(exporters[0].load()()))
     return provider
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from toolyard.cli.chat.controls import read_value, show_controls
 from toolyard.cli.chat.sessions import ago, sentence
 from toolyard.cli.chat.transcript import diff_lines, usage_text
 from toolyard.cli.chat.turn_view import show_lines
@@ -158,6 +159,13 @@ async def set_preset(chat: Commanded, words: str) -> None:
         show_note(f"the session now has the preset {words or 'of the configuration'}", "faint")
 
 
+async def set_control(chat: Commanded, words: str) -> None:
+    id, _, value = words.partition(" ")
+    if id:
+        await chat.conversation.set_control(id, read_value(value.strip()))
+    show_controls(await chat.conversation.ui_schema())
+
+
 async def compact(chat: Commanded, words: str) -> None:  # noqa: ARG001
     done = await chat.conversation.compact()
     show_note("a summary stands for what was said" if done else "there is too little to sum up", "faint")
@@ -211,6 +219,12 @@ COMMANDS = {
     "/cost": SlashCommand(run=show_cost, takes="", help="what the session took", while_working=True),
     "/preset": SlashCommand(
         run=set_preset, takes="[NAME]", help="what runs unasked: read-only, workspace, sandboxed …"
+    ),
+    "/set": SlashCommand(
+        run=set_control,
+        takes="[ID [VALUE]]",
+        help="what can be set here, or another value",
+        while_working=True,
     ),
     "/compact": SlashCommand(run=compact, takes="", help="let a summary stand for what was said so far"),
     "/clear": SlashCommand(run=clear, takes="", help="begin a new session"),
