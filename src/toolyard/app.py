@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
     from toolyard.agents.sessions.opening import Sessions
     from toolyard.agents.sessions.store import SessionStore
+    from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
     from toolyard.core.events import Observer
     from toolyard.core.problems import Problem
@@ -75,6 +76,7 @@ class AgentApplication:
             approver=approver_of(approver),
             only=only,
             given=entries_for(list(tools)),
+            more_tools=self._more_tools,
         )
         self._lifecycle = Lifecycle(options)
         self._numbers = itertools.count(1)
@@ -106,8 +108,10 @@ class AgentApplication:
         if not of_requests:
             return self._lifecycle.problems()
         from toolyard.agents.request import request_problems
+        from toolyard.agents.subagents import subagent_problems
 
-        return self._lifecycle.problems(also=request_problems(self._lifecycle.known()))
+        loaded = self._lifecycle.known()
+        return self._lifecycle.problems(also=[*request_problems(loaded), *subagent_problems(loaded.configuration)])
 
     @property
     def config_path(self) -> Path:
@@ -264,6 +268,15 @@ class AgentApplication:
 
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
+
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:  # noqa: ARG002
+        """Tools that no entry names: they come of what the configuration says of the agent."""
+        if not any("subagents" in layer.value for layer in configuration.layers(agent)):
+            return ()
+        from toolyard.agents.subagents import AgentTool, subagents_in
+
+        agents = subagents_in(configuration, agent)
+        return [AgentTool(agents, self._sessions())] if agents else []
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""

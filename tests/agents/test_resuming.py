@@ -189,3 +189,20 @@ async def test_two_sessions_of_one_application_have_a_shell_each(folder: Path) -
             async for _ in session.send("go"):
                 pass
     assert texts_of(provider.requests[3])[-1] == "tool: []"
+
+
+async def test_a_question_that_waited_can_be_put_off_and_answered_by_a_third_process(folder: Path) -> None:
+    from toolyard.permissions.verdict import Answer, FixedAnswer, answer_always
+
+    kill_at(start(folder, "question", ASKING), "asked")
+    id = only_session(folder)
+    later = FixedAnswer(answer=Answer(allowed=False, reason="not now", later=True))
+    for approver, made in ((later, False), (later, False), (answer_always(allowed=True, reason="yes"), True)):
+        async with AgentApplication(ASKING, folder / "sessions", tools=[ScriptedProvider("Done.")]) as app:
+            session = await app.open_session(id=id, approver=approver)
+            async with asyncio.timeout(SECONDS):
+                async for _ in session.send(None):
+                    pass
+            assert bool(session.waiting_questions()) is not made
+            assert app.session_store().session(id).state == ("idle" if made else "waiting")
+        assert (folder / "work" / "asked").exists() == made

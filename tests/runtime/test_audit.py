@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from toolyard.config.settings import AuditPolicy
 from toolyard.core.tool import ToolResult
+from toolyard.files import locks
 from toolyard.runtime.audit import writers as audit_writers
 from toolyard.runtime.audit.chain import Head, head_path, seal
 from toolyard.runtime.audit.log import AuditUnavailable, NdjsonAudit
@@ -494,7 +495,7 @@ def test_only_the_first_of_several_failures_waits_for_a_lock(folder, monkeypatch
     monkeypatch.setattr(audit_writers, "LOCK_PATIENCE", 0.05)
     # Not slept, but asked for again and again; only there, since threads of others may sleep meanwhile.
     clock = SimpleNamespace(monotonic=time.monotonic, sleep=waits.append, time=time.time)
-    monkeypatch.setattr(audit_writers, "time", clock)
+    monkeypatch.setattr(locks, "time", clock)
     write(folder, 1)
     with locked(folder):
         audit = make(folder)

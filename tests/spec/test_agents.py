@@ -1,4 +1,4 @@
-"""T03 to T09, K01 to K05 and S15: turns, sessions that survive, and states that come back."""
+"""T03 to T10, K01 to K05 and S15: turns, sessions that survive, and states that come back."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from scripted_provider import ScriptedProvider, bash, calls, texts_of
 from toolyard import AgentApplication
 from toolyard.agents.session import AgentSession
 from toolyard.agents.sessions.copying import export_lines, fork_session, import_lines
+from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import CallAnswered, CallBegan, ContextShortened, Stored, TurnEnded
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.core.conversation import Usage
@@ -145,6 +146,28 @@ async def test_T09_a_person_steers_and_interrupts(work: Path) -> None:
         assert ended.outcome == "interrupted"
         assert (await say(session, "and now?")).outcome == "answered"
     assert texts_of(provider.requests[1])[-1] == "user: be quick"
+
+
+async def test_T10_a_subagent_has_its_own_context_and_its_callers_rules_and_budget(work: Path) -> None:
+    agents = {
+        "default": {"subagents": ["helper"], "budget": {"steps": 4}, "permissions": {"deny": ["touch **"]}},
+        "helper": {},
+    }
+    give = calls(("agent", {"agent": "helper", "prompt": "Make a file."}))
+    provider = ScriptedProvider(give, bash("touch made"), bash("date +%N"), "I was not let.", "So far.")
+    async with opened(provider, work, {"agents": agents}) as session:
+        updates = [update async for update in session.send("a secret")]
+    ended = updates[-1].event  # type: ignore[union-attr]
+    assert (ended.outcome, ended.reason) == ("budget", "4 steps were taken")  # type: ignore[union-attr]
+    assert texts_of(provider.requests[1]) == ["user: Make a file."]
+    assert "not allowed" in texts_of(provider.requests[2])[-1]
+    assert not (work / "made").exists()
+    assert "I was not let." in texts_of(provider.requests[4])[-2]
+    told = [update for update in updates if isinstance(update, SubagentTold)]
+    assert {one.call_id for one in told} == {"call_0"}
+    store = SessionStore(work.parent / "sessions" / "sessions.sqlite")
+    assert [row.parent for row in store.sessions(subagents=True) if row.agent == "helper"] == [session.id]
+    store.close()
 
 
 async def test_K01_a_state_is_kept_before_what_can_change_something_and_not_before_looking(work: Path) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.agents.sessions.event_lines import as_object
-from toolyard.agents.sessions.events import Stored
+from toolyard.agents.sessions.events import PromptGiven, Stored
 from toolyard.plugins.author_code.hooks import AuthorCode
 from toolyard.plugins.author_code.running import Returned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from toolyard.agents.sessions.events import SessionUpdate
+    from toolyard.agents.sessions.event_log import SessionUpdate
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.contract import ApplicationContext
     from toolyard.plugins.plugin import Plugin
@@ -51,6 +51,22 @@ class EventWatchers:
     async def aclose(self) -> None:
         """Tell what is left, then stop each."""
         await asyncio.gather(*(watcher.stop() for watcher in self._watchers.values()))
+
+
+def told_to(
+    watchers: Sequence[EventWatcher], context: Callable[[], ApplicationContext]
+) -> Callable[[SessionUpdate], None]:
+    """Who hears of what happens in one session; the context is made anew for each thing that is said."""
+    known = context()
+
+    def hear(update: SessionUpdate) -> None:
+        nonlocal known
+        if isinstance(update, Stored) and isinstance(update.event, PromptGiven):
+            known = context()
+        for watcher in watchers:
+            watcher.hear(update, known)
+
+    return hear
 
 
 class EventWatcher:

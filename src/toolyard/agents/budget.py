@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, TurnStarted
 from toolyard.core.conversation import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolyard.agents.sessions.events import Stored
     from toolyard.config.agent_settings import BudgetSettings
 
 
@@ -19,9 +23,25 @@ class Spent(msgspec.Struct, kw_only=True):
     usage: Usage = Usage()
     seconds: float = 0.0
 
-    def add(self, usage: Usage) -> None:
-        self.steps += 1
+    def add(self, usage: Usage, steps: int = 1) -> None:
+        self.steps += steps
         self.usage = self.usage + usage
+
+
+def spent_in(turn: Iterable[Stored]) -> Spent:
+    """What a turn took before it was cut off, by its events; its time is not among them."""
+    spent = Spent()
+    for one in turn:
+        match one.event:
+            case TurnStarted():
+                spent = Spent()
+            case AnswerReceived(message=message):
+                spent.add(message.usage)
+            case CallAnswered(steps=steps, usage=usage):
+                spent.add(usage, steps)
+            case _:
+                pass
+    return spent
 
 
 def spent_up(budget: BudgetSettings, spent: Spent) -> str | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from toolyard.agents import context_window, repetition
-from toolyard.agents.budget import Spent, spent_up
+from toolyard.agents.budget import Spent, spent_in, spent_up
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     ContextShortened,
@@ -25,6 +25,7 @@ from toolyard.agents.sessions.events import (
     PartialAnswer,
     TurnEnded,
     TurnStarted,
+    TurnWaits,
 )
 from toolyard.core.content import TextPart
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, UserMessage
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
     from toolyard.config.agent_settings import BudgetSettings, ContextSettings
-    from toolyard.core.conversation import CallAnswer, Message
+    from toolyard.core.conversation import CallAnswer, Message, Usage
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import JsonObject, ToolCall, ToolSpec
 
@@ -71,6 +72,9 @@ class Conversation(Protocol):
 
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make calls along the one path; each result is on the disk when this returns."""
+
+    def waiting(self) -> Sequence[str]:
+        """The calls whose questions nobody could answer yet; the turn cannot go on without them."""
 
     async def keep_end(self, turn: int) -> str | None:
         """The state of the workspace at the end of a turn; None when the turn could not change it."""
@@ -115,14 +119,23 @@ class Ended(Exception):
         self.fault = fault
 
 
+class Waits(Exception):
+    """The turn cannot go on before a question is answered."""
+
+
 class Turn:
     """One turn, from what was said to its end."""
 
-    def __init__(self, conversation: Conversation, setup: SetupFunction, *, session: str) -> None:
+    def __init__(
+        self, conversation: Conversation, setup: SetupFunction, *, session: str, caller: Turn | None = None
+    ) -> None:
+        """`caller` is the turn on whose behalf a subagent works: what it takes, that one takes, too."""
         self.interrupted = asyncio.Event()
         self._conversation = conversation
         self._setup_function = setup
         self._session = session
+        self._caller = caller
+        self._budget: BudgetSettings | None = None
         self._spent = Spent()
         self._repetition = repetition.Repetition()
         self._started = time.monotonic()
@@ -130,18 +143,23 @@ class Turn:
         self._text = self._thinking = ""
         """What has come of the answer that is being listened to."""
 
-    async def run(self) -> TurnEnded:
-        """Work until the turn ends, which it always does by saying why."""
+    async def run(self) -> TurnEnded | None:
+        """Work until the turn ends, which it always does by saying why; None when it waits for an answer."""
         conversation = self._conversation
         history = conversation.history()
         number = history.turn if history.is_open else history.turn + 1
         if not history.is_open:
             await conversation.record(TurnStarted(turn=number), durable=False)
+        before = spent_in(conversation.history().events)
+        self.spend(before.usage, before.steps)
         try:
             if history.unanswered:
                 await self._call([one.call for one in history.unanswered])
             while True:
                 await self._step()
+        except Waits:
+            await conversation.record(TurnWaits(turn=number, questions=tuple(conversation.waiting())))
+            return None
         except Ended as end:
             outcome = end
         except ProviderError as error:
@@ -158,6 +176,18 @@ class Turn:
         except Ended:
             return False
         return True
+
+    def spend(self, usage: Usage, steps: int = 1) -> None:
+        """Count what was taken, also for whom this turn works."""
+        self._spent.add(usage, steps)
+        if self._caller:
+            self._caller.spend(usage, steps)
+
+    def reached(self) -> str | None:
+        """Which bound is reached, of this turn or of the one that it works for; None when it may go on."""
+        self._spent.seconds = time.monotonic() - self._started - self._conversation.waited
+        own = spent_up(self._budget, self._spent) if self._budget else None
+        return own or (self._caller.reached() if self._caller else None)
 
     async def _end(self, number: int, end: Ended) -> TurnEnded:
         ended = TurnEnded(
@@ -177,8 +207,8 @@ class Turn:
         """One answer, and the calls in it."""
         await self._conversation.steer()
         setup = await self._setup_function()
-        self._spent.seconds = time.monotonic() - self._started - self._conversation.waited
-        if reason := spent_up(setup.budget, self._spent):
+        self._budget = setup.budget
+        if reason := self.reached():
             await self._last_answer(setup, reason)
         await self._fit(setup)
         answer = await self._ask(setup)
@@ -212,6 +242,8 @@ class Turn:
         if self.interrupted.is_set() and not await self._conversation.steer():
             raise Ended("interrupted", "a person ended the turn")
         self.interrupted.clear()
+        if self._conversation.waiting():
+            raise Waits
         times = self._repetition.add(calls, answers)
         if times >= repetition.ENDED_AT:
             raise Ended("stuck", f"the same calls gave the same results {times} times in a row")
@@ -234,7 +266,7 @@ class Turn:
             answer = await self._stream(setup, self._request(setup, may_call=may_call, extra=extra))
         if answer is None:
             return None
-        self._spent.add(answer.usage)
+        self.spend(answer.usage)
         # What follows makes it durable: a call that begins, or the end of the turn.
         await self._conversation.record(AnswerReceived(message=answer), durable=False)
         return answer
@@ -337,7 +369,7 @@ class Turn:
             session=self._session,
         )
         notes = await self._stream(setup, request) or AssistantMessage(text="(interrupted)")
-        self._spent.add(notes.usage)
+        self.spend(notes.usage)
         text = context_window.summary_text(notes.text, history.events, upto)
         return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
 

@@ -153,7 +153,7 @@ async def make_system_message(options: GlobalOptions, agent: str | None) -> int:
 
 
 async def list_controls(options: GlobalOptions, agent: str | None, session: str | None, as_json: bool) -> int:
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
     from toolyard.cli.chat.controls import show_controls
 
     async with open_application(options) as app:

@@ -180,6 +180,9 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
     api_key: Annotated[str | UnsetType, Meta(description="The key of the model's service; best '${env:NAME}'.")] = UNSET
     base_url: Annotated[str | UnsetType, Meta(description="Where the model's service is.")] = UNSET
     options: Annotated[dict[str, Any] | UnsetType, Meta(description="What else goes into each request.")] = UNSET
+    subagents: Annotated[
+        list[str] | UnsetType, Meta(description="Agents that it may give work to, by the tool 'agent'.")
+    ] = UNSET
     budget: BudgetSettings | UnsetType = UNSET
     context: ContextSettings | UnsetType = UNSET
     checkpoints: CheckpointSettings | UnsetType = UNSET
@@ -193,6 +196,9 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
 class NodeSettings(LayerSettings, frozen=True, kw_only=True):
     """A provider, an agent or a mixin."""
 
+    description: Annotated[
+        str | UnsetType, Meta(description="What an agent is for; agents that may give it work read this.")
+    ] = UNSET
     mixin_refs: Annotated[list[str] | UnsetType, Meta(description="Mixins to build on; later ones win.")] = UNSET
     mixin_merge: Annotated[Literal["shallow", "deep"] | UnsetType, Meta(description="How they are merged here.")] = (
         UNSET

@@ -44,6 +44,8 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool = False
     destructive: bool = False
     parallel: bool = True
+    resumes: bool = False
+    """Whether a call that was cut off can be made again, and goes on where it was: what it did, it does not repeat."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):

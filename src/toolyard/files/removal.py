@@ -6,12 +6,11 @@ import contextlib
 import itertools
 import os
 
+from toolyard.files.steps import set_mode
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-ONLY_NAMED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(path: str) -> None:
@@ -43,7 +42,7 @@ def raise_folders(folder: int, top: int, names: Iterator[str]) -> list[str]:
         except OSError:
             with contextlib.suppress(OSError):
                 move(name, folder, fresh := next(names), top)
-                let_in(fresh, top)
+                set_mode(fresh, 0o700, top)
                 raised.append(fresh)
     return raised
 
@@ -53,7 +52,7 @@ def move(name: str, folder: int, fresh: str, top: int) -> None:
     try:
         os.rename(name, fresh, src_dir_fd=folder, dst_dir_fd=top)
     except PermissionError:  # of one that is closed to us only we ourselves can tell
-        let_in(name, folder)
+        set_mode(name, 0o700, folder)
         os.rename(name, fresh, src_dir_fd=folder, dst_dir_fd=top)
 
 
@@ -63,17 +62,5 @@ def opened(path: str, above: int | None = None) -> Iterator[int]:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:
         yield fd
-    finally:
-        os.close(fd)
-
-
-def let_in(name: str, above: int) -> None:
-    """Give ourselves the rights on a folder of ours, without following a link that may by now be in its place."""
-    fd = os.open(name, ONLY_NAMED, dir_fd=above)
-    try:
-        if hasattr(os, "O_PATH"):
-            os.chmod(f"/proc/self/fd/{fd}", 0o700)  # a handle that needs no rights on the folder gives none by itself
-        else:
-            os.fchmod(fd, 0o700)
     finally:
         os.close(fd)

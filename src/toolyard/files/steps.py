@@ -6,6 +6,7 @@ Also whoever cleans up after us needs this, with nothing installed, so it import
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,24 @@ if TYPE_CHECKING:
 
 PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 """A handle that is only for going on from there."""
+
+
+NAMED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
+"""A handle on something itself, for which no rights on it are needed."""
+
+
+def set_mode(name: str, mode: int, folder: int) -> None:
+    """Of a folder or a file itself, never of what a link leads to that may by now be in its place."""
+    fd = os.open(name, NAMED, dir_fd=folder)
+    try:
+        if stat.S_ISLNK(os.fstat(fd).st_mode):
+            return
+        if hasattr(os, "O_PATH"):
+            os.chmod(f"/proc/self/fd/{fd}", mode)  # such a handle gives no rights by itself
+        else:
+            os.fchmod(fd, mode)
+    finally:
+        os.close(fd)
 
 
 def step_into(name: str, folder: int) -> int:

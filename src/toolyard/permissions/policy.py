@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.core.reach import REACHES
+from toolyard.core.reach import REACHES, nearest_of
 from toolyard.permissions.grants import WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.config.settings import Preset
+    from toolyard.core.events import Decision
     from toolyard.core.problems import Problem
     from toolyard.core.reach import Kept
     from toolyard.core.tool import JsonObject
@@ -35,12 +36,20 @@ NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look ar
 MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
 """A line without any of these names no program that gives other rights, in no spelling."""
 ALLOWED_TO = {reach: replace(ALLOWED, reach=reach) for reach in REACHES}
+STRICTNESS: tuple[Decision, ...] = ("allow", "ask", "deny")
 LIVE_SHELL = "shell_session"
 """The kind of tool whose shell outlives its commands."""
 
 
 def shell_of(request: PermissionRequest) -> str:
     return f"{request.session}/{request.agent}/{request.tool.name}"
+
+
+def stricter(one: Verdict, other: Verdict) -> Verdict:
+    """The verdict of two that lets less happen, and no further than both."""
+    found = max(one, other, key=lambda verdict: STRICTNESS.index(verdict.decision))
+    usual = nearest_of(one.usual_reach, other.usual_reach)
+    return replace(found, reach=nearest_of(one.reach, other.reach), usual_reach=usual)
 
 
 @cache
@@ -96,22 +105,29 @@ class RulePolicy:
             self._shells.forget_all_of(f"{session}/")
 
     async def decide(self, request: PermissionRequest) -> Verdict:
-        section, wanted = self.section(request.agent, request.session), request.plan.reach
-        if not section.is_configured and wanted in (None, "work", "look") and not self._has_rules(request.session):
+        """By the rules of who calls, and of all on whose behalf: the strictest of them counts."""
+        verdict = await self._decide_for(request, request.agent, request.session)
+        for agent, session in request.callers:
+            verdict = stricter(verdict, await self._decide_for(request, agent, session))
+        if verdict.decision == "allow" and verdict is not ALLOWED_TO[verdict.reach]:  # without rules nothing is learned
+            self.approved(request, verdict)
+        return verdict
+
+    async def _decide_for(self, request: PermissionRequest, agent: str, session: str) -> Verdict:
+        section, wanted = self.section(agent, session), request.plan.reach
+        if not section.is_configured and wanted in (None, "work", "look") and not self._has_rules(session):
             command = request.plan.command
             if command is None or not MAY_RAISE_RIGHTS.search(command):
                 return ALLOWED_TO[wanted or "work"]
         from toolyard.permissions.reach import with_reach
 
         site = self._site(request)
-        book = self.book(request.agent, site.workspace, request.session, kept=request.kept)
+        book = self.book(agent, site.workspace, session, kept=request.kept)
         verdict = await self._decide(request, section, book.reaching(wanted), site)
         verdict = with_reach(verdict, wanted, book.usual_reach)
         if verdict.reach == "outside" and site.own.folders:  # there temporary files are everybody's
             verdict = await self._decide(request, section, book.reaching(wanted), site.without_own())
             verdict = with_reach(verdict, wanted, book.usual_reach)
-        if verdict.decision == "allow":
-            self.approved(request, verdict)
         return verdict
 
     async def _decide(self, request: PermissionRequest, section: Section, book: RuleBook, site: CallSite) -> Verdict:
@@ -121,7 +137,7 @@ class RulePolicy:
         if verdict.decision == "allow" and verdict.rule is None and not section.is_configured:
             verdict = replace(verdict, reason=ALLOWED.reason, rule=ALLOWED.rule)
         elif verdict.decision == "allow" and section.is_configured and not request.kept_in:
-            verdict = await self._without_sandbox(request, verdict, site)
+            verdict = await self._without_sandbox(request, section, verdict, site)
         return verdict
 
     def section(self, agent: str, session: str = "") -> Section:
@@ -146,12 +162,13 @@ class RulePolicy:
         elif request.kind == LIVE_SHELL and request.plan.arguments.get("restart"):
             self._shells.forget(shell_of(request))
 
-    async def _without_sandbox(self, request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
+    async def _without_sandbox(
+        self, request: PermissionRequest, section: Section, verdict: Verdict, site: CallSite
+    ) -> Verdict:
         """An allow rule never means "outside of the sandbox": where there is none, only looking is allowed unasked."""
         from toolyard.permissions.decide import decide_request
 
-        trusts = self.section(request.agent, request.session).preset == "trusted"
-        if request.plan.command is None or trusts:
+        if request.plan.command is None or section.preset == "trusted":
             return verdict
         if (await decide_request(request, looking_book(), site)).decision == "allow":
             return verdict
@@ -166,7 +183,8 @@ class RulePolicy:
         further = {} if reach == WITHOUT_REACH else {"reach": reach}
         rules = [{**offer.rule, **further} for offer in verdict.offers]
         if answer.scope == "session":
-            self._keep_for_session(request.session, [{"reach": reach, **rule} for rule in rules])
+            for session in (request.session, *(session for _, session in request.callers)):
+                self._keep_for_session(session, [{"reach": reach, **rule} for rule in rules])
             return f"{texts} allowed for this session"
         workspace = self._site(request).workspace
         for offer, rule in zip(verdict.offers, rules, strict=True):

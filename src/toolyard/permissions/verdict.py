@@ -30,6 +30,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Asks the tool for its preview, once; costs a process for some kinds, so it is asked only when it is shown."""
     agent: str = "default"
     session: str = ""
+    callers: tuple[tuple[str, str], ...] = ()
+    """The agents, with their sessions, on whose behalf it is made; what they may not do, it may not."""
     workspace: Path | None = None
     """The folder that the call should not leave."""
     kept_in: bool = True
@@ -127,6 +129,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The fingerprint of the request that was answered; one for another call is no answer."""
     instead: JsonObject | None = None
     """Of a no: the arguments that the call is to have in place of its own; the rules then look at it anew."""
+    later: bool = False
+    """Not yet: a session leaves its turn open, and asks again when it goes on. Without a session it means no."""
 
 
 class PermissionPolicy(Protocol):

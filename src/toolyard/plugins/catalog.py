@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -15,7 +16,6 @@ from toolyard.plugins.tool_problems import tool_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from toolyard.core.json_values import Pointer
     from toolyard.core.tool import Tool
@@ -62,6 +62,32 @@ class Changes:
             yield failure
 
 
+class OwnSource:
+    """Where the application's own tools come from; it never changes."""
+
+    conditions: object = None
+    file = Path("toolyard")
+    problems: Sequence[Problem] = ()
+
+    def plugins(self) -> Sequence[Plugin]:
+        return ()
+
+    def is_current(self) -> bool:
+        return True
+
+    async def load(self, *, without_running: bool = False) -> bool:  # noqa: ARG002 - the interface
+        return True
+
+    def adopt(self, newer: OwnSource) -> None:
+        """There is nothing to take over."""
+
+    async def aclose(self) -> None:
+        """It holds nothing."""
+
+
+OWN = OwnSource()
+
+
 class Catalog:
     """Finds tools as they are now; a source that changed is read again when it is asked for."""
 
@@ -72,7 +98,10 @@ class Catalog:
         pointers: Sequence[Pointer] = (),
         decide: Callable[[Sequence[Plugin]], Mapping[str, Enablement]] = decide,
         changes: Changes | None = None,
+        more: Callable[[Sequence[Tool]], Sequence[Tool]] | None = None,
     ) -> None:
+        """`more` are tools of the application itself, by what others there are."""
+        self._more = more
         self._sources = list(sources)
         self._pointers = pointers
         self._decide = decide
@@ -180,6 +209,8 @@ class Catalog:
                 else:
                     owners[name] = found
                     self._by_name[name] = (found.source, tool)
+        for tool in self._more([tool for _, tool in self._by_name.values()]) if self._more else ():
+            self._by_name.setdefault(tool.spec.name, (OWN, tool))
 
     def _faulty(self) -> Iterable[Problem]:
         for id, decision in self.decisions.items():

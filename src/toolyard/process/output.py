@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,6 @@ from toolyard.core.tool import Truncation
 if TYPE_CHECKING:
     from collections.abc import Callable
     from io import FileIO
-    from pathlib import Path
 
 
 UTF8_DECODER = codecs.getincrementaldecoder("utf-8")
@@ -205,7 +205,7 @@ class Transcript:
         limit: int,
         *,
         listener: Callable[[str], None] | None = None,
-        spill_to: Path | None = None,
+        spill_to: Path | str | None = None,
         stop_at: int | None = None,
     ) -> None:
         self._limit = limit
@@ -226,7 +226,7 @@ class Transcript:
     def add(self, data: bytes) -> None:
         self._total += len(data)
         if self._kept is None:
-            self._kept = HeadTail(self._limit, spill_to=self._spill_to)
+            self._kept = HeadTail(self._limit, spill_to=Path(self._spill_to) if self._spill_to else None)
         self._kept.add(data)
         if self._decoder and self.listener and (text := self._decoder.decode(data)):
             self.listener(text)

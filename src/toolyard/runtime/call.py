@@ -48,6 +48,7 @@ log = logging.getLogger("toolyard.calls")
 CANCELLED = "The call was cancelled."
 STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
 """What no plain text has in it."""
+NOT_IN_NAMES = re.compile(r"[^\w-]")
 ROOM_FOR_A_NOTE = 512
 TEXT_SCHEMA: JsonObject = {
     "type": "object",
@@ -83,6 +84,8 @@ class CallHooks(msgspec.Struct, frozen=True, kw_only=True):
     approver: Approver | None = None
     """Who is asked instead of the application's own."""
     checkpoints: Checkpointer | None = None
+    callers: tuple[tuple[str, str], ...] = ()
+    """The agents, with their sessions, on whose behalf the calls are made."""
 
 
 NO_HOOKS = CallHooks()
@@ -346,6 +349,7 @@ class PendingCall:
             preview=self._get_preview,
             agent=settings.agent,
             session=settings.session,
+            callers=self._hooks.callers,
             workspace=settings.cwd,
             kept_in=not (sandbox and ready.tool.confined and sandbox.is_missing),
             kept=sandbox.keeps if sandbox and ready.tool.confined else "not",
@@ -544,4 +548,4 @@ def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
 
 def file_name(call_id: str) -> str:
     """A call id comes from a model; only harmless characters of it become part of a path."""
-    return "".join(char if char.isalnum() or char in "-_" else "_" for char in call_id)[:100]
+    return NOT_IN_NAMES.sub("_", call_id[:100])

@@ -248,6 +248,7 @@ class Lifecycle:
             session=options.session,
             metadata=options.session_metadata,
             only_some=options.only is not None,
+            more_tools=None if options.only else options.more_tools,
         )
         try:
             await loaded.refresh()

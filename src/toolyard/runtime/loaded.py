@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin import Plugin
     from toolyard.runtime.call import CallSettings
     from toolyard.runtime.call_path import CallPath
+    from toolyard.runtime.options import MoreTools
 
 
 class AgentTools:
@@ -56,6 +57,7 @@ class Loaded:
         session: str = "",
         metadata: JsonObject | None = None,
         only_some: bool = False,
+        more_tools: MoreTools | None = None,
     ) -> None:
         self.entries = entries
         self.host = host
@@ -63,6 +65,7 @@ class Loaded:
         self.calls_under_way = CallsUnderWay()
         self._metadata = metadata or {}
         self._session = session
+        self._more_tools = more_tools
         self._only_some = only_some
         """Whether this is only a part of the configuration, of which all plugins are on."""
         self._cwd = working_folder()
@@ -99,6 +102,7 @@ class Loaded:
             pointers=[one.pointer for one in listed],
             decide=self._decide_for(name, chosen),
             changes=self._changes,
+            more=partial(self._more_tools, self.configuration, name) if self._more_tools else None,
         )
         made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog, self.calls_under_way))
         return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -10,10 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from toolyard.core.tool import JsonObject
+    from toolyard.config.configuration import Configuration
+    from toolyard.core.tool import JsonObject, Tool
     from toolyard.permissions.verdict import Approver, PermissionPolicy
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import Kind
+
+
+class MoreTools(Protocol):
+    """What the application itself gives an agent, by its configuration and its other tools."""
+
+    def __call__(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]: ...
 
 
 class ApplicationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +42,4 @@ class ApplicationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The one entry to load, instead of all."""
     given: Sequence[Entry] = ()
     """Tools that come from no configuration; every agent has them."""
+    more_tools: MoreTools | None = None

@@ -11,6 +11,7 @@ import pytest
 
 from console import Console, Session
 from support import until
+from toolyard.bash.session.command_text import MOST_INLINE
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +53,24 @@ async def test_heredoc_300_lines(shell: Session) -> None:
 
 async def test_line_8k(shell: Session) -> None:
     assert await shell.answer(f"echo {'x' * 8000}") == ("x" * 8000 + "\n", 0)
+    assert await shell.keeps_its_state()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("done #LONG", "bash: line 1: syntax error near unexpected token `done'\nbash: line 1: `done #LONG'\n"),
+        ("true\n#LONG\nfi", "bash: line 3: syntax error near unexpected token `fi'\nbash: line 3: `fi'\n"),
+        ("cd /none #LONG", "bash: line 1: cd: /none: No such file or directory\n"),
+        ("#LONG\ncd /none; echo $LINENO", "bash: line 2: cd: /none: No such file or directory\n2\n"),
+        ("echo ${!_toolyard*} #LONG", "\n"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, MOST_INLINE])
+async def test_a_long_text_is_told_of_as_a_short_one(shell: Session, text: str, said: str, size: int) -> None:
+    filling = "x" * size
+    output, _ = await shell.answer(text.replace("LONG", filling))
+    assert output.replace("eval: ", "") == said.replace("LONG", filling)
     assert await shell.keeps_its_state()
 
 

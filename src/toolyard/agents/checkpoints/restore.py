@@ -15,13 +15,13 @@ from toolyard.agents.checkpoints.coverage import LeftOut
 from toolyard.agents.checkpoints.objects import FileEntry, FolderEntry, LinkEntry, TreeEntry, new_digest
 from toolyard.agents.checkpoints.packs import Damaged, Packs
 from toolyard.agents.checkpoints.scan import FOLDER, KEPT_MODE
+from toolyard.files.steps import set_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.agents.checkpoints.changes import Change
 
-ONLY_NAMED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 OWN_RIGHTS = 0o700
 ENDS_ALL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 """Errors after which no other step can be hoped to succeed."""
@@ -171,20 +171,6 @@ def move(spare: str, name: str, folder: int) -> None:
         with contextlib.suppress(OSError):
             os.unlink(spare, dir_fd=folder)
         raise
-
-
-def set_mode(name: str, mode: int, folder: int) -> None:
-    """Of a folder or a file itself, never of what a link leads to."""
-    fd = os.open(name, ONLY_NAMED, dir_fd=folder)
-    try:
-        if stat.S_ISLNK(os.fstat(fd).st_mode):
-            return
-        if hasattr(os, "O_PATH"):
-            os.chmod(f"/proc/self/fd/{fd}", mode)
-        else:
-            os.fchmod(fd, mode)
-    finally:
-        os.close(fd)
 
 
 def own_like(folder: int, name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import secrets
@@ -20,6 +19,7 @@ from toolyard.agents.checkpoints.packs import Packs
 from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_parents
 from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
 from toolyard.files.atomic import replace_file
+from toolyard.files.locks import try_lock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -268,7 +268,8 @@ class CheckpointStore:
         """One process at a time; what another left half-written is removed."""
         fd = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            wait_for_lock(fd)
+            if not try_lock(fd, fcntl.LOCK_EX, PATIENCE):
+                raise CheckpointError("another process keeps a state of this workspace and does not end")
             self._packs.remove_leftovers()
             if self._packs.reread():
                 self._seen = None  # it may name contents that are gone
@@ -294,17 +295,6 @@ def encode_seen(seen: SeenFolders) -> bytes:
 
 def is_text(path: str, folder: SeenFolder) -> bool:
     return not any("\udc80" <= char <= "\udcff" for name in (path, *folder.stamps, *folder.folders) for char in name)
-
-
-def wait_for_lock(fd: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() > deadline:
-                raise CheckpointError("another process keeps a state of this workspace and does not end") from None
-        time.sleep(0.01)
 
 
 def workspace_name(workspace: str) -> str:

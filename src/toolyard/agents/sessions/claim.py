@@ -6,7 +6,7 @@ import fcntl
 import os
 from typing import TYPE_CHECKING
 
-from toolyard.agents.sessions.store import StoreError
+from toolyard.agents.sessions.database import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path

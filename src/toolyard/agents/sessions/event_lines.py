@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import SessionEvent, Stored
 
 if TYPE_CHECKING:
-    from toolyard.agents.sessions.events import SessionUpdate
+    from toolyard.agents.sessions.event_log import SessionUpdate
     from toolyard.core.tool import JsonObject
 
 VERSION = 1
@@ -19,6 +20,9 @@ VERSION = 1
 
 def as_object(update: SessionUpdate) -> dict[str, Any]:
     """An event with its `type`; one that was kept has `seq`, its number in the session, and `time`."""
+    if isinstance(update, SubagentTold):
+        told = {"call_id": update.call_id, "session": update.session, "agent": update.agent}
+        return {"v": VERSION, "type": "subagent", **told, "event": as_object(update.update)}
     if isinstance(update, Stored):
         kept = as_object_of(update.event)
         return {"v": VERSION, "type": kept.pop("type"), "seq": update.seq, "time": update.time, **kept}

@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from toolyard.core.conversation import AssistantMessage, CallAnswer, Usage, UserMessage
-from toolyard.core.events import Event
-from toolyard.core.model import ModelEvent
 from toolyard.core.reach import Reach
 from toolyard.core.tool import JsonObject, ToolCall
 
@@ -73,6 +71,18 @@ class CallAnswered(msgspec.Struct, frozen=True, kw_only=True, tag="result"):
 
     answer: CallAnswer
     seconds: float = 0.0
+    steps: int = 0
+    """Of a subagent's call: how many answers its model gave."""
+    usage: Usage = Usage()
+    """And what they took."""
+
+
+class TurnWaits(msgspec.Struct, frozen=True, kw_only=True, tag="turn_waits"):
+    """Nobody was there to answer: the turn is open, and goes on when its questions are answered."""
+
+    turn: int
+    questions: tuple[str, ...]
+    """The ids of the calls that wait."""
 
 
 class ContextShortened(msgspec.Struct, frozen=True, kw_only=True, tag="shortened"):
@@ -131,6 +141,7 @@ SessionEvent: TypeAlias = (
     | QuestionAsked
     | QuestionAnswered
     | CallAnswered
+    | TurnWaits
     | ContextShortened
     | Noticed
     | TurnEnded
@@ -145,7 +156,3 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     time: float
     event: SessionEvent
-
-
-SessionUpdate: TypeAlias = Stored | ModelEvent | Event
-"""What a listener hears: what was kept, with its number, and what passes by."""

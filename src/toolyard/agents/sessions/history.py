@@ -222,5 +222,13 @@ def turn_starts(history: History) -> list[tuple[int, int]]:
     return starts
 
 
+def since_answer(events: Sequence[Stored]) -> Sequence[Stored]:
+    """The model's last answer, and what happened since."""
+    for number in range(len(events) - 1, -1, -1):
+        if isinstance(events[number].event, AnswerReceived):
+            return events[number:]
+    return ()
+
+
 def last_answer(messages: Sequence[Message]) -> AssistantMessage | None:
     return next((one for one in reversed(messages) if isinstance(one, AssistantMessage)), None)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolyard.agents.application_plugins import EventWatchers
+from toolyard.agents.application_plugins import EventWatchers, told_to
 from toolyard.agents.checkpoints.coverage import Coverage
 from toolyard.agents.session import AgentSession, SessionParts
 from toolyard.agents.sessions.claim import SessionClaim
+from toolyard.agents.sessions.questions import subagent_session
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.workspace_states import WorkspaceStates
 from toolyard.config.agent_settings import CheckpointSettings, settings_in
 
 if TYPE_CHECKING:
-    from toolyard.agents.application_plugins import EventWatcher
+    from toolyard.agents.sessions.store import SessionRow
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver
     from toolyard.runtime.lifecycle import Lifecycle
@@ -55,22 +56,50 @@ class Sessions:
         loaded.agent(name)  # an agent that is not there is told before anything is written
         if row is None:
             row = await self.store.create(name, workspace=str(Path.cwd()))
+        session = self._opened(row, name, approver=approver or self._lifecycle.options.approver, model=model)
+        await self._watch(session, loaded)
+        if metadata:
+            await session.set_metadata(**metadata)
+        return session
+
+    def caller(self, session: str) -> AgentSession | None:
+        """The session that a call comes from, if it is one of these."""
+        return self._open.get(session)
+
+    async def open_subagent(self, agent: str, caller: AgentSession | None, call_id: str) -> AgentSession:
+        """The session in which an agent works on a call of another: a new one, or that of before it was cut off."""
+        parent = caller.id if caller else None
+        id = subagent_session(caller.id, caller.answer_seq(), call_id) if caller else None
+        if id and self.store.has(id):
+            row = self.store.session(id)
+        else:
+            row = await self.store.create(agent, id=id, workspace=str(Path.cwd()), parent=parent)
+        approver = caller.approver if caller else self._lifecycle.options.approver
+        return self._opened(row, agent, approver=approver, caller=caller)
+
+    def _opened(
+        self,
+        row: SessionRow,
+        agent: str,
+        *,
+        approver: Approver | None,
+        model: str | None = None,
+        caller: AgentSession | None = None,
+    ) -> AgentSession:
         claim = SessionClaim(self._folder / "locks", row.id)
         parts = SessionParts(
             id=row.id,
-            agent=name,
+            agent=agent,
             store=self.store,
             claim=claim,
             lifecycle=self._lifecycle,
             end=self._end,
-            approver=approver or self._lifecycle.options.approver,
+            approver=approver,
             model=model,
-            states=self._states_of(Path.cwd(), name),
-            watchers=await self._watchers_of(loaded, name),
+            states=self._states_of(Path.cwd(), agent),
+            caller=caller,
         )
         session = self._open[row.id] = AgentSession(parts)
-        if metadata:
-            await session.set_metadata(**metadata)
         return session
 
     async def aclose(self) -> None:
@@ -85,10 +114,12 @@ class Sessions:
         self._open.pop(session, None)
         await self._lifecycle.end_session(session)
 
-    async def _watchers_of(self, loaded: Loaded, agent: str) -> list[EventWatcher]:
-        catalog = loaded.agent(agent).catalog
+    async def _watch(self, session: AgentSession, loaded: Loaded) -> None:
+        """Have the agent's application plugins hear what happens in a session."""
+        catalog = loaded.agent(session.agent).catalog
         on = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
-        return await self._watchers.begin(on, loaded.configuration.for_agent(agent))
+        if watchers := await self._watchers.begin(on, loaded.configuration.for_agent(session.agent)):
+            session.observe(told_to(watchers, session.plugin_context))
 
     def _states_of(self, workspace: Path, agent: str) -> WorkspaceStates | None:
         """The states of a workspace, which all sessions that work there share; None when none are wanted."""

@@ -6,51 +6,29 @@ several that are asked for at the same time share one write.
 
 from __future__ import annotations
 
-import asyncio
-import os
-import queue
 import re
-import threading
 import time
 import uuid
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import apsw
 import msgspec
 
+from toolyard.agents.sessions.database import StoreError, WriterThread, connect
 from toolyard.agents.sessions.events import SessionEvent, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    import apsw
+
     from toolyard.core.tool import JsonObject
 
 Given = TypeVar("Given")
 SessionState = Literal["idle", "working", "waiting"]
-PATIENCE_MS = 10_000
-"""How long a write waits for another process's."""
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS sessions (
-  id TEXT PRIMARY KEY, agent TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL, created REAL NOT NULL,
-  updated REAL NOT NULL, last_seq INTEGER NOT NULL, workspace TEXT NOT NULL, forked_from TEXT, metadata TEXT NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS events (
-  session TEXT NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, kind TEXT NOT NULL, data BLOB NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX IF NOT EXISTS events_in_order ON events (session, seq);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, session UNINDEXED, seq UNINDEXED, tokenize = 'unicode61');
-CREATE TABLE IF NOT EXISTS indexed (upto INTEGER NOT NULL) STRICT;
-INSERT INTO indexed VALUES (0);
-"""
-VERSION = 1
 ENCODER = msgspec.json.Encoder()
 DECODER = msgspec.json.Decoder(SessionEvent)
-COLUMNS = "id, agent, title, state, created, updated, last_seq, workspace, forked_from, metadata"
-
-
-class StoreError(Exception):
-    """The store cannot be read or written; the message says why."""
+COLUMNS = "id, agent, title, state, created, updated, last_seq, workspace, forked_from, metadata, parent"
 
 
 class UnknownSession(StoreError):
@@ -70,6 +48,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     forked_from: str | None
     metadata: dict[str, Any]
+    parent: str | None = None
+    """The session whose subagent this is."""
 
 
 class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,14 +70,21 @@ class SessionStore:
         self._writer: WriterThread | None = None
 
     async def create(
-        self, agent: str, *, id: str | None = None, workspace: str = "", title: str = "", forked_from: str | None = None
+        self,
+        agent: str,
+        *,
+        id: str | None = None,
+        workspace: str = "",
+        title: str = "",
+        forked_from: str | None = None,
+        parent: str | None = None,
     ) -> SessionRow:
         """A new session, on the disk when this returns."""
         id, now = id or uuid.uuid4().hex, time.time()
-        values = (id, agent, title, "idle", now, now, 0, workspace, forked_from, "{}")
+        values = (id, agent, title, "idle", now, now, 0, workspace, forked_from, "{}", parent)
 
         def insert(connection: apsw.Connection) -> None:
-            connection.execute(f"INSERT INTO sessions ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", values)  # noqa: S608
+            connection.execute(f"INSERT INTO sessions ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values)  # noqa: S608
 
         await self._write(insert, durable=True)
         return self.session(id)
@@ -128,14 +115,16 @@ class SessionStore:
         await self._write(change, durable=True)
 
     async def delete(self, session: str) -> None:
-        """Remove a session with all that it has."""
+        """Remove a session with all that it has, and with its subagents."""
+        id = self.session(session).id
+        gone = [id, *self.descendants(id)]
 
         def remove(connection: apsw.Connection) -> None:
-            for table in ("events", "words"):
-                connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
-            connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            for one in gone:
+                for table in ("events", "words"):
+                    connection.execute(f"DELETE FROM {table} WHERE session = ?", (one,))  # noqa: S608 - our own names
+                connection.execute("DELETE FROM sessions WHERE id = ?", (one,))
 
-        self.session(session)
         await self._write(remove, durable=True)
 
     def session(self, id: str) -> SessionRow:
@@ -149,9 +138,20 @@ class SessionStore:
             raise UnknownSession(f"'{id}': {reason}; `toolyard sessions list` shows all")
         return found[0]
 
-    def sessions(self, *, most: int = -1) -> list[SessionRow]:
-        """All sessions, the latest first."""
-        return list(self._rows(f"SELECT {COLUMNS} FROM sessions ORDER BY updated DESC LIMIT ?", (most,)))  # noqa: S608
+    def has(self, id: str) -> bool:
+        """Whether there is a session of exactly this id."""
+        return self._reader.execute("SELECT 1 FROM sessions WHERE id = ?", (id,)).fetchone() is not None
+
+    def sessions(self, *, most: int = -1, subagents: bool = False) -> list[SessionRow]:
+        """The sessions, the latest first; those of subagents are part of others, and only told when asked for."""
+        which = "1" if subagents else "parent IS NULL"
+        sql = f"SELECT {COLUMNS} FROM sessions WHERE {which} ORDER BY updated DESC LIMIT ?"  # noqa: S608 - our own names
+        return list(self._rows(sql, (most,)))
+
+    def descendants(self, id: str) -> list[str]:
+        """The sessions of a session's subagents, and of theirs."""
+        found = [row[0] for row in self._reader.execute("SELECT id FROM sessions WHERE parent = ?", (id,))]
+        return [one for child in found for one in (child, *self.descendants(child))]
 
     def events(self, session: str, *, after: int = 0, upto: int | None = None) -> list[Stored]:
         """What happened in a session, in order."""
@@ -194,112 +194,6 @@ class SessionStore:
         if self._writer is None:
             self._writer = WriterThread(self.path)
         return await self._writer.run(action, durable=durable)
-
-
-class Task(msgspec.Struct, kw_only=True):
-    """Something to be written, and who waits for it."""
-
-    action: Any
-    durable: bool
-    loop: asyncio.AbstractEventLoop
-    done: asyncio.Future[Any]
-
-
-class WriterThread:
-    """The one thread of a process that writes; whatever waits at the same time goes into one transaction."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._synchronous = ""
-        self._thread = threading.Thread(target=self._work, name="toolyard-store", daemon=True)
-        self._thread.start()
-
-    async def run(self, action: Callable[[apsw.Connection], Given], *, durable: bool) -> Given:
-        """Carry out an action in a transaction; what it returns."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Given] = loop.create_future()
-        self._tasks.put(Task(action=action, durable=durable, loop=loop, done=done))
-        # Who stops waiting does not take back what was asked: a result that is on its way must not get lost.
-        return await asyncio.shield(done)
-
-    def close(self) -> None:
-        self._tasks.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        connection = connect(self._path)
-        while (first := self._tasks.get()) is not None:
-            batch, ended = [first], False
-            while not self._tasks.empty():
-                if (task := self._tasks.get()) is None:
-                    ended = True
-                    break
-                batch.append(task)
-            self._carry_out(connection, batch)
-            if ended:
-                break
-        connection.close()
-
-    def _carry_out(self, connection: apsw.Connection, batch: list[Task]) -> None:
-        """All tasks in one transaction; when one fails, each in one of its own, so that it fails alone."""
-        wanted = "FULL" if any(task.durable for task in batch) else "NORMAL"
-        try:
-            if wanted != self._synchronous:
-                connection.execute(f"PRAGMA synchronous = {wanted}")
-                self._synchronous = wanted
-            with connection:
-                results = [task.action(connection) for task in batch]
-        except Exception as error:
-            if len(batch) > 1:
-                for task in batch:
-                    self._carry_out(connection, [task])
-                return
-            told = StoreError(f"{self._path}: {error}") if isinstance(error, apsw.Error) else error
-            tell(batch[0], None, told)
-        else:
-            for task, result in zip(batch, results, strict=True):
-                tell(task, result, None)
-
-
-def tell(task: Task, result: Any, error: Exception | None) -> None:
-    def settle() -> None:
-        if task.done.done():
-            return
-        if error is not None:
-            task.done.set_exception(error)
-        else:
-            task.done.set_result(result)
-
-    try:
-        task.loop.call_soon_threadsafe(settle)
-    except RuntimeError:  # its loop is closed: nobody waits any more
-        return
-
-
-def connect(path: Path) -> apsw.Connection:
-    """A connection that waits for others; the tables are there."""
-    before = os.umask(0o077)
-    try:
-        connection = apsw.Connection(str(path))
-    except apsw.Error as error:
-        raise StoreError(f"{path}: {error}") from None
-    finally:
-        os.umask(before)
-    try:
-        connection.set_busy_timeout(PATIENCE_MS)
-        connection.execute("PRAGMA journal_mode = WAL")
-        version = connection.pragma("user_version")
-        if version == 0:
-            with connection:
-                connection.execute(SCHEMA)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-        elif version > VERSION:
-            raise StoreError(f"{path} was written by a newer version of Toolyard")
-    except apsw.Error as error:
-        connection.close()
-        raise StoreError(f"{path}: {error}") from None
-    return connection
 
 
 def insert_events(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 MOST_PLAIN = 1000
-MOST_INLINE = 1000
-"""Bytes of a text that are sent with the command; bash reads those one by one."""
+MOST_INLINE = 200
+"""Bytes of a text that are sent with the command: bash reads those one by one, and a file is cheaper for more."""
 MOST_GROUPED = 16000
 """The same for a text that can be sent in no other way; far less than a pipe holds."""
 PLAIN = re.compile(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)

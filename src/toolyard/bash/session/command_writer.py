@@ -16,7 +16,7 @@ from toolyard.bash.session.command_text import (
     quoted,
     sets_exit_trap,
 )
-from toolyard.bash.session.control_channel import COUNT_LINES
+from toolyard.bash.session.shell_integration import Evaluation
 from toolyard.errors import ShellError
 
 if TYPE_CHECKING:
@@ -65,41 +65,41 @@ class CommandWriter:
         integration = self._integration
         before = integration.lines_before(text) + integration.hide_traps(text)
         after = integration.check_lines() if may_break_integration(text) else b""
-        prepare, run = self._running(text, is_traced=is_traced)
-        before = self._counting(before + prepare)
+        run, prepare, own_lines = self._running(text, is_traced=is_traced)
+        before = self._counting(before + prepare, own_lines)
         if not integration.has_standard_words or LAST_STATUS.search(text):
             run = (b"(exit %d);" % last_status if last_status else b"((1));") + run  # after a request it is always 1
         is_grouped = run.endswith(b"\n}")
         back = b"exec 2>&%d %d>&- >/dev/null 249<%b 249<&-" % (SPARE, SPARE, self._script.word)
         ask = b"2>&%d %b" % (SPARE, self._control.ask(number).strip())
         if not integration.saves_state or sets_exit_trap(text):
-            return before + self._at_exit(run, stdin=stdin, output=output) + ask + b"\n" + back + b"\n" + after
+            run = self._at_exit(run, own_lines, stdin=stdin, output=output)
+            return before + run + ask + b"\n" + back + b"\n" + after
         run = with_streams(run, stdin=stdin, output=output)
         if is_grouped:  # what drops a group leaves its streams as they are
             return before + run + ask + b"\n" + back + b"\n" + after
         return before + run + self._control.ask_and_count(number) + after
 
-    def _at_exit(self, run: bytes, *, stdin: bytes, output: bytes) -> bytes:
+    def _at_exit(self, run: bytes, own_lines: int, *, stdin: bytes, output: bytes) -> bytes:
         """The same for a shell that a trap of the user's may end, which prints where the shell itself prints by then.
 
         So that is the command's output for that long, beginning in a line that does not count.
         """
-        count = b"3<$((LINENO=-1,1/0))\n" if self._control.can_count else b""
+        count = self._control.count_lines_after(1 + own_lines)
         return b"%bexec %d>&2 &>%b\n%b <%b\n" % (count, SPARE, output, run, stdin)
 
-    def _counting(self, before: bytes) -> bytes:
+    def _counting(self, before: bytes, own_lines: int = 0) -> bytes:
         """Lines before a text, which must not count."""
-        return before + COUNT_LINES if before and self._control.can_count else before + self._control.count_lines
+        return before + (self._control.count_lines_after(own_lines) if before else self._control.count_lines)
 
-    def _running(self, text: str, *, is_traced: bool) -> tuple[bytes, bytes]:
-        """What prepares for a text, and what runs it."""
+    def _running(self, text: str, *, is_traced: bool) -> Evaluation:
         data = text.encode("utf-8", "surrogateescape")
         if (is_traced or self._integration.is_traced or may_trace(text)) and can_be_grouped(text):
-            return b"exec %d>&2\n" % SPARE, b"{ " + data + b"\n}"
+            return Evaluation(b"{ " + data + b"\n}", b"exec %d>&2\n" % SPARE)
         if may_stop_running(text):
-            return b"", self._integration.evaluating_apart(data)
+            return self._integration.evaluating_apart(data)
         if has_open_substitution(text):
-            return b"", self._integration.evaluating_with_care(data)
+            return self._integration.evaluating_with_care(data)
         if len(data) <= MOST_INLINE:
             return self._integration.evaluating(data)
         self._script.write(data + b"\0")
@@ -111,14 +111,15 @@ class CommandWriter:
         """A command beside the shell: its first record has its process id, the second (`end_number`) tells its end."""
         data = text.encode("utf-8", "surrogateescape")
         if len(data) <= MOST_INLINE:
-            prepare, run = self._integration.evaluating(data)
+            run, prepare, own_lines = self._integration.evaluating(data)
         else:
             self._folder.write(f"j{end_number}", data + b"\0")
-            prepare, run = self._integration.evaluating_file(quoted(self._folder.place(f"j{end_number}")))
+            file = quoted(self._folder.place(f"j{end_number}"))
+            run, prepare, own_lines = self._integration.evaluating_file(file)
         job = with_streams(run, stdin=stdin, output=output) + self._control.ask(end_number)
         # With job control it gets a process group of its own, and does not go with the shell when that ends.
         on, off = (b"", b"") if job_control else (b"\\builtin set -m\n", b"\\builtin set +m\n")
-        before = self._counting(self._integration.lines_before(text) + on + prepare)
+        before = self._counting(self._integration.lines_before(text) + on + prepare, own_lines)
         return before + b"( " + job + b") &\n" + off + self._control.ask(number, b"$!")
 
     def after_snapshot(self, lines: bytes) -> bytes:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 GREETING, PROBE, EVAL_PROBE = 0, 1, 2
 """Numbers of records that belong to no command: the first of all, and those that our own scripts ask for."""
-COUNT_LINES = b"3<$((LINENO=0,1/0))\n"
 COUNTED = b"))\n"
 """The end of what made bash count its lines anew, and of no other lines of ours."""
 READ_SIZE = 1 << 16
@@ -124,7 +123,11 @@ class ControlChannel:
         bash names the line in what it complains of. An assignment to LINENO lasts to the end of its own command, unless
         that fails on the way.
         """
-        return COUNT_LINES if self.can_count and not self._is_first_line else b""
+        return b"" if self._is_first_line else self.count_lines_after(0)
+
+    def count_lines_after(self, own_lines: int) -> bytes:
+        """The same where lines of ours come first, which do not count."""
+        return b"3<$((LINENO=%d,1/0))\n" % -own_lines if self.can_count else b""
 
     def send(self, lines: bytes) -> None:
         """Let bash run lines, as soon as it is free."""

@@ -328,7 +328,7 @@ class BashSession:
         spill_to = None
         if self._spill_dir:
             self._spills += 1
-            spill_to = self._spill_dir / f"output-{self._name}-{self._spills}.txt"
+            spill_to = f"{self._spill_dir}/output-{self._name}-{self._spills}.txt"
         stop_at = self._limits_of(limits).output_bytes
         return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=stop_at)
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.bash.session.command_text import (
     lists_traps,
@@ -39,6 +39,16 @@ PREFIXES = (b"\\", b"\\builtin ", b"\\command ")
 TEXT = b"_toolyard_text"
 """The variable that holds a long text until it runs."""
 PRINT_NOTHING = b"exec >/dev/null\n"
+
+
+class Evaluation(NamedTuple):
+    """How a text is run."""
+
+    run: bytes
+    prepare: bytes = b""
+    """Lines that come first."""
+    own_lines: int = 0
+    """How many lines bash counts before the first of the text."""
 
 
 class ShellIntegration:
@@ -144,26 +154,30 @@ class ShellIntegration:
     def source(self, file: bytes) -> bytes:
         return self._word + b" " + file
 
-    def evaluating(self, text: bytes) -> tuple[bytes, bytes]:
-        """What prepares for a text, and the command that runs it as `bash -c` would."""
-        return b"", self._prefix + b"eval " + quoted_in_a_line(text)
+    def evaluating(self, text: bytes) -> Evaluation:
+        """What runs a text as `bash -c` would."""
+        return Evaluation(self._prefix + b"eval " + quoted_in_a_line(text))
 
-    def evaluating_with_care(self, text: bytes) -> bytes:
-        """The command that runs a text, in a bash of its own if this one cannot read all of it."""
+    def evaluating_with_care(self, text: bytes) -> Evaluation:
+        """The same, in a bash of its own if this one cannot read all of it."""
         word = quoted_in_a_line(text)
         reading = quoted_in_a_line(b"set -n\n" + text)
         check = b"if ( %beval %b ) </dev/null &>/dev/null" % (self._prefix, reading)
-        return b'%b;then %beval %b;else "$BASH" --norc -c -- %b bash;fi' % (check, self._prefix, word, word)
+        run = b'%b;then %beval %b;else "$BASH" --norc -c -- %b bash;fi' % (check, self._prefix, word, word)
+        return Evaluation(run)
 
-    def evaluating_apart(self, text: bytes) -> bytes:
-        """The command that runs a text in a shell of its own, because afterwards bash would run nothing more."""
-        return b"( %beval %b )" % (self._prefix, quoted_in_a_line(text))
+    def evaluating_apart(self, text: bytes) -> Evaluation:
+        """The same in a shell of its own, because afterwards bash would run nothing more."""
+        return Evaluation(b"( %beval %b )" % (self._prefix, quoted_in_a_line(text)))
 
-    def evaluating_file(self, file: bytes) -> tuple[bytes, bytes]:
-        """The same for a text in a file that ends in a NUL: bash reads it at once, but what we send byte by byte."""
+    def evaluating_file(self, file: bytes) -> Evaluation:
+        """The same for a text in a file that ends in a NUL: bash reads it at once, but what we send byte by byte.
+
+        What is ours stands in a line of its own, since bash quotes the line that it cannot read.
+        """
         prefix = self._prefix
         load = b"%bmapfile -d '' -t %b <%b\n" % (prefix, TEXT, file)
-        return load, b'%beval "%bunset -v %b;$%b"' % (prefix, prefix, TEXT, TEXT)
+        return Evaluation(b'%beval "%bunset -v %b"$\'\\n\'"$%b"' % (prefix, prefix, TEXT, TEXT), load, own_lines=1)
 
     def source_own(self, script: str) -> bytes:
         """A trap on RETURN that reads finds nothing."""
@@ -192,7 +206,7 @@ class ShellIntegration:
         self.word_works = self.eval_works = False
         number = self._control.expect(self._on_check)
         trap = b"\\builtin trap -p EXIT INT ERR DEBUG >|%b\n" % quoted(self._folder.place("trap"))
-        load, run = self.evaluating_file(quoted(self._folder.place("eval")))
+        run, load, _ = self.evaluating_file(quoted(self._folder.place("eval")))
         after, probe = self.source_own("after"), self.source_own("probe")
         return after + b"\n" + trap + probe + b"\n" + load + run + b"\n" + self._control.ask(number)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.application import agent_option, known_agent, open_application
+from toolyard.cli.chat.answers import answer_option, approver_for, late_answer_option, take_up_questions
 from toolyard.cli.render import is_terminal
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
-    from toolyard.permissions.verdict import Approver
 
 
 @click.command()
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="M", help="Another model than the configured one.")
 @agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print every event as a line of JSON.")
-@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission; default no.")
+@answer_option
+@late_answer_option
 @click.pass_obj
 def chat(
     options: GlobalOptions,
@@ -36,13 +37,14 @@ def chat(
     agent: str | None,
     as_json: bool,
     answer: bool | None,
+    late_answer: str | None,
 ) -> int:
     """Talk with an agent, at once about PROMPT if there is one.
 
     With -p, with --json and in a pipe it is one turn: the answer goes to standard output, what the agent does meanwhile
-    to standard error. With --session and nothing said, a turn that was cut off goes on, and its question is asked
-    again. Exit status: 0 answered or left, 1 an error or a bound, 2 wrong usage or configuration, 3 refused, 130
-    interrupted.
+    to standard error. With --session and nothing said, a turn that was cut off goes on, and its questions are asked
+    again. Exit status: 0 answered or left, 1 an error or a bound, 2 wrong usage or configuration, 3 refused, 4 a
+    question waits for an answer, 130 interrupted.
     """
     is_at_terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
     if is_at_terminal and headless is None and not as_json and answer is None:
@@ -54,7 +56,9 @@ def chat(
         said = sys.stdin.read() if sys.stdin else ""
     if session is None and not (said and said.strip()):
         raise click.UsageError("say something: toolyard chat -p 'What is in this folder?'")
-    return run_to_end(one_turn(options, said, session, model, agent, as_json=as_json, answer=answer))
+    return run_to_end(
+        one_turn(options, said, session, model, agent, as_json=as_json, answer=answer, late_answer=late_answer)
+    )
 
 
 async def one_turn(
@@ -66,11 +70,13 @@ async def one_turn(
     *,
     as_json: bool,
     answer: bool | None,
+    late_answer: str | None = None,
 ) -> int:
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
     from toolyard.cli.chat.headless import JsonListener, TextListener
 
-    async with open_application(options, approver=approver_for(answer)) as app:
+    approver = approver_for(answer, late_answer)
+    async with open_application(options, approver=approver) as app:
         name = known_agent(app.agents(), agent) if agent or not session_id else None
         try:
             session = await app.open_session(name, id=session_id, model=model)
@@ -78,16 +84,8 @@ async def one_turn(
             raise click.UsageError(str(error)) from None
         if prompt is None and not session.history().is_open:
             raise click.UsageError(f"the session {session.id} has no turn to go on with; say something with -p")
+        take_up_questions(approver, session, late_answer)
         listener = JsonListener(session.id) if as_json else TextListener(session.id)
         async for update in session.send(prompt):
             listener.hear(update)
         return listener.exit_code()
-
-
-def approver_for(answer: bool | None) -> Approver:
-    from toolyard.permissions.verdict import answer_always
-
-    if answer is None:
-        reason = "nobody is there to ask; allow it by a rule, or with --yes"
-        return answer_always(allowed=False, reason=reason)
-    return answer_always(allowed=answer, reason="answered with --yes" if answer else "answered with --no")

@@ -10,8 +10,8 @@ import msgspec
 
 from toolyard.cli.chat.controls import read_value, show_controls
 from toolyard.cli.chat.sessions import ago, sentence
-from toolyard.cli.chat.transcript import diff_lines, usage_text
-from toolyard.cli.chat.turn_view import show_lines
+from toolyard.cli.chat.terminal.transcript import diff_lines, usage_text
+from toolyard.cli.chat.terminal.turn_view import show_lines
 from toolyard.cli.render import show_note, show_rows, show_text, terminal_width
 
 if TYPE_CHECKING:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolyard.agents.sessions.event_lines import as_object
+from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
     ContextShortened,
     Noticed,
     QuestionAnswered,
+    QuestionAsked,
     Stored,
     TurnEnded,
+    TurnWaits,
 )
 from toolyard.cli.render import show_line, show_note, show_text
 from toolyard.core.events import CallStarted, PreviewReady
@@ -20,9 +23,11 @@ from toolyard.core.model import Waiting
 from toolyard.core.visible_text import escaped
 
 if TYPE_CHECKING:
-    from toolyard.agents.sessions.events import SessionEvent, SessionUpdate
+    from toolyard.agents.sessions.event_log import SessionUpdate
+    from toolyard.agents.sessions.events import SessionEvent
 
 EXIT_CODES = {"answered": 0, "refused": 3, "interrupted": 130}
+WAITS = 4
 LONGEST_SHOWN = 200
 
 
@@ -30,7 +35,7 @@ class JsonListener:
     """Prints every event."""
 
     def __init__(self, session: str) -> None:
-        self._ended: TurnEnded | None = None
+        self._ended: TurnEnded | TurnWaits | None = None
         show_line({"v": 1, "type": "session", "id": session})
 
     def hear(self, update: SessionUpdate) -> None:
@@ -46,12 +51,14 @@ class TextListener:
 
     def __init__(self, session: str) -> None:
         self._session = session
-        self._ended: TurnEnded | None = None
+        self._ended: TurnEnded | TurnWaits | None = None
         self._answer = ""
 
     def hear(self, update: SessionUpdate) -> None:
         self._ended = ended_by(update) or self._ended
         match update:
+            case SubagentTold():
+                hear_subagent(update)
             case Stored(event=event):
                 self._hear_kept(event)
             case PreviewReady(preview=preview) if preview:
@@ -71,12 +78,17 @@ class TextListener:
                     show_note(escaped(message.text), "faint")
             case CallAnswered(answer=answer) if answer.is_error:
                 show_note(f"  {first_line(answer.text)}", "warning")
+            case QuestionAsked(question=question):
+                show_note(f"  asks: {question['command']} ({question['reason']})", "warning")
             case QuestionAnswered(allowed=False, reason=reason):
                 show_note(f"  not allowed: {reason}", "warning")
             case Noticed(text=text):
                 show_note(text, "warning")
             case ContextShortened(what=what):
                 show_note(f"the conversation was shortened ({what})", "faint")
+            case TurnWaits():
+                hint = f"toolyard chat --session {self._session[:12]} --answer yes|session|always|no"
+                show_note("a question waits for an answer; nothing of it was run", "warning", hint=hint)
             case TurnEnded(outcome=outcome, reason=reason, hint=hint):
                 if self._answer:
                     show_text(self._answer if self._answer.endswith("\n") else f"{self._answer}\n")
@@ -90,14 +102,30 @@ class TextListener:
         return exit_code_of(self._ended)
 
 
-def ended_by(update: SessionUpdate) -> TurnEnded | None:
-    return update.event if isinstance(update, Stored) and isinstance(update.event, TurnEnded) else None
+def hear_subagent(told: SubagentTold, depth: int = 1) -> None:
+    """What a subagent does, and who it is."""
+    match told.update:
+        case SubagentTold():
+            hear_subagent(told.update, depth + 1)
+        case PreviewReady(preview=preview) if preview:
+            show_note(f"{'  ' * depth}{escaped(told.agent)} → {first_line(preview)}", "faint")
+        case Stored(event=QuestionAsked(question=question)):
+            asked = f"asks: {question['command']} ({question['reason']})"
+            show_note(f"{'  ' * depth}{escaped(told.agent)} {asked}", "warning")
+        case _:
+            pass
 
 
-def exit_code_of(ended: TurnEnded | None) -> int:
+def ended_by(update: SessionUpdate) -> TurnEnded | TurnWaits | None:
+    return update.event if isinstance(update, Stored) and isinstance(update.event, TurnEnded | TurnWaits) else None
+
+
+def exit_code_of(ended: TurnEnded | TurnWaits | None) -> int:
     """By how the turn ended; an error that is the configuration's has the status of one."""
     if ended is None:
         return 1
+    if isinstance(ended, TurnWaits):
+        return WAITS
     return 2 if ended.fault == "setup" else EXIT_CODES.get(ended.outcome, 1)
 
 

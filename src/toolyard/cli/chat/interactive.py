@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.app import AgentApplication
-    from toolyard.cli.chat.plain_screen import PlainScreen
-    from toolyard.cli.chat.screen import TerminalScreen
+    from toolyard.cli.chat.terminal.plain_screen import PlainScreen
+    from toolyard.cli.chat.terminal.screen import TerminalScreen
     from toolyard.cli.main import GlobalOptions
 
 GREETING = "Say what to do. /help lists commands and keys, Ctrl-D leaves."
@@ -61,14 +61,14 @@ async def converse(
 def open_screen(history: Path) -> tuple[Talk, TerminalScreen | PlainScreen]:
     """The screen that the terminal is good for, with who listens."""
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
-        from toolyard.cli.chat.plain_screen import PlainScreen
-        from toolyard.cli.chat.plain_view import PlainView
+        from toolyard.cli.chat.terminal.plain_screen import PlainScreen
+        from toolyard.cli.chat.terminal.plain_view import PlainView
 
         plain = Talk(PlainView())
         return plain, PlainScreen(plain)
     from toolyard.cli.chat.commands import COMMANDS
-    from toolyard.cli.chat.screen import ChatCompleter, TerminalScreen
-    from toolyard.cli.chat.turn_view import TurnView
+    from toolyard.cli.chat.terminal.screen import ChatCompleter, TerminalScreen
+    from toolyard.cli.chat.terminal.turn_view import TurnView
 
     talk = Talk(TurnView())
     return talk, TerminalScreen(talk, ChatCompleter(COMMANDS), history)
@@ -78,7 +78,7 @@ async def begin(
     talk: Talk, app: AgentApplication, *, session: str | None, model: str | None, agent: str | None
 ) -> bool:
     """Open the session; False after saying why nobody could answer in it."""
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
     from toolyard.errors import ProviderError
 
     show_problems(problem for problem in app.problems(of_requests=False) if problem.severity == "error")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolyard.cli.application import open_application, sessions_dir
+from toolyard.cli.chat.answers import answer_option, late_answer_option
 from toolyard.cli.main import OrderedGroup
 from toolyard.cli.render import ask, is_terminal, show_line, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolyard.agents.checkpoints.changes import Change
-    from toolyard.agents.sessions.events import Stored
     from toolyard.agents.sessions.store import SessionRow, SessionStore
     from toolyard.cli.main import GlobalOptions
 
@@ -33,11 +30,12 @@ def sessions() -> None:
 
 @sessions.command("list", short_help="List the sessions, the latest first.")
 @click.option("--last", metavar="N", type=click.IntRange(0), default=50, help="How many; default 50, 0 is all.")
+@click.option("--all", "everything", is_flag=True, help="Also those of subagents, which are part of others.")
 @json_option
 @click.pass_obj
-def list_sessions(options: GlobalOptions, last: int, as_json: bool) -> int:
+def list_sessions(options: GlobalOptions, last: int, everything: bool, as_json: bool) -> int:
     """List the sessions, the latest first."""
-    rows = store_of(options).sessions(most=last or -1)
+    rows = store_of(options).sessions(most=last or -1, subagents=everything)
     if as_json:
         for row in rows:
             show_line(row_object(row))
@@ -54,7 +52,7 @@ def list_sessions(options: GlobalOptions, last: int, as_json: bool) -> int:
 @click.pass_obj
 def show(options: GlobalOptions, id: str, as_json: bool) -> int:
     """Show a session: what was said, what was called, what came of it."""
-    return print_session(options, id, as_json=as_json)
+    return show_whole(options, id, as_json=as_json, everything=False)
 
 
 @sessions.command(short_help="Show a session again, event by event, without a model.")
@@ -63,7 +61,7 @@ def show(options: GlobalOptions, id: str, as_json: bool) -> int:
 @click.pass_obj
 def replay(options: GlobalOptions, id: str, as_json: bool) -> int:
     """Show everything that happened in a session, also what was gone back from; nothing is run."""
-    return print_session(options, id, as_json=as_json, everything=True)
+    return show_whole(options, id, as_json=as_json, everything=True)
 
 
 @sessions.command(short_help="Find words in all sessions.")
@@ -92,13 +90,18 @@ def search(options: GlobalOptions, words: tuple[str, ...], as_json: bool) -> int
     "-p", "--print", "prompt", metavar="PROMPT", help="What to say; without it a turn that was cut off goes on."
 )
 @json_option
-@click.option("--yes/--no", "answer", default=None, help="Answer every question about permission; default no.")
+@answer_option
+@late_answer_option
 @click.pass_obj
-def resume(options: GlobalOptions, id: str, prompt: str | None, as_json: bool, answer: bool | None) -> int:
+def resume(
+    options: GlobalOptions, id: str, prompt: str | None, as_json: bool, answer: bool | None, late_answer: str | None
+) -> int:
     """Go on with a session, as `toolyard chat --session ID` does."""
     from toolyard.cli.chat.command import one_turn
 
-    return run_to_end(one_turn(options, prompt, id, None, None, as_json=as_json, answer=answer))
+    return run_to_end(
+        one_turn(options, prompt, id, None, None, as_json=as_json, answer=answer, late_answer=late_answer)
+    )
 
 
 @sessions.command(short_help="Begin a new session with the beginning of another.")
@@ -204,7 +207,7 @@ async def go_back(
     options: GlobalOptions, id: str, to: int | None, *, files: bool, conversation: bool, yes: bool, as_json: bool
 ) -> int:
     from toolyard.agents.checkpoints.store import CheckpointError
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
     from toolyard.errors import ProviderError
 
     async with open_application(options) as app:
@@ -234,7 +237,7 @@ async def go_back(
 
 
 async def change_controls(options: GlobalOptions, id: str, settings: tuple[str, ...]) -> int:
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
     from toolyard.cli.chat.controls import read_value, show_controls
     from toolyard.errors import ControlError
 
@@ -254,7 +257,7 @@ async def change_controls(options: GlobalOptions, id: str, settings: tuple[str, 
 
 async def show_diff(options: GlobalOptions, id: str, turn: int | None) -> int:
     from toolyard.agents.checkpoints.store import CheckpointError
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
 
     async with open_application(options) as app:
         try:
@@ -266,7 +269,8 @@ async def show_diff(options: GlobalOptions, id: str, turn: int | None) -> int:
 
 
 def store_of(options: GlobalOptions) -> SessionStore:
-    from toolyard.agents.sessions.store import SessionStore, StoreError
+    from toolyard.agents.sessions.database import StoreError
+    from toolyard.agents.sessions.store import SessionStore
 
     try:
         return SessionStore(sessions_dir(options).absolute() / "sessions.sqlite")
@@ -286,7 +290,7 @@ def found(store: SessionStore, id: str) -> SessionRow:
 def run_with(work: Any) -> Any:
     import asyncio
 
-    from toolyard.agents.sessions.store import StoreError
+    from toolyard.agents.sessions.database import StoreError
 
     try:
         return asyncio.run(work)
@@ -294,63 +298,12 @@ def run_with(work: Any) -> Any:
         raise click.UsageError(str(error)) from None
 
 
-def print_session(options: GlobalOptions, id: str, *, as_json: bool, everything: bool = False) -> int:
-    from toolyard.agents.sessions.event_lines import as_object
-    from toolyard.agents.sessions.history import effective
+def show_whole(options: GlobalOptions, id: str, *, as_json: bool, everything: bool) -> int:
+    from toolyard.cli.chat.session_text import show_session
 
     store = store_of(options)
-    row = found(store, id)
-    events = store.events(row.id)
-    shown = events if everything else effective(events)
-    if as_json:
-        for one in shown:
-            show_line(as_object(one))
-        return 0
-    show_note(f"{row.id}  {row.agent}  {row.title}", "strong")
-    for one in shown:
-        for line in in_words(one):
-            show_text(f"{line}\n")
+    show_session(store, found(store, id), as_json=as_json, everything=everything)
     return 0
-
-
-def in_words(one: Stored) -> Iterator[str]:
-    """An event for a person."""
-    from toolyard.agents.sessions.events import (
-        AnswerReceived,
-        CallAnswered,
-        ContextShortened,
-        Noticed,
-        PromptGiven,
-        QuestionAnswered,
-        Rewound,
-        TurnEnded,
-    )
-    from toolyard.core.content import text_of
-    from toolyard.core.visible_text import escaped
-
-    match one.event:
-        case PromptGiven(message=message):
-            yield f"[{one.seq}] > {escaped(text_of(message.content))}"
-        case AnswerReceived(message=message):
-            if message.text:
-                yield f"[{one.seq}] {escaped(message.text)}"
-            for call in message.calls:
-                arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-                yield f"[{one.seq}] → {escaped(call.name)} {escaped(arguments)}"
-        case CallAnswered(answer=answer):
-            yield f"[{one.seq}]   {escaped(text_of(answer.content).rstrip())}"
-        case QuestionAnswered(allowed=allowed, reason=reason):
-            yield f"[{one.seq}]   {'allowed' if allowed else 'not allowed'}: {escaped(reason)}"
-        case ContextShortened(what=what):
-            yield f"[{one.seq}] (the conversation was shortened: {what})"
-        case Noticed(text=text):
-            yield f"[{one.seq}] {escaped(text)}"
-        case Rewound(to=to):
-            yield f"[{one.seq}] (went back to before event {to})"
-        case TurnEnded(outcome=outcome, reason=reason) if outcome != "answered":
-            yield f"[{one.seq}] ({outcome}: {escaped(reason)})"
-        case _:
-            return
 
 
 def sentence(change: Change) -> str:

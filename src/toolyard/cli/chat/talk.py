@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolyard.agents.checkpoints.store import CheckpointError
+from toolyard.agents.sessions.database import StoreError
 from toolyard.agents.sessions.events import Stored, TurnEnded
-from toolyard.agents.sessions.store import StoreError
 from toolyard.cli.chat.commands import COMMANDS, run_command
-from toolyard.cli.chat.transcript import cut, said_in_words, usage_text
-from toolyard.cli.chat.typed import read_prompt
+from toolyard.cli.chat.terminal.transcript import cut, said_in_words, usage_text
+from toolyard.cli.chat.terminal.typed import read_prompt
 from toolyard.cli.render import paint_line, show_note, terminal_width
 from toolyard.core.conversation import Usage
 from toolyard.errors import ProviderError, ToolyardError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from toolyard.agents.session import AgentSession
-    from toolyard.agents.sessions.events import SessionUpdate
+    from toolyard.agents.sessions.event_log import SessionUpdate
     from toolyard.agents.sessions.history import History
     from toolyard.app import AgentApplication
     from toolyard.core.content import Part

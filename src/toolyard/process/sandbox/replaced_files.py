@@ -104,6 +104,8 @@ class ReplacedFiles:
 
     def new(self) -> list[ReplacedFile]:
         """Those that were not told yet."""
+        if not os.access(self._file, os.F_OK):  # asked several times in a call, and an exception costs more
+            return []
         try:
             if os.stat(self._file).st_size == self._read:
                 return []

@@ -95,6 +95,8 @@ class Sandbox:
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._is_in_use = False
+        self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
+        """Its folders for temporary files, and what they were found for."""
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
         """Variables as they were given, and those of package managers for them."""
         self._proxies: list[Proxy] = []
@@ -149,6 +151,11 @@ class Sandbox:
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
         choice, layout = self.choose(), self.layout
+        if self._temporary is None or self._temporary[:2] != (choice, layout):
+            self._temporary = (choice, layout, self._find_temporary(choice, layout))
+        return self._temporary[2]
+
+    def _find_temporary(self, choice: BackendChoice, layout: Layout) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if "temporary" not in choice.held or choice.backend is None:
             return (), ()
         if choice.backend == "landlock":

@@ -11,13 +11,13 @@ import contextlib
 import fcntl
 import os
 import stat
-import time
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.core.lossless_json import decode_json, encode_json
+from toolyard.files.locks import try_lock
 from toolyard.runtime.audit.gaps import Loss
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ LOCK_PATIENCE = 0.5
 """Only another application of ours can hold the lock, for microseconds; one that holds it for longer is stopped."""
 HEAD_PATIENCE = 0.01
 """Whoever can open the head can lock it, so it is not waited for."""
-LOCK_AGAIN_AFTER = 0.001
 NOBODY = -1
 
 
@@ -75,19 +74,6 @@ class LogLock:
         if self._fd != NOBODY:
             os.close(self._fd)
             self._fd = NOBODY
-
-
-def try_lock(fd: int, kind: int, patience: float) -> bool:
-    give_up_at = 0.0
-    while True:
-        try:
-            fcntl.flock(fd, kind | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            give_up_at = give_up_at or time.monotonic() + patience
-            if time.monotonic() >= give_up_at:
-                return False
-            time.sleep(LOCK_AGAIN_AFTER)
 
 
 class GoneWriter(msgspec.Struct, frozen=True, kw_only=True):

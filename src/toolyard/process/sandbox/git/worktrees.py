@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from typing import TYPE_CHECKING
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.git.private_common import ITSELF
 from toolyard.process.sandbox.mount_points import folder_itself
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 
 LONGEST = 1 << 14
+TICK = 20_000_000
+"""In nanoseconds: what happens within it may have the same time."""
 
 
 class AddedWorktrees:
@@ -25,6 +29,8 @@ class AddedWorktrees:
         self._roots = [os.path.realpath(root) for root in roots]
         self._added: dict[str, str] = {}
         """Those that were added inside, by their names, and where they are."""
+        self._empty_since = 0
+        """When the folder of their names was last changed, if it had none then."""
 
     def tell_inside(self) -> None:
         """A call begins: git inside compares what they say with where it finds them."""
@@ -33,11 +39,24 @@ class AddedWorktrees:
 
     def tell_outside(self) -> None:
         """A call has ended."""
-        for name in names_in(self._outside):
+        for name in self._names():
             worktree, pointer = os.path.split(text_of(f"{self._outside}/{name}/gitdir").rstrip("\r\n"))
             is_there = pointer == ".git" and any(is_inside(worktree, root) for root in self._roots)
             if is_there and rewrite(worktree, f"{self._inside}/{name}", f"{self._outside}/{name}"):
                 self._added[name] = worktree
+
+    def _names(self) -> list[str]:
+        """All there are; none, without a look, as long as nothing was made in a folder that had none."""
+        try:
+            changed = os.stat(self._outside).st_ctime_ns
+        except OSError:
+            return []
+        if changed == self._empty_since:
+            return []
+        names = [name for name in names_in(self._outside) if name != ITSELF]
+        is_settled = time.time_ns() - changed > TICK
+        self._empty_since = changed if is_settled and not names else 0
+        return names
 
 
 def rewrite(worktree: str, before: str, after: str) -> bool:

@@ -26,7 +26,7 @@ from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output.color_depth import ColorDepth
 
-from toolyard.cli.chat.typed import offers
+from toolyard.cli.chat.terminal.typed import offers
 from toolyard.cli.shell.prompt import CommandHistory, plain_output
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-    from toolyard.cli.chat.listening import Listener
+    from toolyard.cli.chat.terminal.listening import Listener
 
 PROMPT = "> "
 MOST_TYPED_LINES = 8

@@ -11,7 +11,7 @@ from toolyard.cli.shell.lines import Lines
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from toolyard.cli.chat.listening import Listener
+    from toolyard.cli.chat.terminal.listening import Listener
 
 PROMPT = "> "
 

@@ -13,15 +13,23 @@ from toolyard.agents.sessions.events import (
     Stored,
     TurnEnded,
 )
-from toolyard.cli.chat.transcript import call_heading, diff_lines, ending_lines, is_diff, prompt_lines, result_lines
-from toolyard.cli.chat.turn_view import MOST_RECALLED, show_lines
+from toolyard.cli.chat.terminal.transcript import (
+    call_heading,
+    diff_lines,
+    ending_lines,
+    is_diff,
+    prompt_lines,
+    result_lines,
+)
+from toolyard.cli.chat.terminal.turn_view import MOST_RECALLED, show_lines
 from toolyard.cli.render import show_note, show_piece, terminal_width
 from toolyard.core.events import CallStarted, PreviewReady
 from toolyard.core.model import TextDelta, Waiting
 from toolyard.core.screen_text import as_seen
 
 if TYPE_CHECKING:
-    from toolyard.agents.sessions.events import SessionEvent, SessionUpdate
+    from toolyard.agents.sessions.event_log import SessionUpdate
+    from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
 
 

@@ -18,8 +18,8 @@ from toolyard.agents.sessions.events import (
     Stored,
     TurnEnded,
 )
-from toolyard.cli.chat.markdown import MarkdownPainter, MarkdownStream
-from toolyard.cli.chat.transcript import (
+from toolyard.cli.chat.terminal.markdown import MarkdownPainter, MarkdownStream
+from toolyard.cli.chat.terminal.transcript import (
     call_heading,
     cut,
     diff_lines,
@@ -36,9 +36,10 @@ from toolyard.core.model import CallDelta, TextDelta, ThinkingDelta, Waiting
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolyard.agents.sessions.events import SessionEvent, SessionUpdate
+    from toolyard.agents.sessions.event_log import SessionUpdate
+    from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
-    from toolyard.cli.chat.markdown import Block
+    from toolyard.cli.chat.terminal.markdown import Block
 
 MOST_LIVE_TAIL = 5
 MOST_OUTPUT = 8192
