@@ -2,7 +2,7 @@
 .PHONY: help run test check bench lock clean
 
 help:
-	@echo "make run    set up, then a tour of the built-in tools"
+	@echo "make run    set up, then serve the built-in tools to MCP clients"
 	@echo "make test   set up, then every test"
 	@echo "make check  ruff, mypy, import-linter, deptry, shellcheck"
 	@echo "make bench  the benchmarks, as ratios against the floor"
@@ -15,7 +15,7 @@ help:
 	@scripts/set-up dev
 
 run: .venv/.run-ready
-	@.venv/bin/python -m toolyard.cli.tour
+	@.venv/bin/toolyard --config src/toolyard/default_config.json serve --mcp http --self-check || [ $$? -eq 130 ]
 
 test: .venv/.dev-ready .venv-frameworks/.frameworks-ready
 	@scripts/system-packages

@@ -14,6 +14,7 @@ from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
+from toolyard.runtime.output_folders import has_reader, output_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind
+    from toolyard.plugins.kind import HasServer, Kind
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -167,8 +168,6 @@ class AgentApplication:
 
     def output_folder(self) -> Path:
         """Where output of this workspace is kept that is too long for a result."""
-        from toolyard.runtime.output_folders import output_folder
-
         return output_folder(self._lifecycle.options.sessions, working_folder())
 
     def origin(self, name: str, agent: str | None = None) -> str:
@@ -269,14 +268,19 @@ class AgentApplication:
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
 
-    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:  # noqa: ARG002
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
         """Tools that no entry names: they come of what the configuration says of the agent."""
-        if not any("subagents" in layer.value for layer in configuration.layers(agent)):
-            return ()
-        from toolyard.agents.subagents import AgentTool, subagents_in
+        found: list[Tool] = []
+        if any("subagents" in layer.value for layer in configuration.layers(agent)):
+            from toolyard.agents.subagents import AgentTool, subagents_in
 
-        agents = subagents_in(configuration, agent)
-        return [AgentTool(agents, self._sessions())] if agents else []
+            agents = subagents_in(configuration, agent)
+            found += [AgentTool(agents, self._sessions())] if agents else []
+        if (tools or found) and has_reader(configuration, agent):
+            from toolyard.runtime.output_reader import OutputReader
+
+            found.append(OutputReader())
+        return found
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""
@@ -316,6 +320,13 @@ class AgentApplication:
     async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
         """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
         return await self._lifecycle.refetch(names)
+
+    async def servers(self) -> list[HasServer]:
+        """The sources whose tools are asked of servers: how each is doing, and signing in to it."""
+        from toolyard.plugins.kind import HasServer
+
+        loaded = await self._lifecycle.current()
+        return [one.source for one in loaded.sources() if isinstance(one.source, HasServer)]
 
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""

@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from support import need
@@ -237,6 +238,46 @@ async def probe(value: Annotated[str, "A text."], context: ToolContext):
     return Written(plugin="path:probe.py", arguments=value_argument, policy={"python_timeout_seconds": limit})
 
 
+THIN = (Path(__file__).parent.parent / "mcp_servers" / "thin.py").read_text()
+MCP: dict[Behaviour, str] = {
+    "echo": "return text(value)",
+    "fail": "return {**text('broken'), 'isError': True}",
+    "hang": """
+    pids = [os.getpid(), subprocess.Popen(["sleep", "300"]).pid]
+    pids.append(subprocess.Popen(["setsid", "sleep", "300"]).pid)
+    pids.append(subprocess.Popen(["sleep", "300"], start_new_session=True, close_fds=True).pid)
+    open("@/pids", "w").write("\\n".join(map(str, pids)) + "\\n")
+    open("@/here", "w").write("ready\\n")
+    time.sleep(3600)""",
+    "flood": f"return text('HEAD' + 'x' * {FLOOD} + 'TAIL')",
+    "crash": "os.kill(os.getpid(), signal.SIGKILL)",
+    "leak": "return text(open('@/secret').read())",
+    "meet": """
+    open("@/here", "w").write(value + "\\n")
+    while not os.path.exists("@/go"): time.sleep(0.1)
+    return text(value)""",
+    "log": "open('@/log', 'a').write(value + '\\n'); return text()",
+    "where": "return text(os.getcwd())",
+}
+
+
+def write_mcp_stdio(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    code = MCP[behaviour].replace("@", str(yard.folder))
+    definition = {"name": "probe", "description": "A probe.", "inputSchema": SCHEMA}
+    head = "import signal, subprocess, time\ndef probe(arguments, call):\n    value = arguments['value']"
+    yard.file("server.py", f"{THIN}\n{head}\n    {code}\nserve([({definition!r}, probe)])\n")
+    entry = {"command": [sys.executable, "./server.py"]}
+    return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})
+
+
+def write_mcp_http(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    from mcp_servers.over_http import probe_url
+
+    headers = {"X-Behaviour": behaviour, "X-Folder": str(yard.folder)}
+    entry = {"url": probe_url(), "headers": headers}
+    return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})
+
+
 def write_toy(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
     yard.file("probe.toy", f"# A probe.\nvalue=$1\n{bash_code(yard, behaviour)}\n")
     options = {"kinds": WITH_TOYS}
@@ -280,6 +321,27 @@ KINDS = [
         streams=False,
         cannot={
             "crash": "it is part of the application, and ends with it",
+        },
+    ),
+    Kind(
+        name="mcp",
+        write=write_mcp_stdio,
+        id="mcp_stdio",
+        exit_code=1,
+        streams=False,
+        cannot={"read": "its standard input is the wire"},
+    ),
+    Kind(
+        name="mcp",
+        write=write_mcp_http,
+        id="mcp_http",
+        exit_code=1,
+        processes=0,
+        streams=False,
+        cannot={
+            "read": "its standard input is its owner's",
+            "crash": "it is somebody else's process",
+            "where": "it works wherever its owner started it",
         },
     ),
 ]

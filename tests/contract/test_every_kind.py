@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -43,6 +44,7 @@ async def test_failure_says_why_and_what_comes_after_it_works(bench: Bench):
             assert "broken" in result.text
 
 
+@pytest.mark.ability("where")
 async def test_it_works_in_the_configured_folder(bench: Bench):
     (bench.yard.folder / "inner").mkdir()
     async with bench.tool("where", working_directory=str(bench.yard.folder / "inner")) as tool:
@@ -108,6 +110,28 @@ async def test_huge_output_keeps_its_head_and_its_tail(bench: Bench):
     assert result.truncated is not None
     assert FLOOD - 10_000 <= result.truncated.omitted_bytes <= FLOOD
     assert bench.yard.audit()[-1]["truncated"] is True
+
+
+async def test_a_model_reads_on_in_output_that_was_cut(bench: Bench):
+    async with bench.tool("flood", output={"limit_bytes": 10_000, "reader": True}) as tool:
+        result = await tool()
+        cut = re.search(r"read_output has it: handle (\S+), offset (\d+)", result.text)
+        assert cut is not None
+        handle, offset = cut[1], int(cut[2])
+        read = "HEAD"
+        while offset < FLOOD // 100:
+            part = await tool.app.call_tool("read_output", {"handle": handle, "offset": offset})
+            text, _, end = part.text.rpartition("\n[bytes ")
+            assert set(text) == {"x"}
+            assert len(part.text.encode()) <= 10_000
+            assert end.startswith(f"{offset} to {offset + len(text)} of ")
+            offset += len(text)
+            read += text
+        last = await tool.app.call_tool("read_output", {"handle": handle, "offset": -8})
+        found = await tool.app.call_tool("read_output", {"handle": handle, "find": "xxTAIL"})
+    assert last.text.startswith("xxxxTAIL\n[bytes ")
+    assert last.text.endswith("; that is its end]")
+    assert found.text.splitlines()[0].split(":")[0] == str(FLOOD + len("HEAD") - len("xx"))
 
 
 @pytest.mark.ability("draw")

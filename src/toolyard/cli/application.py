@@ -28,6 +28,7 @@ def open_application(
     *,
     approver: Approver | None = None,
     only: Literal["shell:command", "shell:session"] | None = None,
+    session: str | None = None,
 ) -> AgentApplication:
     """An application, not yet entered; the current folder is its workspace from now on."""
     from toolyard.app import AgentApplication
@@ -37,7 +38,7 @@ def open_application(
         reserve_stdout()
         show_log()
     options = enter_workspace(options)
-    return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only)
+    return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only, session=session)
 
 
 def show_log() -> None:

@@ -9,16 +9,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
-from toolyard.core.reach import REACH_DESCRIPTIONS
+from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
+    from toolyard.core.tool import Json, JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
 
-STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
-REACH_STYLES = {"look": "faint", "work": "faint", "outside": "warning"}
+STYLES = {"strong": "strong", "faint": "faint", "ask": "warning", "deny": "error"}
+"""How a line of a question looks, by how it weighs."""
 ASKS_BACK = ("?", "h", "help")
 EDITS = ("e", "edit")
 EDIT_LABEL = "instead: "
@@ -59,6 +60,8 @@ class TerminalApprover:
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
         async with self._one_at_a_time:
+            if request.form is not None:
+                return await self._fill(request.form, question)
             show_question(question)
             while True:
                 line = await self._lines.ask(prompt_for(question))
@@ -84,6 +87,20 @@ class TerminalApprover:
             return None
         return Answer(allowed=False, reason="changed at the terminal", instead=instead, bound_to=question.fingerprint)
 
+    async def _fill(self, form: JsonObject, question: Question) -> Answer:
+        """Ask for each field of a form that a tool wants; what is no value of the field, or Ctrl-D, means no."""
+        show_note(f"{question.tool} asks: {question.preview}", "strong")
+        fields = form.get("properties") or {}
+        filled: dict[str, Json] = {}
+        for name, field in fields.items() or {"": {}}.items():
+            line = await self._lines.ask(field_prompt(name, field))
+            value = typed_value((line or "").strip(), field) if name else None
+            if line is None or (not name and line.strip().lower() not in ("y", "yes")):
+                return Answer(allowed=False, reason="refused at the terminal", bound_to=question.fingerprint)
+            if value is not None:
+                filled[name] = value
+        return Answer(allowed=True, reason="filled in at the terminal", filled=filled, bound_to=question.fingerprint)
+
 
 class TypedApprover:
     """Says yes to a call, since who types one has decided on it, and asks about hosts that it wants to reach then."""
@@ -93,27 +110,39 @@ class TypedApprover:
         return TerminalApprover()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
-        if request.kind == NETWORK:
+        if request.kind == NETWORK or request.form is not None:
             return await self._terminal.approve(request, verdict)
         return Answer(allowed=True, reason="typed at the command line")
 
 
+def field_prompt(name: str, field: JsonObject) -> str:
+    """What is asked for one field; for a form without any, whether to go on."""
+    if not name:
+        return "Go on? [y]es, [n]o: "
+    choices = field.get("enum") or (["yes", "no"] if field.get("type") == "boolean" else [])
+    usual = f" [{field['default']}]" if "default" in field else ""
+    told = f" ({', '.join(map(str, choices))})" if choices else ""
+    return f"  {escaped(str(field.get('title') or field.get('description') or name))}{told}{usual}: "
+
+
+def typed_value(text: str, field: JsonObject) -> Json:
+    """What somebody typed as a value of a field; None for nothing, or what is none."""
+    match field.get("type"):
+        case "boolean":
+            return {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}.get(text.lower())
+        case "integer" | "number" as kind:
+            try:
+                return int(text) if kind == "integer" else float(text)
+            except ValueError:
+                return None
+    return text or None
+
+
 def show_question(question: Question) -> None:
-    if question.tool == NETWORK:
-        show_note(f"A program in the sandbox wants to {question.preview}.", "strong")
-        return
-    show_note(f"{question.tool} wants to run:", "strong")
-    for line in question.command.split("\n"):
-        show_note(f"  {line}")
-    if question.preview and question.preview not in question.command:
-        show_note(f"  ({question.preview})", "faint")
-    why = f", because: {question.why_reach}" if question.why_reach else ""
-    show_note(f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}{why}", REACH_STYLES[question.reach])
-    for part in question.parts:
-        if part.decision != "allow":
-            show_note(f"  {part.decision} {' '.join(part.text.split())}: {part.reason}", STYLES[part.decision])
-    for offer in question.offers:
-        show_note(f"  always would save: {offer.text}", "faint")
+    from toolyard.permissions.approval import question_lines
+
+    for weight, line in question_lines(question):
+        show_note(line, STYLES.get(weight, ""))
 
 
 def prompt_for(question: Question) -> str:

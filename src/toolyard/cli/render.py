@@ -38,6 +38,19 @@ def reserve_stdout() -> None:
         )
 
 
+def take_standard_streams() -> tuple[int, int]:
+    """Standard input and output for a protocol alone: nothing else of the process, or started by it, reads or writes
+    there. What is printed goes to standard error, and whoever reads finds the end.
+    """
+    reserve_stdout()
+    source, sink = os.dup(0), os.dup(sys.stdout.fileno())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout = sys.stderr
+    return source, sink
+
+
 def is_open(descriptor: int) -> bool:
     try:
         os.fstat(descriptor)

@@ -53,6 +53,9 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     limit_bytes: Annotated[Count, Meta(description="How much of a tool's output is kept: head and tail.")] = 30_000
     spill: Annotated[bool, Meta(description="Whether longer output is kept whole in the sessions folder.")] = True
+    reader: Annotated[
+        bool | None, Meta(description="Whether there is the tool read_output; null: for agents that have a provider.")
+    ] = None
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):

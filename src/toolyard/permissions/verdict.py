@@ -42,6 +42,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Folders for temporary files that are its own where it would run, whatever others have under these names."""
     not_temporary: tuple[str, ...] = ()
     """What of others can be seen in them all the same."""
+    form: JsonObject | None = None
+    """The schema of what a tool wants to be told by a person; the question is about that then, and not about a call."""
     redact: Callable[[str], str] = str
     """Takes known secrets out of a text that is shown or kept."""
 
@@ -125,6 +127,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """How long a yes holds; for longer than once, the rules that the verdict offers are kept."""
     reach: Reach | None = None
     """A shorter reach than was asked about; None for that."""
+    filled: JsonObject | None = None
+    """What a person filled into a form."""
     bound_to: str | None = None
     """The fingerprint of the request that was answered; one for another call is no answer."""
     instead: JsonObject | None = None

@@ -38,6 +38,7 @@ from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.plugins.author_code.context import ToolContext
 
 __all__ = [
+    "AdaptedToolPlugin",
     "Answered",
     "ApplicationContext",
     "ApplicationPlugin",
@@ -46,6 +47,7 @@ __all__ = [
     "CallDelta",
     "FeatureContext",
     "FeaturePlugin",
+    "Hints",
     "JsonInput",
     "Message",
     "ModelEvent",
@@ -198,6 +200,26 @@ class ToolPlugin(Protocol):
 
     def close(self) -> None:
         """Release what the plugin holds; optional, of any plugin, and may be called `aclose`."""
+
+
+class AdaptedToolPlugin(Protocol):
+    """Tools under names and arguments of their own, for which tools of the application do the work.
+
+    They run in the sandbox of those tools, under the same rules. Required: `id`, `get_tool_schemas`, `as_call`.
+    """
+
+    id: str
+    builds_on: str
+    """The entry whose tools do the work: `files:more`, `shell:command`, `shell:session`."""
+
+    def get_tool_schemas(self, state: Any, prepared: Any = None) -> Sequence[JsonObject | ToolSpec]:
+        """The tools, as a `ToolPlugin` gives them."""
+
+    def as_call(self, tool_name: str, payload: JsonObject | str, config: JsonObject) -> tuple[str, JsonObject] | str:
+        """The tool that does the work and its arguments, or the answer itself.
+
+        It only translates, for nobody was asked yet. `ToolError` for arguments that cannot be meant.
+        """
 
 
 class FeaturePlugin(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import sys
 import time
@@ -23,7 +24,7 @@ from msgspec.structs import replace
 from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
-from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
+from toolyard.permissions.verdict import ALLOWED, AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
 from toolyard.process.waiting import printed_before
 from toolyard.runtime.audit.log import AuditUnavailable
@@ -100,6 +101,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
     config: JsonObject
     output_limit: int
     spill_folder: Path | None = None
+    reads_on: bool = False
+    """Whether the agent has the tool that reads on in long output."""
     agent: str = "default"
 
     def __post_init__(self) -> None:
@@ -296,10 +299,21 @@ class PendingCall:
             session=settings.session,
             agent=settings.agent,
             emit=self._events.output if self._events else None,
-            spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
+            spill_to=settings.spill_folder / file_name(self.call.id) if settings.spill_folder else None,
             given=self.call.arguments,
             timeout=self.call.timeout,
+            ask_person=self._ask_person,
         )
+
+    async def _ask_person(self, message: str, form: JsonObject) -> JsonObject | None:
+        """Let a person fill in a form that the tool wants, by whoever is asked about calls."""
+        from toolyard.permissions.approval import ask_to_fill
+
+        if self._ready is None:
+            return None
+        policy, request = self._services.permissions, self._request(self._ready)
+        timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
+        return await ask_to_fill(self._hooks.approver or self._services.approver, request, message, form, timeout)
 
     async def _show_preview(self) -> None:
         """Somebody watches: say what is about to happen. Nobody: the preview waits until permission needs it."""
@@ -316,6 +330,8 @@ class PendingCall:
         """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
         verdict = await self._services.permissions.decide(request)
+        if verdict.decision == "allow" and ready.plan.doubt and verdict.rule != ALLOWED.rule:
+            verdict = replace(verdict, decision="ask", reason=ready.plan.doubt, rule=None, offers=())
         if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is
             verdict = replace(verdict, reach="outside", usual_reach="outside")
         self._let_reach(ready, verdict)
@@ -448,6 +464,11 @@ class PendingCall:
             from toolyard.core.screen_text import readable  # seldom needed, and slow to import
 
             seen = readable(seen)
+        if result.truncated and result.truncated.kept_at and self._settings.reads_on:
+            from toolyard.runtime.output_reader import note_of
+
+            place = f"the whole is in {result.truncated.kept_at}"
+            seen = seen.replace(f"; {place} ...]", f"; {place}; {note_of(result.truncated)} ...]")
         text, truncation = limit_text(seen, self._settings.output_limit + ROOM_FOR_A_NOTE)
         if truncation is None and seen is result.text:
             return result
@@ -547,5 +568,8 @@ def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
 
 
 def file_name(call_id: str) -> str:
-    """A call id comes from a model; only harmless characters of it become part of a path."""
-    return NOT_IN_NAMES.sub("_", call_id[:100])
+    """A name that no other call has, whose id comes from a model and may come again.
+
+    Only harmless characters of the id become part of it.
+    """
+    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{os.urandom(4).hex()}.out"

@@ -12,7 +12,7 @@ from toolyard.permissions.section import PRESETS, Sections
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.call import CallServices, CallSettings
 from toolyard.runtime.call_path import CallPath, CallsUnderWay
-from toolyard.runtime.output_folders import output_folder
+from toolyard.runtime.output_folders import has_reader, output_folder
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class CallPaths:
             config=configuration.for_agent(agent),
             output_limit=output.limit_bytes,
             spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
+            reads_on=has_reader(configuration, agent),
         )
 
     def set_preset(self, preset: Preset | None, session: str, configuration: Configuration) -> None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from toolyard.config.settings import Preset
-    from toolyard.core.reach import Reach
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
@@ -231,7 +230,7 @@ class Lifecycle:
         processes = self._pools.open(inputs, before.host.processes if before else None)
         if options.only and configuration.readable and not before:
             # Its one tool is about to be used: let the keeper start while the rest is imported and read.
-            processes.children[likely_reach(configuration)].start()
+            processes.children[configuration.usual_reach].start()
         return Begun(configuration=configuration, entries=entries, inputs=inputs, processes=processes)
 
     async def _load(self, begun: Begun, before: Loaded | None = None) -> Loaded:
@@ -239,7 +238,7 @@ class Lifecycle:
         from toolyard.runtime.loaded import Loaded
 
         options = self.options
-        host = Host(begun.configuration, begun.processes, self._caches)
+        host = Host(begun.configuration, begun.processes, self._caches, kinds=options.kinds)
         loaded = Loaded(
             begun.entries,
             host,
@@ -353,9 +352,3 @@ def unchanged_but_for(before: Configuration, problem: Problem) -> Configuration:
     others = [one for one in before.problems if one.code != problem.code]
     message = f"{problem.message}; the last good configuration stays in use"
     return replace(before, problems=(*others, replace(problem, message=message)))
-
-
-def likely_reach(configuration: Configuration) -> Reach:
-    """How far most calls of the configuration will reach."""
-    section = configuration.value.get("permissions")
-    return "look" if isinstance(section, dict) and section.get("preset") == "read-only" else "work"
