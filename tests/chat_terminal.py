@@ -9,8 +9,10 @@ import shlex
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import pytest
 
 from fake_model_server import FakeModelServer, Reply, Said, chat_events, fake_model_server
 from support import PATIENCE, TOOLYARD, CommandLine, need
@@ -131,3 +133,43 @@ class ChatTerminal:
 
 
 Chat = Callable[..., ChatTerminal]
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    model = Model()
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def chat(toolyard: CommandLine, model: Model) -> Iterator[Chat]:
+    """Opens a chat that talks to the model; whatever is in the configuration can be given otherwise."""
+    opened: list[ChatTerminal] = []
+
+    def open_chat(
+        *words: str,
+        width: int = 100,
+        height: int = 40,
+        env: dict[str, str] | None = None,
+        also: Sequence[str] = (),
+        **config: Any,
+    ) -> ChatTerminal:
+        toolyard.config(
+            "path:${env:BUILTIN_PLUGINS}/openai-compatible",
+            "shell:session",
+            *also,
+            **{
+                "provider": "openai_compatible",
+                "model": "fake-1",
+                "api_key": "key",
+                "base_url": f"{model.server.origin}/v1",
+                **config,
+            },
+        )
+        opened.append(ChatTerminal(toolyard, *words, width=width, height=height, env=env or {}))
+        return opened[-1]
+
+    yield open_chat
+    for terminal in opened:
+        terminal.close()

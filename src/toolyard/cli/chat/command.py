@@ -47,7 +47,7 @@ def chat(
     question waits for an answer, 130 interrupted.
     """
     is_at_terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    if is_at_terminal and headless is None and not as_json and answer is None:
+    if is_at_terminal and headless is None and not as_json and answer is None and late_answer is None:
         from toolyard.cli.chat.interactive import converse
 
         return run_to_end(converse(options, prompt, session=session, model=model, agent=agent))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
@@ -13,6 +14,7 @@ from toolyard.agents.sessions.events import (
     Stored,
     TurnEnded,
 )
+from toolyard.cli.chat.headless import hear_subagent
 from toolyard.cli.chat.terminal.transcript import (
     call_heading,
     diff_lines,
@@ -42,6 +44,8 @@ class PlainView:
 
     def hear(self, update: SessionUpdate) -> None:
         match update:
+            case SubagentTold():
+                hear_subagent(update)
             case Stored(event=event):
                 self._hear_kept(event)
             case TextDelta(text=text):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
@@ -18,6 +19,7 @@ from toolyard.agents.sessions.events import (
     Stored,
     TurnEnded,
 )
+from toolyard.cli.chat.headless import hear_subagent
 from toolyard.cli.chat.terminal.markdown import MarkdownPainter, MarkdownStream
 from toolyard.cli.chat.terminal.transcript import (
     call_heading,
@@ -72,6 +74,8 @@ class TurnView:
 
     def hear(self, update: SessionUpdate) -> None:
         match update:
+            case SubagentTold():
+                hear_subagent(update)
             case Stored(event=event):
                 self._hear_kept(event)
             case TextDelta(text=text):
