@@ -135,6 +135,17 @@ class ChatTerminal:
 Chat = Callable[..., ChatTerminal]
 
 
+def configure(toolyard: CommandLine, model: Model, *also: str, **config: Any) -> None:
+    """Write a configuration that talks to the model; whatever is in it can be given otherwise."""
+    usual = {
+        "provider": "openai_compatible",
+        "model": "fake-1",
+        "api_key": "key",
+        "base_url": f"{model.server.origin}/v1",
+    }
+    toolyard.config("path:${env:BUILTIN_PLUGINS}/openai-compatible", "shell:session", *also, **{**usual, **config})
+
+
 @pytest.fixture
 def model() -> Iterator[Model]:
     model = Model()
@@ -155,18 +166,7 @@ def chat(toolyard: CommandLine, model: Model) -> Iterator[Chat]:
         also: Sequence[str] = (),
         **config: Any,
     ) -> ChatTerminal:
-        toolyard.config(
-            "path:${env:BUILTIN_PLUGINS}/openai-compatible",
-            "shell:session",
-            *also,
-            **{
-                "provider": "openai_compatible",
-                "model": "fake-1",
-                "api_key": "key",
-                "base_url": f"{model.server.origin}/v1",
-                **config,
-            },
-        )
+        configure(toolyard, model, *also, **config)
         opened.append(ChatTerminal(toolyard, *words, width=width, height=height, env=env or {}))
         return opened[-1]
 
