@@ -123,7 +123,7 @@ class RepositoryExchange:
             notes += self._exchange_configs()
         changed = [
             name
-            for name in sorted({*inside, *outside, *self._known}, key=order_of)
+            for name in sorted({*inside, *outside, *self._known}, key=lambda name: order_of(name, self._known))
             if not inside.get(name) == outside.get(name) == self._known.get(name)
         ]
         if not changed:
@@ -170,10 +170,29 @@ class RepositoryExchange:
             self._must_try_again = True
         except IsLocked:
             self._must_try_again = True
-            return [f"[git: {step.name} is locked outside or inside, so it is handed over later: {step.name}.lock]"]
+            return self._settle_later(step, missing)
         except OSError as error:
             return [f"[git: {step.name} could not be handed over: {error.strerror or error}]"]
         return []
+
+    def _settle_later(self, step: ExchangeStep, missing: set[str]) -> list[str]:
+        """What is locked: it is tried again; at the end a commit is kept where nobody holds a lock."""
+        said = f"[git: {step.name} is locked, so it is not handed over"
+        if step.patience != PATIENCE_AT_END:
+            return [f"{said} before the next call]"]
+        kept = self._keep(step, missing)
+        return [f"{said}; what it was inside is kept as {kept}]" if kept else f"{said}]"]
+
+    def _keep(self, step: ExchangeStep, missing: set[str]) -> str:
+        """Give the commit of a ref from inside another name outside; tells which, nothing where there is none."""
+        if not is_ref(step.name) or not step.inside or not is_commit(step.inside) or step.inside in missing:
+            return ""
+        kept = f"{KEPT_AT}/{step.name.removeprefix('refs/')}"
+        now = refs_in(self._outside.contents()).get(kept)
+        with contextlib.suppress(OSError):
+            change_ref(self._outside, kept, now, step.inside, step.patience)
+            return kept
+        return ""
 
     def _settle_conflict(
         self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes], missing: set[str]
@@ -186,14 +205,12 @@ class RepositoryExchange:
             self._put(self._inside, step, step.inside, value, merged)
             self._note_known(name, value)
             return []
-        note = [f"[git: {name} was changed outside, too, so it is as it is there, and not as it was left inside]"]
-        if is_ref(name) and step.inside and is_commit(step.inside) and step.inside not in missing:
-            kept = f"{KEPT_AT}/{name.removeprefix('refs/')}"
-            change_ref(self._outside, kept, refs_in(self._outside.contents()).get(kept), step.inside, step.patience)
-            note = [f"[git: {name} was changed outside, too; what it was inside is kept as {kept}]"]
+        note = f"[git: {name} was changed outside, too, so it is as it is there, and not as it was left inside]"
+        if kept := self._keep(step, missing):
+            note = f"[git: {name} was changed outside, too; what it was inside is kept as {kept}]"
         self._put(self._inside, step, step.inside, step.outside, outer)
         self._note_known(name, step.outside)
-        return note if is_ref(name) or HEAD.fullmatch(name) or INDEX.fullmatch(name) else []
+        return [note] if is_ref(name) or HEAD.fullmatch(name) or INDEX.fullmatch(name) else []
 
     def _refusal(self, step: ExchangeStep, inner: Mapping[str, bytes], missing: set[str]) -> str:
         """Why something from inside is not for git outside; empty when it is."""
@@ -244,9 +261,8 @@ class RepositoryExchange:
             return
         with tree.locked(name, step.patience) as file:
             now = file.content()
-            if value_of(name, now, self._id_length) not in (expected, value) and not (
-                now == EMPTY_HEAD and expected is None
-            ):
+            is_expected = value_of(name, now, self._id_length) in (expected, value)
+            if not is_expected and not (now == EMPTY_HEAD and expected is None):
                 raise WasChanged(name)
             if value is None:
                 file.remove()

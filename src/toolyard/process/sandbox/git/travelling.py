@@ -34,10 +34,11 @@ def travels(name: str) -> bool:
     return name == PACKED or name.startswith("refs/") or any(kind.fullmatch(name) for kind in KINDS)
 
 
-def order_of(name: str) -> tuple[int, str]:
-    """What has to be there first comes first."""
+def order_of(name: str, known: Mapping[str, str]) -> tuple[int, bool, str]:
+    """What has to be there first comes first; what may have gone before what may take its place."""
     kinds = (name == "shallow", is_ref(name), bool(POINTER.fullmatch(name)), bool(HEAD.fullmatch(name)))
-    return next((place for place, is_it in enumerate(kinds) if is_it), len(kinds)), name
+    rank = next((place for place, is_it in enumerate(kinds) if is_it), len(kinds))
+    return rank, name not in known, name
 
 
 def value_of(name: str, data: bytes | None, id_length: int) -> str | None:
