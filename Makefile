@@ -2,7 +2,7 @@
 .PHONY: help run test check bench lock clean
 
 help:
-	@echo "make run    set up, then a tour of the built-in tools"
+	@echo "make run    set up, then serve the built-in tools to MCP clients"
 	@echo "make test   set up, then every test"
 	@echo "make check  ruff, mypy, import-linter, deptry, shellcheck"
 	@echo "make bench  the benchmarks, as ratios against the floor"
@@ -15,9 +15,9 @@ help:
 	@scripts/set-up dev
 
 run: .venv/.run-ready
-	@.venv/bin/python -m toolyard.cli.tour
+	@.venv/bin/toolyard --config src/toolyard/default_config.json serve --mcp http --self-check || [ $$? -eq 130 ]
 
-test: .venv/.dev-ready
+test: .venv/.dev-ready .venv-frameworks/.frameworks-ready
 	@scripts/system-packages
 	@scripts/npm-packages
 	.venv/bin/python -m pytest -n auto $(ARGS)
@@ -30,6 +30,9 @@ check: .venv/.dev-ready
 	.venv/bin/lint-imports
 	.venv/bin/deptry src
 	.venv/bin/shellcheck $$(ls scripts/* | grep -v "\.py$$") .ci/run $$(find src examples -name '*.bash' -o -name '*.sh')
+
+.venv-frameworks/.frameworks-ready: examples/frameworks/requirements.lock
+	@PATH="$$PATH:$(CURDIR)/.venv/bin" scripts/set-up frameworks
 
 .venv-bench/.peers-ready: benchmarks/requirements-peers.txt
 	@scripts/set-up peers || echo "bench: the peers cannot be installed here and are left out" >&2
@@ -46,6 +49,8 @@ lock:
 	  --python-version 3.11 - -o requirements-model.lock
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
 	  benchmarks/requirements-peers.in -o benchmarks/requirements-peers.txt
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+	  examples/frameworks/requirements.in pyproject.toml -o examples/frameworks/requirements.lock
 
 clean:
-	rm -rf .venv .venv-bench .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-frameworks .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
 from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
 from toolyard.runtime.lifecycle import Lifecycle
 from toolyard.runtime.options import ApplicationOptions
+from toolyard.runtime.output_folders import has_reader, output_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
     from openai.types.responses import ResponseInputItemParam, ToolParam
 
+    from toolyard.agents.controls import UiSchema
     from toolyard.agents.request import Contribution, Features
     from toolyard.agents.session import AgentSession
     from toolyard.agents.sessions.opening import Sessions
@@ -37,9 +40,12 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionPolicy
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
-    from toolyard.plugins.kind import Kind
+    from toolyard.plugins.kind import HasServer, Kind
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
+
+SHOWN_TOOLS = 40
+"""How many tools a model is shown before it looks for them instead; beyond, models choose badly."""
 
 
 class AgentApplication:
@@ -61,6 +67,8 @@ class AgentApplication:
         only: Literal["shell:command", "shell:session"] | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
+        """FileRefused when a link in the workspace leads to `sessions_dir`: a tool may have made it."""
+        Door.here().check_folder(absolute_path(sessions_dir))
         options = ApplicationOptions(
             config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
             folder=Path(working_folder()),
@@ -166,8 +174,6 @@ class AgentApplication:
 
     def output_folder(self) -> Path:
         """Where output of this workspace is kept that is too long for a result."""
-        from toolyard.runtime.output_folders import output_folder
-
         return output_folder(self._lifecycle.options.sessions, working_folder())
 
     def origin(self, name: str, agent: str | None = None) -> str:
@@ -268,14 +274,24 @@ class AgentApplication:
             self._opened_sessions = Sessions(self._lifecycle)
         return self._opened_sessions
 
-    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:  # noqa: ARG002
-        """Tools that no entry names: they come of what the configuration says of the agent."""
-        if not any("subagents" in layer.value for layer in configuration.layers(agent)):
-            return ()
-        from toolyard.agents.subagents import AgentTool, subagents_in
+    def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Tools that no entry names: they come of what the configuration says of the agent, and of its other tools."""
+        found: list[Tool] = []
+        config = configuration.for_agent(agent)
+        if config.get("subagents"):
+            from toolyard.agents.subagents import AgentTool, subagents_in
 
-        agents = subagents_in(configuration, agent)
-        return [AgentTool(agents, self._sessions())] if agents else []
+            agents = subagents_in(configuration, agent)
+            found += [AgentTool(agents, self._sessions())] if agents else []
+        if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
+            from toolyard.agents.tool_search import SearchTool
+
+            found.append(SearchTool(tools))
+        if (tools or found) and has_reader(configuration, agent):
+            from toolyard.runtime.output_reader import OutputReader
+
+            found.append(OutputReader())
+        return found
 
     async def end_session(self, session: str) -> None:
         """End what tools keep for a conversation, such as its live shell."""
@@ -295,6 +311,15 @@ class AgentApplication:
         """The controls that the agent's plugins offer to a person, in `elements`; with the agent's tags and models."""
         return await (await self._features(agent, tags=tags, models=models)).ui_elements()
 
+    async def ui_schema(self, agent: str | None = None, *, session: str | None = None) -> UiSchema:
+        """Every control of an agent: plugins on and off, the model, what features add; of a session, as it is there."""
+        from toolyard.agents.controls import ui_schema
+
+        loaded = await self._lifecycle.current()
+        row = self.session_store().session(session) if session else None
+        name = agent or (row.agent if row else loaded.default_agent())
+        return await ui_schema(loaded, name, row.metadata if row else {})
+
     async def reload(self) -> None:
         """Read the configuration again: what is unchanged keeps its state, and an unreadable one changes nothing."""
         await self._lifecycle.reload()
@@ -306,6 +331,13 @@ class AgentApplication:
     async def refresh_plugins(self, names: Collection[str] = ()) -> list[RepositoryNow]:
         """Fetch git repositories again, all or those of these names or plugins, and load what changed."""
         return await self._lifecycle.refetch(names)
+
+    async def servers(self) -> list[HasServer]:
+        """The sources whose tools are asked of servers: how each is doing, and signing in to it."""
+        from toolyard.plugins.kind import HasServer
+
+        loaded = await self._lifecycle.current()
+        return [one.source for one in loaded.sources() if isinstance(one.source, HasServer)]
 
     def watch(self, *, seconds: float = 0.5) -> AsyncIterator[None]:
         """Look for changes from now on, again and again; gives a turn after each, when it has taken effect."""

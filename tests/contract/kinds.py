@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from support import need
@@ -79,7 +80,7 @@ class Kind:
     streams: bool = True
     """Whether what it prints is heard while it runs."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """What the kind cannot do by its nature, and why: `side_by_side`, or a behaviour."""
+    """What the kind cannot do by its nature, and why: `side_by_side`, or a behaviour. Tests of that are left out."""
 
     def __str__(self) -> str:
         return self.id or self.name
@@ -240,12 +241,74 @@ async def probe(value: Annotated[str, "A text."], context: ToolContext):
     return Written(plugin="path:probe.py", arguments=value_argument, policy={"python_timeout_seconds": limit})
 
 
+THIN = (Path(__file__).parent.parent / "mcp_servers" / "thin.py").read_text()
+MCP: dict[Behaviour, str] = {
+    "echo": "return text(value)",
+    "fail": "return {**text('broken'), 'isError': True}",
+    "hang": """
+    pids = [os.getpid(), subprocess.Popen(["sleep", "300"]).pid]
+    pids.append(subprocess.Popen(["setsid", "sleep", "300"]).pid)
+    pids.append(subprocess.Popen(["sleep", "300"], start_new_session=True, close_fds=True).pid)
+    open("@/pids", "w").write("\\n".join(map(str, pids)) + "\\n")
+    open("@/here", "w").write("ready\\n")
+    time.sleep(3600)""",
+    "flood": f"return text('HEAD' + 'x' * {FLOOD} + 'TAIL')",
+    "crash": "os.kill(os.getpid(), signal.SIGKILL)",
+    "leak": "return text(open('@/secret').read())",
+    "meet": """
+    open("@/here", "w").write(value + "\\n")
+    while not os.path.exists("@/go"): time.sleep(0.1)
+    return text(value)""",
+    "log": "open('@/log', 'a').write(value + '\\n'); return text()",
+    "where": "return text(os.getcwd())",
+}
+
+
+def write_mcp_stdio(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    code = MCP[behaviour].replace("@", str(yard.folder))
+    definition = {"name": "probe", "description": "A probe.", "inputSchema": SCHEMA}
+    head = "import signal, subprocess, time\ndef probe(arguments, call):\n    value = arguments['value']"
+    yard.file("server.py", f"{THIN}\n{head}\n    {code}\nserve([({definition!r}, probe)])\n")
+    entry = {"command": [sys.executable, "./server.py"]}
+    return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})
+
+
+def write_mcp_http(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    from mcp_servers.over_http import probe_url
+
+    headers = {"X-Behaviour": behaviour, "X-Folder": str(yard.folder)}
+    entry = {"url": probe_url(), "headers": headers}
+    return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})
+
+
 def write_toy(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
     yard.file("probe.toy", f"# A probe.\nvalue=$1\n{bash_code(yard, behaviour)}\n")
     options = {"kinds": WITH_TOYS}
     return Written(
         plugin="toy:probe.toy", arguments=value_argument, policy={"toy_timeout_seconds": limit}, options=options
     )
+
+
+def write_file_reading(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    """A file is there for each value, which the tool then reads."""
+
+    def arguments(value: str) -> dict[str, Any]:
+        if behaviour == "echo":
+            yard.file(f"value-{abs(hash(value))}", value)
+            return {"file_path": f"value-{abs(hash(value))}"}
+        return {"file_path": {"fail": "broken", "leak": "secret", "where": "where"}[behaviour]}
+
+    if behaviour == "where":
+        yard.file("inner/where", str(yard.folder / "inner"))
+    return Written(plugin="files:read", arguments=arguments)
+
+
+def write_file_writing(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    return Written(plugin="files:all", arguments=lambda value: {"file_path": "log", "content": f"{value}\n"})
+
+
+def without_numbers(result: ToolResult) -> str:
+    return "\n".join(line.partition("\t")[2] for line in result.text.split("\n"))
 
 
 def printed(result: ToolResult) -> str:
@@ -283,6 +346,53 @@ KINDS = [
         streams=False,
         cannot={
             "crash": "it is part of the application, and ends with it",
+        },
+    ),
+    Kind(
+        name="files",
+        write=write_file_reading,
+        tool="read",
+        said=without_numbers,
+        exit_code=1,
+        streams=False,
+        cannot={
+            **dict.fromkeys(("hang", "meet", "side_by_side"), "no file makes it wait"),
+            "flood": "of a long file it shows a part, and says how to go on",
+            "crash": "what it reads cannot end it",
+            "read": "it has no standard input",
+            "log": "it changes nothing",
+            "draw": "of a picture it says only what it is",
+        },
+    ),
+    Kind(
+        name="files",
+        write=write_file_writing,
+        id="files_write",
+        tool="write",
+        cannot=dict.fromkeys(
+            ("echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "side_by_side", "where", "draw"),
+            "all that it does is to write what it is given",
+        ),
+    ),
+    Kind(
+        name="mcp",
+        write=write_mcp_stdio,
+        id="mcp_stdio",
+        exit_code=1,
+        streams=False,
+        cannot={"read": "its standard input is the wire"},
+    ),
+    Kind(
+        name="mcp",
+        write=write_mcp_http,
+        id="mcp_http",
+        exit_code=1,
+        processes=0,
+        streams=False,
+        cannot={
+            "read": "its standard input is its owner's",
+            "crash": "it is somebody else's process",
+            "where": "it works wherever its owner started it",
         },
     ),
 ]

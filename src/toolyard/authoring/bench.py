@@ -42,7 +42,8 @@ async def open_bench(path: Path, *, timeout: float = 60, kinds: Sequence[Kind] =
     children = Children()
     processes = Processes(children=dict.fromkeys(REACHES, children), build=BuildRunner())
     configuration = made_for(absolute(path), timeout, kinds)
-    host = Host(configuration, processes, Caches(user_folder("cache"), kept=False), in_place=[real_folder(path)])
+    caches = Caches(user_folder("cache"), kept=False)
+    host = Host(configuration, processes, caches, in_place=[real_folder(path)], kinds=kinds)
     redactor = Redactor(process_secrets())
 
     def make_path(catalog: Catalog, under_way: CallsUnderWay) -> CallPath:

@@ -9,26 +9,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.config.document import Document, Place, json_of
-from toolyard.config.layers import mapping
+from toolyard.config.document import Document, Place
 from toolyard.config.schema import config_schema
 from toolyard.core.problems import Problem
 from toolyard.kinds import FIRST_ENTRIES, KINDS
 from toolyard.plugins.entries import read_entry, settings_of
-from toolyard.plugins.kind import Found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from toolyard.core.tool import Json
-    from toolyard.plugins.kind import Kind
+    from toolyard.plugins.kind import Found, Kind
 
 CONFIG = "toolyard.json"
 SCHEMA = "toolyard.schema.json"
 DEEPEST = 3
 MOST_FOLDERS = 2000
 SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "env", "target", "dist", "build", "tests", "test"})
-MCP_CONFIGS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json", ".roo/mcp.json")
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +39,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 def find_plugins(folder: Path, kinds: Sequence[Kind] = KINDS) -> list[Candidate]:
     """Everything below a folder that looks like tools, in a steady order."""
     at = Place(Document(folder / CONFIG, "{}", {}), ("plugins",))
-    found = [*in_folders(folder, kinds), *in_mcp_configs(folder)]
+    found = in_folders(folder, kinds)
     return [Candidate(found=one, is_loadable=read_entry(one.entry, at, kinds)[0] is not None) for one in found]
 
 
@@ -70,15 +67,6 @@ def walk(top: Path) -> Iterator[tuple[Path, list[str]]]:
             folders.clear()
             continue
         yield folder, sorted(files)
-
-
-def in_mcp_configs(top: Path) -> Iterator[Found]:
-    """The MCP servers that other clients are configured with."""
-    for name in MCP_CONFIGS:
-        config = mapping(json_of(top / name))
-        servers = mapping(config.get("mcpServers") or config.get("servers"))
-        for server in servers:
-            yield Found(what=f"MCP server '{server}'", entry={"mcp": {"file": f"./{name}", "server": server}})
 
 
 def create_config(folder: Path, found: Sequence[Found], kinds: Sequence[Kind] = KINDS) -> list[Path] | Problem:

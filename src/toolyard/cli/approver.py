@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
-from toolyard.core.reach import REACH_DESCRIPTIONS
+from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
+    from toolyard.core.tool import Json, JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
 
-STYLES = {"allow": "faint", "ask": "warning", "deny": "error"}
-REACH_STYLES = {"look": "faint", "work": "faint", "outside": "warning"}
+STYLES = {"strong": "strong", "faint": "faint", "ask": "warning", "deny": "error"}
+"""How a line of a question looks, by how it weighs."""
 ASKS_BACK = ("?", "h", "help")
+EDITS = ("e", "edit")
+EDIT_LABEL = "instead: "
 NOBODY = "nobody is at a terminal to ask"
 
 
-class TerminalApprover:
-    """Shows the question on standard error and reads one line of standard input; anything but a clear yes means no."""
+class TypedLines(Protocol):
+    """Where a person types answers."""
+
+    async def ask(self, label: str, text: str = "") -> str | None:
+        """A line, with something in it to begin with where that can be; None when the person gives it up."""
+
+
+class PlainLines:
+    """Lines of standard input, where nothing can be typed on."""
 
     def __init__(self) -> None:
         from toolyard.cli.shell.lines import Lines
 
         self._lines = Lines()
+
+    async def ask(self, label: str, text: str = "") -> str | None:
+        show_piece(f"{text}\n{label}" if text else label, is_error=True)
+        return await self._lines.next()
+
+
+class TerminalApprover:
+    """Shows the question on standard error and reads one line; anything but a clear yes means no."""
+
+    def __init__(self, lines: TypedLines | None = None) -> None:
+        self._lines = lines or PlainLines()
+        self._one_at_a_time = asyncio.Lock()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
         from toolyard.permissions.approval import question_for
@@ -35,12 +59,47 @@ class TerminalApprover:
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
-        show_question(question)
-        while True:
-            show_piece(prompt_for(question), is_error=True)
-            if (line := await self._lines.next()) is None or line.strip().lower() not in ASKS_BACK:
-                return answer_of(line, question)
-            show_meanings(question)
+        async with self._one_at_a_time:
+            if request.form is not None:
+                return await self._fill(request.form, question)
+            show_question(question)
+            while True:
+                line = await self._lines.ask(prompt_for(question))
+                if line is None or (word := line.strip().lower()) not in (*ASKS_BACK, *EDITS):
+                    return answer_of(line, question)
+                if word in ASKS_BACK:
+                    show_meanings(question)
+                elif question.tool == NETWORK:
+                    show_note("there is nothing to change about a host", "warning")
+                elif answer := await self._edited(request, question):
+                    return answer
+
+    async def _edited(self, request: PermissionRequest, question: Question) -> Answer | None:
+        """The call with other arguments, which is asked about like any other; None when they stay as they are."""
+        given = dict(request.plan.arguments)
+        shown = given["command"] if is_command(given) else json.dumps(given, ensure_ascii=False)
+        line = await self._lines.ask(EDIT_LABEL, shown)
+        if line is None or not line.strip() or line == shown:
+            return None
+        instead = {**given, "command": line} if is_command(given) else object_of(line)
+        if instead is None:
+            show_note("that is no JSON object", "error", hint="change values, and leave the quotes and braces")
+            return None
+        return Answer(allowed=False, reason="changed at the terminal", instead=instead, bound_to=question.fingerprint)
+
+    async def _fill(self, form: JsonObject, question: Question) -> Answer:
+        """Ask for each field of a form that a tool wants; what is no value of the field, or Ctrl-D, means no."""
+        show_note(f"{question.tool} asks: {question.preview}", "strong")
+        fields = form.get("properties") or {}
+        filled: dict[str, Json] = {}
+        for name, field in fields.items() or {"": {}}.items():
+            line = await self._lines.ask(field_prompt(name, field))
+            value = typed_value((line or "").strip(), field) if name else None
+            if line is None or (not name and line.strip().lower() not in ("y", "yes")):
+                return Answer(allowed=False, reason="refused at the terminal", bound_to=question.fingerprint)
+            if value is not None:
+                filled[name] = value
+        return Answer(allowed=True, reason="filled in at the terminal", filled=filled, bound_to=question.fingerprint)
 
 
 class TypedApprover:
@@ -51,32 +110,45 @@ class TypedApprover:
         return TerminalApprover()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
-        if request.kind == NETWORK:
+        if request.kind == NETWORK or request.form is not None:
             return await self._terminal.approve(request, verdict)
         return Answer(allowed=True, reason="typed at the command line")
 
 
+def field_prompt(name: str, field: JsonObject) -> str:
+    """What is asked for one field; for a form without any, whether to go on."""
+    if not name:
+        return "Go on? [y]es, [n]o: "
+    choices = field.get("enum") or (["yes", "no"] if field.get("type") == "boolean" else [])
+    usual = f" [{field['default']}]" if "default" in field else ""
+    told = f" ({', '.join(map(str, choices))})" if choices else ""
+    return f"  {escaped(str(field.get('title') or field.get('description') or name))}{told}{usual}: "
+
+
+def typed_value(text: str, field: JsonObject) -> Json:
+    """What somebody typed as a value of a field; None for nothing, or what is none."""
+    match field.get("type"):
+        case "boolean":
+            return {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}.get(text.lower())
+        case "integer" | "number" as kind:
+            try:
+                return int(text) if kind == "integer" else float(text)
+            except ValueError:
+                return None
+    return text or None
+
+
 def show_question(question: Question) -> None:
-    if question.tool == NETWORK:
-        show_note(f"A program in the sandbox wants to {question.preview}.", "strong")
-        return
-    show_note(f"{question.tool} wants to run:", "strong")
-    for line in question.command.split("\n"):
-        show_note(f"  {line}")
-    if question.preview and question.preview not in question.command:
-        show_note(f"  ({question.preview})", "faint")
-    why = f", because: {question.why_reach}" if question.why_reach else ""
-    show_note(f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}{why}", REACH_STYLES[question.reach])
-    for part in question.parts:
-        if part.decision != "allow":
-            show_note(f"  {part.decision} {' '.join(part.text.split())}: {part.reason}", STYLES[part.decision])
-    for offer in question.offers:
-        show_note(f"  always would save: {offer.text}", "faint")
+    from toolyard.permissions.approval import question_lines
+
+    for weight, line in question_lines(question):
+        show_note(line, STYLES.get(weight, ""))
 
 
 def prompt_for(question: Question) -> str:
     longer = "[s]ession, [a]lways, " if question.offers else ""
-    return f"Allow? [y]es once, {longer}[n]o, [?] explain, or why not: "
+    change = "" if question.tool == NETWORK else "[e]dit, "
+    return f"Allow? [y]es once, {longer}{change}[n]o, [?] explain, or why not: "
 
 
 def show_meanings(question: Question) -> None:
@@ -86,6 +158,8 @@ def show_meanings(question: Question) -> None:
     if rules:
         show_note(f"  s  runs it, and lets this session do the like without asking: {rules}")
         show_note(f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}")
+    if question.tool != NETWORK:
+        show_note("  e  changes the call first; what you make of it is then asked about, and the agent is told")
     show_note(
         "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
     )
@@ -105,3 +179,15 @@ def answer_of(line: str | None, question: Question) -> Answer:
         case "" | "n" | "no" | "s" | "a" | "session" | "always":
             return Answer(allowed=False, reason="refused at the terminal", bound_to=bound)
     return Answer(allowed=False, reason=f"refused at the terminal: {word}", bound_to=bound)
+
+
+def is_command(arguments: dict[str, Any]) -> bool:
+    return isinstance(arguments.get("command"), str)
+
+
+def object_of(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -30,7 +30,8 @@ COMMANDS = {
         "toolyard.cli.chat.sessions:sessions",
         "Look after conversations: list, show, search, resume, fork, rewind …",
     ),
-    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh."),
+    "serve": ("toolyard.cli.serve.command:serve", "Give the tools to other programs: MCP over stdio or HTTP."),
+    "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh, status, login, logout."),
     "config": (
         "toolyard.cli.config:config",
         "Look into the configuration: check, show, explain, system-message, schema.",
@@ -46,6 +47,7 @@ COMMANDS = {
     ),
     "tool": ("toolyard.cli.tool:tool", "Write a tool: new, check, test."),
     "audit": ("toolyard.cli.audit:audit", "Look into the audit log: show, verify."),
+    "tour": ("toolyard.cli.tour:tour", "Take a short tour of the built-in tools."),
     "completion": ("toolyard.cli.completion:completion", "Print a shell's completion script."),
 }
 

@@ -38,6 +38,19 @@ def reserve_stdout() -> None:
         )
 
 
+def take_standard_streams() -> tuple[int, int]:
+    """Standard input and output for a protocol alone: nothing else of the process, or started by it, reads or writes
+    there. What is printed goes to standard error, and whoever reads finds the end.
+    """
+    reserve_stdout()
+    source, sink = os.dup(0), os.dup(sys.stdout.fileno())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout = sys.stderr
+    return source, sink
+
+
 def is_open(descriptor: int) -> bool:
     try:
         os.fstat(descriptor)
@@ -128,11 +141,21 @@ def relative(path: str) -> str:
 
 
 def paint(text: str, style: str, stream: TextIO | None) -> str:
-    """Colour on a terminal only, and never against NO_COLOR; a final newline stays outside."""
-    if not text or style not in STYLES or not is_terminal(stream) or os.environ.get("NO_COLOR"):
+    """Colour where it may be; a final newline stays outside."""
+    if not text or style not in STYLES or not has_colour(stream):
         return text
     line = text.removesuffix("\n")
     return f"\x1b[{STYLES[style]}m{line}\x1b[0m{text[len(line) :]}"
+
+
+def paint_line(line: str, style: str) -> str:
+    """A line in its style, for what is written to standard output later."""
+    return paint(line, style, sys.stdout)
+
+
+def has_colour(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal that knows colours, and nobody is against them."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def one_line(cell: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import json
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -30,11 +31,44 @@ FORMATS = ["table", "json", "openai", "responses", "anthropic", "mcp"]
 @agent_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", help="A table, or a wire format.")
 @click.option("--all", "everything", is_flag=True, help="Every plugin and tool, on or off, and why.")
+@click.option("--tokens", is_flag=True, help="What each definition costs a request, by an estimate; the dearest first.")
 @click.option("--watch", is_flag=True, help="List them again whenever they change, until interrupted.")
 @click.pass_obj
-def tools(options: GlobalOptions, agent: str | None, form: str, everything: bool, watch: bool) -> int:
+def tools(options: GlobalOptions, agent: str | None, form: str, everything: bool, tokens: bool, watch: bool) -> int:
     """List the tools of an agent."""
+    if tokens:
+        return run_to_end(list_costs(options, agent, form))
     return run_to_end(list_tools(options, agent, form, everything, watch))
+
+
+async def list_costs(options: GlobalOptions, agent: str | None, form: str) -> int:
+    """Say what fills a model's context before anybody has said a word."""
+    from toolyard.agents.context_window import CHARACTERS_PER_TOKEN
+
+    async with open_application(options) as app:
+        agent = known_agent(app.agents(), agent)
+        wire = cast("WireFormat", form if form not in ("table", "json") else "openai")
+        rows = cost_rows(app, agent, wire)
+        if form == "json":
+            show_json(rows)
+        else:
+            total = sum(row["tokens"] for row in rows)
+            show_rows([*([str(row["tokens"]), row["name"]] for row in rows), [str(total), "all of them"]])
+        method = f"the characters of each definition as {wire} sends it, divided by {CHARACTERS_PER_TOKEN:g}"
+        show_note(f"an estimate: {method}; a model's own count may differ by a fifth", "faint")
+        show_problems(app.problems(of_requests=False))
+    return 0
+
+
+def cost_rows(app: AgentApplication, agent: str, wire: WireFormat) -> list[dict[str, Any]]:
+    from toolyard.agents.context_window import CHARACTERS_PER_TOKEN
+    from toolyard.core.wire.formats import export_one
+
+    costs = {
+        tool.spec.name: int(len(json.dumps(export_one(tool.spec, wire), ensure_ascii=False)) / CHARACTERS_PER_TOKEN)
+        for tool in app.tools(agent)
+    }
+    return [{"name": name, "tokens": costs[name]} for name in sorted(costs, key=lambda name: -costs[name])]
 
 
 async def list_tools(options: GlobalOptions, agent: str | None, form: str, everything: bool, watch: bool) -> int:

@@ -1,4 +1,4 @@
-"""`make run`: a short tour of the built-in tools, which leaves nothing behind.
+"""`toolyard tour`: a short tour of the built-in tools, which leaves nothing behind.
 
 Every step runs the real command line in a temporary folder, and the tour fails when one does not do what it should.
 """
@@ -17,6 +17,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import click
 import msgspec
 
 from toolyard.cli.application import DEFAULT_CONFIG
@@ -108,8 +109,14 @@ LAST_STEPS = (
 )
 
 
-def main() -> int:
-    """Take the tour; 0 only if each step did what it should."""
+@click.command()
+def tour() -> int:
+    """Take a short tour of the built-in tools, in a temporary folder."""
+    return take_tour()
+
+
+def take_tour() -> int:
+    """0 only if each step did what it should."""
     called = how_to_call()
     try:
         show_text("A tour of Toolyard, in a temporary folder with the built-in configuration.\n")
@@ -211,7 +218,3 @@ class Tee(io.TextIOBase):
 
     def fileno(self) -> int:
         return self._stream.fileno()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

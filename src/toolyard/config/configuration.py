@@ -34,6 +34,7 @@ from toolyard.files.working_folder import working_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import Json, JsonObject
 
 
@@ -75,6 +76,12 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         """The names of the configured agents; `default` when there are none."""
         agents = self.value.get("agents")
         return list(agents) if isinstance(agents, dict) and agents else ["default"]
+
+    @property
+    def usual_reach(self) -> Reach:
+        """How far most of its calls will reach."""
+        section = self.value.get("permissions")
+        return "look" if isinstance(section, dict) and section.get("preset") == "read-only" else "work"
 
     def for_agent(self, agent: str) -> dict[str, Json]:
         """The values that an agent's tools see."""

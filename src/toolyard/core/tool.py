@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -19,6 +19,10 @@ JsonObject: TypeAlias = Mapping[str, Json]
 Failure = Literal["unknown_tool", "invalid_arguments", "denied", "exit_code", "timeout", "cancelled", "crash"]
 Stream = Literal["stdout", "stderr"]
 WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
+
+
+OWN = "own"
+"""The kind of tools that belong to no kind: the application's own, which change nothing by themselves."""
 
 
 class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,10 +83,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
     cwd: Path | None = None
     env_keys: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    """Files that it is about, beside those that its arguments name as such."""
     reach: Reach | None = None
     """How far it wants to reach; None for as far as such calls usually do."""
     why_reach: str = ""
     """Why it wants that, in the words of whoever calls."""
+    doubt: str = ""
+    """Why a person has to be asked first, whatever rules allow it."""
     prepared: Any = None
     """Whatever the kind made of the arguments and wants to find again when it runs."""
 
@@ -93,6 +101,8 @@ class Truncation(msgspec.Struct, frozen=True, kw_only=True):
     omitted_bytes: int
     omitted_lines: int
     kept_at: Path | None = None
+    starts_at: int = 0
+    """Where in the whole that begins which was left out, in bytes."""
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +128,8 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
     timeout: float | None = None
     """How many seconds the call may take, instead of the usual limit of such tools."""
+    ask_person: Callable[[str, JsonObject], Awaitable[JsonObject | None]] | None = None
+    """Asks a person to fill in a form for the tool: what to say, and the form's schema; None when they will not."""
 
     @property
     def spill_errors_to(self) -> Path | None:

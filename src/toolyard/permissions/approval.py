@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.reach import Reach
+from toolyard.core.reach import REACH_DESCRIPTIONS, Reach
 from toolyard.core.visible_text import escaped
-from toolyard.permissions.verdict import Answer, Judged, Offer
+from toolyard.permissions.verdict import NETWORK, Answer, Judged, Offer, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
-    from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionRequest, Scope, Verdict
+    from toolyard.core.tool import JsonObject
+    from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionRequest, Scope
 
 log = logging.getLogger("toolyard.permissions")
 
@@ -72,6 +73,24 @@ async def question_for(request: PermissionRequest, verdict: Verdict) -> Question
     )
 
 
+def question_lines(question: Question) -> Iterator[tuple[str, str]]:
+    """What a person is shown, line by line, each with how it weighs: strong, plain, faint, or as decided."""
+    if question.tool == NETWORK:
+        yield "strong", f"A program in the sandbox wants to {question.preview}."
+        return
+    yield "strong", f"{question.tool} wants to run:"
+    yield from (("plain", f"  {line}") for line in question.command.split("\n"))
+    if question.preview and question.preview not in question.command:
+        yield "faint", f"  ({question.preview})"
+    why = f", because: {question.why_reach}" if question.why_reach else ""
+    weight = "ask" if question.reach == "outside" else "faint"
+    yield weight, f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}{why}"
+    for part in question.parts:
+        if part.decision != "allow":
+            yield part.decision, f"  {part.decision} {' '.join(part.text.split())}: {part.reason}"
+    yield from (("faint", f"  always would save: {offer.text}") for offer in question.offers)
+
+
 async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, timeout: float | None) -> Answer:
     """The answer to a question. No answer in time, a broken approver, an answer for another call: all mean no."""
     try:
@@ -85,6 +104,30 @@ async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, 
     if answer.bound_to is not None and answer.bound_to != request.fingerprint:
         return Answer(allowed=False, reason="the answer was for another call")
     return answer
+
+
+async def ask_to_fill(
+    approver: Approver, request: PermissionRequest, message: str, form: JsonObject, timeout: float | None
+) -> JsonObject | None:
+    """What a person fills into a form that a tool wants while it runs; None when they will not, or nobody is there."""
+    from msgspec.structs import replace
+
+    from toolyard.core.tool import Plan
+
+    async def preview() -> str:
+        return message
+
+    shown = Plan(arguments={"message": message, "form": form}, cwd=request.plan.cwd)
+    reason = f"'{request.tool.name}' wants to know something before it goes on"
+    part = Judged(text=message, kind="form", decision="ask", reason=reason, doubt="form")
+    asked = replace(request, call_id=f"{request.call_id} form", plan=shown, preview=preview, form=form)
+    answer = await ask(approver, asked, Verdict(decision="ask", reason=reason, parts=(part,)), timeout)
+    if not answer.allowed:
+        return None
+    fields = dict(form.get("properties") or {})
+    usual = {name: field["default"] for name, field in fields.items() if "default" in field}
+    filled = usual | dict(answer.filled or {})
+    return filled if set(form.get("required") or ()) <= set(filled) else None
 
 
 class FunctionApprover:

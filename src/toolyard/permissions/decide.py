@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.bash.syntax.operators import first_operator
 from toolyard.core.globs import star_pattern
+from toolyard.core.tool import OWN
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
 from toolyard.permissions.file_access import AGAINST, CallSite
@@ -21,7 +22,7 @@ from toolyard.permissions.verdict import Judged, Offer, Verdict
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from toolyard.core.events import Decision
     from toolyard.core.tool import Json, JsonObject
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 DIFFERENT = "a second reader of the line does not see the same commands"
 PATH_ARGUMENTS = names("""
-    path paths file files filename filenames filepath filepaths dir dirs directory directories folder folders root cwd
-    target targets targetpath targetfile targetdirectory destination dest dst destinationpath destpath output outputpath
-    outputfile outputdir source src sourcepath sourcefile from to oldpath newpath frompath topath absolutepath
-    relativepath notebookpath workingdirectory
+    path paths file files filename filenames filepath filepaths dir dirs dirpath directory directories folder
+    folders root cwd target targets targetpath targetfile targetdirectory destination dest dst destinationpath
+    destpath output outputpath outputfile outputdir source src sourcepath sourcefile from to oldpath newpath
+    frompath topath absolutepath relativepath notebookpath workingdirectory
 """)
 """The names under which tools take the files that they are about, in small letters and without underscores."""
 
@@ -94,17 +95,32 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
     """A call of a tool that runs no command line, as far as rules look at it."""
 
     arguments: JsonObject
+    named: Sequence[str] = ()
+    """Files that it is about beside those that its arguments name."""
     read_only: bool = False
+    is_own: bool = False
+    """Whether it is the application's own: it reads what that keeps, or leads to calls that have verdicts."""
+    only_looks: bool = False
+    """Whether it wants no more than a sandbox in which nothing can be changed."""
 
     @property
     def paths(self) -> list[str]:
         """The files it is about, each as it is written and where it leads."""
-        return [name for path in paths_of(self.arguments) for name in resolved(path, self.cwd)]
+        told = dict.fromkeys((*paths_of(self.arguments), *self.named))
+        return [name for path in told for name in resolved(path, self.cwd)]
 
 
 def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
     hints = request.tool.hints
-    use = ToolUse(**asdict(site), arguments=request.plan.arguments, read_only=hints.read_only)
+    plan = request.plan
+    use = ToolUse(
+        **asdict(site),
+        arguments=plan.arguments,
+        named=plan.paths,
+        read_only=hints.read_only,
+        only_looks=plan.reach == "look",
+        is_own=request.kind == OWN,
+    )
     part = judge_tool(use, book)
     offers: tuple[Offer, ...] = ()
     if part.decision == "ask" and part.rule is None and not hints.destructive:
@@ -122,6 +138,10 @@ def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
         return judged_tool(use.tool, "ask", f"'{touched}' holds the rules themselves")
     if rule := allowed_by(use, book):
         return judged_tool(use.tool, "allow", f"the rule '{rule.text}'", rule)
+    if use.is_own:
+        return judged_tool(use.tool, "allow", "it changes nothing by itself")
+    if use.only_looks and book.usual_reach == "look":
+        return judged_tool(use.tool, "allow", "it only looks, as all calls here may")
     if book.tools_otherwise == "allow":
         return judged_tool(use.tool, "allow", "it was configured, and no rule is against it")
     return judged_tool(use.tool, book.tools_otherwise, f"no rule allows it{'; ' + book.broken if book.broken else ''}")

@@ -12,7 +12,7 @@ import msgspec
 
 from toolyard.core.events import Decision
 from toolyard.core.reach import Kept, Reach
-from toolyard.core.tool import Json, Plan, ToolSpec
+from toolyard.core.tool import Json, JsonObject, Plan, ToolSpec
 
 Scope = Literal["once", "session", "always"]
 NETWORK = "network"
@@ -42,6 +42,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Folders for temporary files that are its own where it would run, whatever others have under these names."""
     not_temporary: tuple[str, ...] = ()
     """What of others can be seen in them all the same."""
+    form: JsonObject | None = None
+    """The schema of what a tool wants to be told by a person; the question is about that then, and not about a call."""
     redact: Callable[[str], str] = str
     """Takes known secrets out of a text that is shown or kept."""
 
@@ -125,8 +127,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """How long a yes holds; for longer than once, the rules that the verdict offers are kept."""
     reach: Reach | None = None
     """A shorter reach than was asked about; None for that."""
+    filled: JsonObject | None = None
+    """What a person filled into a form."""
     bound_to: str | None = None
     """The fingerprint of the request that was answered; one for another call is no answer."""
+    instead: JsonObject | None = None
+    """Of a no: the arguments that the call is to have in place of its own; the rules then look at it anew."""
     later: bool = False
     """Not yet: a session leaves its turn open, and asks again when it goes on. Without a session it means no."""
 

@@ -114,6 +114,8 @@ class Catalog:
         self._decisions: Mapping[str, Enablement] = {}
         self._by_name: dict[str, tuple[Source, Tool]] = {}
         self._taken: list[Shadowed] = []
+        self._renamed: dict[tuple[int, str], Tool] = {}
+        """Tools under other names than their own, by their registration and that."""
 
     def rivalries(self) -> list[Problem]:
         """What is wrong among the plugins and their tools, though each may be sound by itself."""
@@ -138,6 +140,11 @@ class Catalog:
         """For each plugin whether it is on, and why."""
         self._settle()
         return self._decisions
+
+    def tools_of(self, found: Registration) -> Sequence[Tool]:
+        """The tools of a plugin, by the names that they have here."""
+        self._settle()
+        return [self._renamed.get((id(found), tool.spec.name), tool) for tool in found.plugin.tools]
 
     def names(self) -> Sequence[str]:
         """The names of all tools, in the order of the configuration."""
@@ -199,11 +206,14 @@ class Catalog:
 
     def _name_tools(self, plugins: Sequence[Registration]) -> None:
         """Give every name to the first tool that has it, of the plugins that are on."""
-        self._by_name, self._taken = {}, []
+        self._by_name, self._taken, self._renamed = {}, [], {}
         owners: dict[str, Registration] = {}
         for found in plugins:
-            for tool in found.plugin.tools:
-                name = tool.spec.name
+            for listed in found.plugin.tools:
+                tool, name = listed, listed.spec.name
+                if name in owners and found.plugin.other_name:
+                    tool = self._renamed[id(found), name] = found.plugin.other_name(tool)
+                    name = tool.spec.name
                 if name in owners:
                     self._taken.append(Shadowed(what="tool", name=name, winner=owners[name], loser=found))
                 else:

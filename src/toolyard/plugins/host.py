@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -73,13 +73,21 @@ class Host:
     """The surroundings of sources: children by reach, builds, fetching, caches, limits and settings."""
 
     def __init__(
-        self, configuration: Configuration, processes: Processes, caches: Caches, *, in_place: Sequence[Path] = ()
+        self,
+        configuration: Configuration,
+        processes: Processes,
+        caches: Caches,
+        *,
+        in_place: Sequence[Path] = (),
+        kinds: Sequence[Any] = (),
     ) -> None:
         self.configuration = configuration
         self.processes = processes
         self.caches = caches
         self.in_place = (BUNDLED, *in_place)
         """Folders whose plugins are used where they are, and never installed."""
+        self.kinds = kinds
+        """All kinds of tools, for plugins that build on tools of others. Kinds know hosts, so no type is named."""
         self.config: JsonObject = {}
         """The values of the agent that a source is made for; none for a source that all agents share."""
         limits = Limits(**structs.asdict(configuration.limits))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, r
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.config.document import Place
@@ -48,6 +48,11 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def roots(self) -> Sequence[str]:
         """What of it the application itself will run or obey: tools must not write it. Known without running it."""
         return ()
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """What of it no output may show, by what that is called."""
+        return {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._meant() == other._meant()
@@ -124,6 +129,38 @@ class EndsSessions(Protocol):
 
     async def end_session(self, session: str) -> None:
         """A conversation is over: end what was kept for it."""
+
+
+class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server is doing that tools are asked of."""
+
+    name: str
+    state: Literal["not started", "ready", "running", "failed"]
+    restarts: int
+    tools: int
+    speaks: str
+    """The revision of its protocol; empty while that is not known."""
+    last_error: str
+    printed: str
+    """The last of what it printed beside its messages, when it failed."""
+
+
+@runtime_checkable
+class HasServer(Protocol):
+    """What a source has besides whose tools are asked of a server."""
+
+    @property
+    def name(self) -> str:
+        """The id of the server's plugin."""
+
+    async def status(self, *, start: bool) -> ServerStatus:
+        """How the server is doing; with `start` it is asked now."""
+
+    async def login(self, show_address: Callable[[str], None]) -> Problem | None:
+        """Let a person sign in to it by an address that they open; why they cannot."""
+
+    def logout(self) -> bool:
+        """Forget what signing in gave; whether there was something."""
 
 
 class Kind(Protocol):

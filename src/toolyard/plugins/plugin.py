@@ -21,5 +21,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     default_enabled: bool = True
     instance: Any = None
     """What its author wrote, where that can say by itself when it is on; asked by duck typing."""
+    other_name: Any = None
+    """A function that gives one of its tools another name, where an earlier plugin has a tool of its name."""
     config_keys: Sequence[str] = ()
     """Keys of the configuration that it says it asks for."""

@@ -34,7 +34,7 @@ def plugin_statuses(catalog: Catalog, document: Document) -> Iterator[PluginStat
     taken = {(id(lost.loser), lost.name): lost for lost in catalog.shadowed if lost.what == "tool"}
     for plugin, found in catalog.plugins.items():
         decision = catalog.decisions[plugin]
-        for tool in tools_of(found):
+        for tool in tools_of(catalog, found):
             if tool and (lost := taken.get((id(found), tool.spec.name))):
                 yield of_shadowed(lost, tool, document)
             else:
@@ -42,12 +42,12 @@ def plugin_statuses(catalog: Catalog, document: Document) -> Iterator[PluginStat
                 yield status(found, tool, decision.on, decision.reason, where)
     for lost in catalog.shadowed:
         if lost.what == "plugin":
-            for tool in tools_of(lost.loser):
+            for tool in tools_of(catalog, lost.loser):
                 yield of_shadowed(lost, tool, document)
 
 
-def tools_of(found: Registration) -> tuple[Tool | None, ...]:
-    return tuple(found.plugin.tools) or (None,)
+def tools_of(catalog: Catalog, found: Registration) -> tuple[Tool | None, ...]:
+    return tuple(catalog.tools_of(found)) or (None,)
 
 
 def of_shadowed(lost: Shadowed, tool: Tool | None, document: Document) -> PluginStatus:

@@ -114,6 +114,7 @@ class HeadTail:
             omitted_bytes=self._dropped + len(missing),
             omitted_lines=self._dropped_lines + missing.count(b"\n"),
             kept_at=self._spill_to if self._spill is not None else None,
+            starts_at=len(head),
         )
         text = join_around(head.decode("utf-8", "replace"), tail[start:].decode("utf-8", "replace"), truncation)
         return Captured(text=text, total_bytes=self.total, truncated=truncation)
@@ -170,7 +171,7 @@ def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:
     head, _ = cut_before(data[: limit // 2])
     start = after_continuation(data, len(data) - (limit - limit // 2))
     missing = data[len(head) : start]
-    truncation = Truncation(omitted_bytes=len(missing), omitted_lines=missing.count(b"\n"))
+    truncation = Truncation(omitted_bytes=len(missing), omitted_lines=missing.count(b"\n"), starts_at=len(head))
     ends = [part.decode("utf-8", "surrogatepass") for part in (head, data[start:])]
     return join_around(ends[0], ends[1], truncation), truncation
 

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.reach import nearest_of
 from toolyard.core.tool import CallContext, JsonInput, ToolResult
-from toolyard.permissions.verdict import AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
+from toolyard.permissions.verdict import ALLOWED, AllowAll, PermissionRequest, RemembersAnswers, Verdict, answer_always
 from toolyard.process.output import limit_text
 from toolyard.process.waiting import printed_before
 from toolyard.runtime.audit.log import AuditUnavailable
@@ -101,6 +101,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
     config: JsonObject
     output_limit: int
     spill_folder: Path | None = None
+    reads_on: bool = False
+    """Whether the agent has the tool that reads on in long output."""
     tidy_outputs: Callable[[], None] = lambda: None
     """Drops what is kept whole and is too old, or too much; done after each call that adds to it."""
     agent: str = "default"
@@ -164,6 +166,13 @@ class CallEnded(Exception):
         self.result = result
 
 
+class CallChanged(Exception):
+    """A person wants the call with other arguments."""
+
+    def __init__(self, arguments: JsonObject) -> None:
+        self.arguments = arguments
+
+
 class PendingCall:
     """One call on its way: `prepare`, then `execute`; `result` is set exactly once, at its end."""
 
@@ -186,6 +195,8 @@ class PendingCall:
         self._verdict: Verdict | None = None
         self._preview: str | None = None
         self._recorded: dict[str, Any] | None = None
+        self._changed: JsonObject | None = None
+        """The arguments that a person gave it."""
         self._unrecorded = False
         """Whether the call was refused because it could not be recorded."""
 
@@ -197,10 +208,7 @@ class PendingCall:
     async def prepare(self) -> None:
         """Find, decode, plan, preview, permit; sets the result when the call ends here."""
         try:
-            tool = await self._find()
-            self._ready = ready = self._plan(tool, self._decode(tool))
-            await self._show_preview()
-            await self._permit(ready)
+            await self._get_permission()
         except CallEnded as ended:
             self._finish(ended.result)
         except asyncio.CancelledError as error:
@@ -208,6 +216,22 @@ class PendingCall:
             raise
         except Exception as error:  # the one broad catch: here and in `execute` a call ends, whatever broke
             self._finish(self._crashed(error))
+
+    async def _get_permission(self) -> None:
+        """Until the call may run or ends here; a person may change it instead, and it is looked at anew."""
+        while True:
+            tool = await self._find()
+            self._ready = ready = self._plan(tool, self._decode(tool))
+            self._preview = None
+            await self._show_preview()
+            try:
+                return await self._permit(ready)
+            except CallChanged as changed:
+                self._change(changed.arguments)
+
+    def _change(self, arguments: JsonObject) -> None:
+        self.call = replace(self.call, arguments=arguments)
+        self._changed = arguments
 
     async def preview(self) -> str | ToolResult:
         """Find, decode, plan and preview, and nothing more."""
@@ -278,10 +302,21 @@ class PendingCall:
             session=settings.session,
             agent=settings.agent,
             emit=self._events.output if self._events else None,
-            spill_to=settings.spill_folder / f"{file_name(self.call.id)}.out" if settings.spill_folder else None,
+            spill_to=settings.spill_folder / file_name(self.call.id) if settings.spill_folder else None,
             given=self.call.arguments,
             timeout=self.call.timeout,
+            ask_person=self._ask_person,
         )
+
+    async def _ask_person(self, message: str, form: JsonObject) -> JsonObject | None:
+        """Let a person fill in a form that the tool wants, by whoever is asked about calls."""
+        from toolyard.permissions.approval import ask_to_fill
+
+        if self._ready is None:
+            return None
+        policy, request = self._services.permissions, self._request(self._ready)
+        timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
+        return await ask_to_fill(self._hooks.approver or self._services.approver, request, message, form, timeout)
 
     async def _show_preview(self) -> None:
         """Somebody watches: say what is about to happen. Nobody: the preview waits until permission needs it."""
@@ -298,6 +333,8 @@ class PendingCall:
         """Go on with the reach that the rules, or a person, let the call have."""
         request = self._request(ready)
         verdict = await self._services.permissions.decide(request)
+        if verdict.decision == "allow" and ready.plan.doubt and verdict.rule != ALLOWED.rule:
+            verdict = replace(verdict, decision="ask", reason=ready.plan.doubt, rule=None, offers=())
         if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is
             verdict = replace(verdict, reach="outside", usual_reach="outside")
         self._let_reach(ready, verdict)
@@ -349,6 +386,8 @@ class PendingCall:
             await self._get_preview()  # a tool may have to take something along, which is what was there when it asked
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
         answer = await ask(self._hooks.approver or self._services.approver, request, verdict, timeout)
+        if answer.instead is not None and not answer.allowed:
+            raise CallChanged(answer.instead)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
         reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         if answer.allowed and isinstance(policy, RemembersAnswers):
@@ -367,7 +406,11 @@ class PendingCall:
         if plan.cwd == ready.plan.cwd:
             return ready
         self._ready = replace(ready, plan=plan)
-        await self._permit(self._ready)
+        try:
+            await self._permit(self._ready)
+        except CallChanged as changed:
+            self._change(changed.arguments)
+            await self._get_permission()
         return self._ready
 
     async def _checkpoint(self, ready: Ready) -> None:
@@ -381,13 +424,15 @@ class PendingCall:
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
         if sandbox:
-            sandbox.begin_call()
+            await sandbox.exchange_repositories()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
         if sandbox and has_failed(result):
             result = self._explained(result, sandbox, refused_before)
         work = self._services.sandboxes.get("work")
+        if work:
+            await work.exchange_repositories()
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was {put(to)}]" for path, to in moved.items()]
         notes += work.take_notes() if work else []
@@ -424,6 +469,11 @@ class PendingCall:
             from toolyard.core.screen_text import readable  # seldom needed, and slow to import
 
             seen = readable(seen)
+        if result.truncated and result.truncated.kept_at and self._settings.reads_on:
+            from toolyard.runtime.output_reader import note_of
+
+            place = f"the whole is in {result.truncated.kept_at}"
+            seen = seen.replace(f"; {place} ...]", f"; {place}; {note_of(result.truncated)} ...]")
         text, truncation = limit_text(seen, self._settings.output_limit + ROOM_FOR_A_NOTE)
         if truncation is None and seen is result.text:
             return result
@@ -431,6 +481,10 @@ class PendingCall:
 
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
+        if self._changed is not None:
+            arguments = msgspec.json.encode(self._changed).decode()
+            note = f"[A person changed this call; its arguments were {arguments}]"
+            result = replace(result, text=f"{note}\n{result.text}")
         if self._services.redactor.knows_any:
             self._redact_files()
             result = self._services.redactor.redact_result(result)
@@ -529,5 +583,8 @@ def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
 
 
 def file_name(call_id: str) -> str:
-    """A call id comes from a model; only harmless characters of it become part of a path."""
-    return NOT_IN_NAMES.sub("_", call_id[:100])
+    """A name that no other call has, whose id comes from a model and may come again.
+
+    Only harmless characters of the id become part of it.
+    """
+    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{os.urandom(4).hex()}.out"

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from toolyard.config.settings import Preset
-    from toolyard.core.reach import Reach
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
@@ -143,7 +142,7 @@ class Lifecycle:
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
         problems += [*also, *self._problems, *self._audit_problems()]
         problems += [problem for problem in permitting if problem.where not in places]
-        redact = self._paths.redactor(loaded.configuration).redact
+        redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
             for one in sort_problems(problems)
@@ -231,7 +230,7 @@ class Lifecycle:
         processes = self._pools.open(inputs, before.host.processes if before else None)
         if options.only and configuration.readable and not before:
             # Its one tool is about to be used: let the keeper start while the rest is imported and read.
-            processes.children[likely_reach(configuration)].start()
+            processes.children[configuration.usual_reach].start()
         return Begun(configuration=configuration, entries=entries, inputs=inputs, processes=processes)
 
     async def _load(self, begun: Begun, before: Loaded | None = None) -> Loaded:
@@ -239,11 +238,11 @@ class Lifecycle:
         from toolyard.runtime.loaded import Loaded
 
         options = self.options
-        host = Host(begun.configuration, begun.processes, self._caches)
+        host = Host(begun.configuration, begun.processes, self._caches, kinds=options.kinds)
         loaded = Loaded(
             begun.entries,
             host,
-            self._paths.maker(host, stays=self._stays_despite(begun.configuration)),
+            self._paths.maker(host, begun.entries, stays=self._stays_despite(begun.configuration)),
             kept=before.kept() if before else None,
             session=options.session,
             metadata=options.session_metadata,
@@ -267,7 +266,10 @@ class Lifecycle:
         if new := sort_problems(self._logged - known):
             import logging
 
-            log, redact = logging.getLogger("toolyard.problems"), self._paths.redactor(loaded.configuration).redact
+            log, redact = (
+                logging.getLogger("toolyard.problems"),
+                self._paths.redactor(loaded.configuration, loaded.entries).redact,
+            )
             for problem in new:
                 level = logging.ERROR if problem.severity == "error" else logging.WARNING
                 log.log(level, "%s: %s", problem.code, redact(str(problem)))
@@ -353,9 +355,3 @@ def unchanged_but_for(before: Configuration, problem: Problem) -> Configuration:
     others = [one for one in before.problems if one.code != problem.code]
     message = f"{problem.message}; the last good configuration stays in use"
     return replace(before, problems=(*others, replace(problem, message=message)))
-
-
-def likely_reach(configuration: Configuration) -> Reach:
-    """How far most calls of the configuration will reach."""
-    section = configuration.value.get("permissions")
-    return "look" if isinstance(section, dict) and section.get("preset") == "read-only" else "work"

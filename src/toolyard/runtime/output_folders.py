@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from toolyard.config.configuration import Configuration
     from toolyard.config.settings import OutputSettings
 
 
@@ -25,6 +26,13 @@ def output_folder(sessions: Path, workspace: str) -> Path:
     """The folder of one workspace; tools of another see neither it nor what is in it."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:16]
     return sessions / "outputs" / name
+
+
+def has_reader(configuration: Configuration, agent: str) -> bool:
+    """Whether an agent has the tool that reads on in what is kept: always or never, so that its tools do not change."""
+    output = configuration.output_of(agent)
+    wanted = output.reader if output.reader is not None else bool(configuration.for_agent(agent).get("provider"))
+    return output.spill and wanted
 
 
 class KeptOutput(NamedTuple):

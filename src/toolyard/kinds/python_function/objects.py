@@ -13,6 +13,7 @@ from toolyard.kinds.python_function.plugin import Adopted, adopt
 from toolyard.kinds.python_function.reference import PythonReference
 from toolyard.kinds.python_function.settings import PythonSettings
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
+from toolyard.plugins.base_tools import BaseTools
 from toolyard.plugins.entries import Entry
 
 if TYPE_CHECKING:
@@ -52,13 +53,14 @@ class ObjectSource:
             limit=host.settings(PythonSettings).python_import_timeout_seconds,
             file=self.file,
         )
+        self._bases = BaseTools(host)
         self._made_for: JsonObject | None = None
         self._adopted = Adopted()
         self._loading = asyncio.Lock()
 
     @property
     def conditions(self) -> object:
-        return self._host.settings(PythonSettings)
+        return (self._host.runner, self._host.settings(PythonSettings))
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -79,7 +81,9 @@ class ObjectSource:
                 config, before = self._host.config, self._adopted
                 timeout = self._host.settings(PythonSettings).python_timeout_seconds
                 entry = getattr(self._target, "__name__", type(self._target).__name__)
-                self._adopted = await adopt(entry, self._target, self._code, config=config, timeout=timeout)
+                self._adopted = await adopt(
+                    entry, self._target, self._code, config=config, timeout=timeout, bases=self._bases
+                )
                 self._made_for = config
                 await self._close(before)
         return True
@@ -88,8 +92,12 @@ class ObjectSource:
         """The agent's values may be others now."""
         self._host = newer._host
 
+    async def end_session(self, session: str) -> None:
+        await self._bases.end_session(session)
+
     async def aclose(self) -> None:
         await self._close(self._adopted)
+        await self._bases.aclose()
 
     async def _close(self, adopted: Adopted) -> None:
         """An object that was handed over is its owner's to close; only what was made of it is ours."""

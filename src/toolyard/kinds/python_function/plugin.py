@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.author_code.hooks import AuthorCode
+    from toolyard.plugins.base_tools import BaseTools
 
 
 FEATURE_METHODS = ("build_system_message", "request_options", "get_ui_elements")
 APPLICATION_METHODS = ("start", "stop", "on_event")
 PluginKind = Literal["tool", "provider", "feature", "application"]
 KINDS: dict[PluginKind, Callable[[Any], bool]] = {
-    "tool": lambda plugin: has(plugin, "get_tool_schemas") and has(plugin, "execute_tool"),
+    "tool": lambda plugin: has(plugin, "get_tool_schemas") and has(plugin, "execute_tool", "as_call"),
     "provider": lambda plugin: has(plugin, "stream"),
     "feature": lambda plugin: has(plugin, *FEATURE_METHODS),
     "application": lambda plugin: has(plugin, *APPLICATION_METHODS),
@@ -63,22 +64,30 @@ class FunctionPlugin:
 
 
 async def adopt(
-    entry: str, target: Any, author: AuthorCode, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
+    entry: str,
+    target: Any,
+    author: AuthorCode,
+    *,
+    config: JsonObject,
+    timeout: float,
+    kinds: Sequence[str] = (),
+    bases: BaseTools | None = None,
 ) -> Adopted:
     """The plugins of an entry; whatever is wrong with it is a problem at the author's own line."""
+    given: dict[str, Any] = {"config": config, "timeout": timeout, "kinds": kinds, "bases": bases}
     match target:
         case ModuleType():
-            return await adopt_module(entry, target, author, config=config, timeout=timeout, kinds=kinds)
+            return await adopt_module(entry, target, author, **given)
         case type():
             made = await author.run(target)
             if not isinstance(made, Returned):
                 return Adopted(problems=[author.problem(made, f"creating '{entry}'")])
-            return await adopt_instance(entry, made.value, author, config=config, timeout=timeout, kinds=kinds)
+            return await adopt_instance(entry, made.value, author, **given)
         case _ if inspect.isroutine(target):
             # Of the author's own are also the models in its annotations, which are asked for their schemas.
             made = await author.run(lambda: adopt_function(entry, target, author, timeout))
             return made.value if isinstance(made, Returned) else failed(entry, author, made)
-    return await adopt_instance(entry, target, author, config=config, timeout=timeout, kinds=kinds)
+    return await adopt_instance(entry, target, author, **given)
 
 
 def failed(entry: str, author: AuthorCode, outcome: Raised | OutOfTime) -> Adopted:
@@ -155,7 +164,14 @@ def adopt_function(
 
 
 async def adopt_instance(
-    entry: str, instance: Any, author: AuthorCode, *, config: JsonObject, timeout: float, kinds: Sequence[str] = ()
+    entry: str,
+    instance: Any,
+    author: AuthorCode,
+    *,
+    config: JsonObject,
+    timeout: float,
+    kinds: Sequence[str] = (),
+    bases: BaseTools | None = None,
 ) -> Adopted:
     where = place_of(type(instance), author)
     read = await author.run(lambda: read_instance(entry, instance, kinds, where))
@@ -166,7 +182,7 @@ async def adopt_instance(
     plugin: Plugin = read.value
     if plugin.kind != "tool":
         return Adopted(plugins=[plugin])
-    tools, problems = await ToolClass(instance, author, timeout=timeout).tools(config, entry, where)
+    tools, problems = await ToolClass(instance, author, timeout=timeout, bases=bases).tools(config, entry, where)
     plugin = replace(plugin, kind="python", tools=tools)
     return Adopted(plugins=[plugin] if not problems else [], problems=problems)
 
@@ -199,7 +215,7 @@ def kind_of(plugin: Any, wanted: Sequence[str] = ()) -> PluginKind | None:
 def no_plugin(entry: str, kinds: Sequence[str], where: Position) -> Problem:
     among = f" of the kinds that the descriptor names ({', '.join(kinds)})" if kinds else ""
     features = ", ".join(FEATURE_METHODS)
-    hint = f"a tool plugin has get_tool_schemas and execute_tool, a provider stream, a feature {features}"
+    hint = f"a tool plugin has get_tool_schemas and execute_tool or as_call, a provider stream, a feature {features}"
     return problem("plugin_entry", f"'{entry}' is no plugin{among}", hint, where)
 
 

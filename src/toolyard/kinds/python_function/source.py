@@ -22,6 +22,7 @@ from toolyard.plugins.acquire.git_reference import GitReference
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.plugins.author_code.import_space import ImportSpace
 from toolyard.plugins.author_code.module_cache import Imported, ModuleCache
+from toolyard.plugins.base_tools import BaseTools
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -60,13 +61,15 @@ class PythonSource:
         self._followed: tuple[str, ...] = ()
         self._seen: tuple[list[Tree], JsonObject] | None = None
         """The state of the files, and the configuration, when they were last looked at; None to look again."""
+        self._bases = BaseTools(host)
         self._loading = asyncio.Lock()
 
     @property
     def conditions(self) -> object:
-        """What the plugins are fetched, installed and imported with; they run in the application, not in children."""
+        """What plugins are fetched, installed and imported with, and what the tools run under that they build on."""
         host = self._host
-        return (host.children("outside"), host.processes.build, host.policy, host.plugin_cache.root, host.in_place)
+        known = (host.processes.build, host.policy, host.plugin_cache.root, host.in_place)
+        return (host.runner, host.children("outside"), *known)
 
     @property
     def file(self) -> Path:
@@ -112,6 +115,10 @@ class PythonSource:
         now, self._now = self._now, None
         if now:
             await release(now, self._host.caches.modules)
+        await self._bases.aclose()
+
+    async def end_session(self, session: str) -> None:
+        await self._bases.end_session(session)
 
     async def _take(self, located: Located) -> None:
         """Use what was found: as it is if it is what we have, else imported or registered anew."""
@@ -154,7 +161,13 @@ class PythonSource:
         places = dict(located.entries)
         for entry, target in code.targets:
             adopted = await adopt(
-                entry, target, code.author, config=self._host.config, timeout=timeout, kinds=located.kinds
+                entry,
+                target,
+                code.author,
+                config=self._host.config,
+                timeout=timeout,
+                kinds=located.kinds,
+                bases=self._bases,
             )
             plugins += adopted.plugins
             problems += adopted.problems if code.space else at_its_entry(adopted.problems, places[entry])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject, Tool
     from toolyard.plugins.author_code.context import ToolContext
     from toolyard.plugins.author_code.hooks import AuthorCode
+    from toolyard.plugins.base_tools import BaseTools
 
 
 MOST_STATES = 16
@@ -41,10 +42,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolClass:
-    """An instance with `get_tool_schemas` and `execute_tool`."""
+    """An instance with `get_tool_schemas` and `execute_tool`, or `as_call` for tools that others do the work of."""
 
-    def __init__(self, instance: Any, author: AuthorCode, *, timeout: float) -> None:
+    def __init__(self, instance: Any, author: AuthorCode, *, timeout: float, bases: BaseTools | None = None) -> None:
         self.instance = instance
+        self._bases = bases
         self.author = author
         self._timeout = timeout
         self._states: list[State] = []
@@ -71,9 +73,17 @@ class ToolClass:
             if isinstance(spec, str):
                 problems.append(mistake(f"tool {index} of '{entry}': {spec}", where))
             else:
-                callee, code = MethodCallee(self, spec), self.instance.execute_tool
-                tools.append(PythonTool(spec=spec, callee=callee, code=code, roots=self.author.roots))
+                tools.append(self._tool(spec))
         return tools, problems
+
+    def _tool(self, spec: ToolSpec) -> Tool:
+        if as_call := getattr(self.instance, "as_call", None):
+            from toolyard.kinds.python_function.adapted_tool import AdaptedTool
+
+            word = getattr(self.instance, "builds_on", "")
+            return AdaptedTool(spec, as_call, self._bases.named(word) if self._bases and word else {})
+        code = self.instance.execute_tool
+        return PythonTool(spec=spec, callee=MethodCallee(self, spec), code=code, roots=self.author.roots)
 
     async def state_for(self, config: JsonObject) -> State | Raised | OutOfTime:
         """The state of a configuration, made when it is first asked for."""

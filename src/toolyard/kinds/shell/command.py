@@ -168,10 +168,12 @@ def left_out(*streams: Captured) -> Truncation | None:
     cuts = [stream.truncated for stream in streams if stream.truncated]
     if not cuts:
         return None
+    kept = next((cut for cut in cuts if cut.kept_at), cuts[0])
     return Truncation(
         omitted_bytes=sum(cut.omitted_bytes for cut in cuts),
         omitted_lines=sum(cut.omitted_lines for cut in cuts),
-        kept_at=next((cut.kept_at for cut in cuts if cut.kept_at), None),
+        kept_at=kept.kept_at,
+        starts_at=kept.starts_at,
     )
 
 

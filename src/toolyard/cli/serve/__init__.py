@@ -1,0 +1,1 @@
+"""`toolyard serve`: the tools for other programs."""

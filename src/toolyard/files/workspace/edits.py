@@ -1,0 +1,81 @@
+"""Exact replacement in a text: what is to be replaced must be there, and once, unless all of it is meant."""
+
+from __future__ import annotations
+
+import re
+
+from toolyard.files.workspace.contents import with_newlines
+from toolyard.files.workspace.places import FileFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolyard.files.workspace.contents import FileText
+
+NEAR = 3
+"""How many places are named where a text is more than once."""
+
+
+def edited(file: FileText, edits: list[dict[str, Any]]) -> tuple[str, int]:
+    """The text after all edits, each made in what the one before left, and how many replacements that were."""
+    text, made = file.text, 0
+    for number, edit in enumerate(edits, start=1):
+        where = f"edit {number}: " if len(edits) > 1 else ""
+        try:
+            text, count = replaced(
+                text, edit["old_string"], edit["new_string"], file.newline, every=bool(edit.get("replace_all"))
+            )
+        except FileFault as fault:
+            raise FileFault(f"{where}{fault}" + ("; nothing was changed" if where else "")) from None
+        made += count
+    return text, made
+
+
+def replaced(text: str, old: str, new: str, newline: str, *, every: bool) -> tuple[str, int]:
+    if not old:
+        raise FileFault("old_string is empty; to make a file, write it")
+    if old == new:
+        raise FileFault("old_string and new_string are the same")
+    if "\r\n" in text:
+        old, new = as_in_file(text, old, newline), with_newlines(new, newline)
+    count = text.count(old)
+    if not count:
+        raise FileFault(f"old_string was not found in the file{hint_for(text, old)}")
+    if count > 1 and not every:
+        raise FileFault(
+            f"old_string is there {count} times (lines {lines_with(text, old)}); give more of what is around it, or "
+            "say replace_all"
+        )
+    return text.replace(old, new), count
+
+
+def as_in_file(text: str, old: str, newline: str) -> str:
+    """A text with the ends of lines that the file has there: most often all alike, but in some files not."""
+    usual = with_newlines(old, newline)
+    if "\n" not in old or usual in text:
+        return usual
+    any_end = r"\r?\n".join(re.escape(line) for line in with_newlines(old, "\n").split("\n"))
+    found = re.search(any_end, text)
+    return found[0] if found else usual
+
+
+def lines_with(text: str, old: str) -> str:
+    """The numbers of the first lines with a text."""
+    numbers: list[str] = []
+    at = text.find(old)
+    while at >= 0 and len(numbers) < NEAR:
+        numbers.append(str(text.count("\n", 0, at) + 1))
+        at = text.find(old, at + len(old))
+    return ", ".join(numbers) + (" …" if at >= 0 else "")
+
+
+def hint_for(text: str, old: str) -> str:
+    """What may be wrong with a text that was not found."""
+    first = next((line.strip() for line in old.split("\n") if line.strip()), "")
+    if re.match(r"\s*\d+\t", old):
+        return "; it begins with a line number, which is no part of the file"
+    if not first or first not in text:
+        return ""
+    line = text.count("\n", 0, text.index(first)) + 1
+    return f"; its first line is like line {line}, so look at white space and at what follows"

@@ -1,0 +1,108 @@
+"""Which paths of a workspace git ignores: `.gitignore` in each folder, and `info/exclude` of the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from toolyard.files.workspace.globs import compiled, glob_regex
+
+MOST_READ = 1 << 20
+READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+IGNORE_FILE = ".gitignore"
+REPOSITORY = ".git"
+
+
+class IgnoreRules:
+    """The rules of one file; the last that fits decides."""
+
+    def __init__(self, text: str) -> None:
+        rules = [rule for line in text.split("\n") if (rule := read_rule(line.rstrip("\r")))]
+        self._rules = [(compiled(regex), verdict, folders) for regex, verdict, folders in reversed(rules)]
+        self._any = compiled("|".join(f"(?:{regex})" for regex, _, _ in rules) or r"(?!)")
+        """Most paths fit none of them, which one look tells."""
+
+    def verdict(self, path: str, is_folder: bool) -> bool | None:
+        """Whether a path below the file's folder is ignored; None when no rule is about it."""
+        if self._any.fullmatch(path) is None:
+            return None
+        for pattern, ignored, folders in self._rules:
+            if (is_folder or not folders) and pattern.fullmatch(path):
+                return ignored
+        return None
+
+
+def read_rule(line: str) -> tuple[str, bool, bool] | None:
+    """A line as an expression, whether it ignores, and whether it is about folders only."""
+    line = re.sub(r"(?<!\\) +$", "", line)
+    if not line or line.startswith("#"):
+        return None
+    ignored = not line.startswith("!")
+    line = line if ignored else line[1:]
+    folders = line.endswith("/")
+    line = line.rstrip("/") if folders else line
+    if not line:
+        return None
+    anchored = "/" in line
+    regex = glob_regex(line.removeprefix("/"))
+    return (regex if anchored else f"(?:.*/)?{regex}"), ignored, folders
+
+
+class Ignores:
+    """All rules that hold in a folder, the nearest first."""
+
+    __slots__ = ("_chain",)
+
+    def __init__(self, chain: tuple[tuple[int, IgnoreRules], ...] = ()) -> None:
+        self._chain = chain
+        """Each with how many characters a path has before what its rules look at."""
+
+    def below(self, folder: str, rules: IgnoreRules) -> Ignores:
+        """The same with the rules of a folder, whose path ends with a slash or is empty."""
+        return Ignores(((len(folder), rules), *self._chain))
+
+    def hides(self, path: str, is_folder: bool) -> bool:
+        for skipped, rules in self._chain:
+            verdict = rules.verdict(path[skipped:], is_folder)
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def rules_in(folder: int | str, name: str = IGNORE_FILE) -> IgnoreRules | None:
+    """The rules of a file in a folder, by its handle or its path; None when there is none, or, as for git, a link."""
+    try:
+        if isinstance(folder, int):
+            fd = os.open(name, READING, dir_fd=folder)
+        else:
+            fd = os.open(os.path.join(folder, name), READING)
+        with open(fd, "rb", buffering=0) as file:
+            return IgnoreRules(os.fsdecode(file.read(MOST_READ)))
+    except OSError:
+        return None
+
+
+def repository_of(top: str) -> str | None:
+    """The folder at or above another that is a repository of git."""
+    folder = top
+    while not os.path.lexists(os.path.join(folder, REPOSITORY)):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
+def ignores_above(top: str, path: str) -> tuple[Ignores, str]:
+    """What holds in a folder of a workspace by the files above it, and how its path begins for these rules."""
+    root = repository_of(top) or top
+    ignores = Ignores()
+    if exclude := rules_in(os.path.join(root, REPOSITORY, "info"), "exclude"):
+        ignores = ignores.below("", exclude)
+    begin = os.path.relpath(os.path.join(top, path), root)
+    names = [] if begin == "." else begin.split("/")
+    for count in range(len(names)):
+        prefix = "".join(f"{name}/" for name in names[:count])
+        if rules := rules_in(os.path.join(root, prefix)):
+            ignores = ignores.below(prefix, rules)
+    return ignores, "".join(f"{name}/" for name in names)

@@ -1,0 +1,122 @@
+"""The process that does the work of file tools: a request a line comes in, an answer a line goes out.
+
+It is started inside the sandbox of a call's reach, so that it can change nothing that a command there could not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from toolyard.files.workspace import changing, listing, reading
+from toolyard.files.workspace.places import FileFault, Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def read(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    with workspace.at(given["file_path"]) as spot:
+        if listing.is_folder(spot):
+            return listing.contents(workspace, spot, {"depth": 2, "limit": given["limit"]})
+        answer = reading.read(spot, given["offset"], given["limit"], given["room"])
+        return {**answer, "path": spot.path}
+
+
+def write(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    return changing.write(workspace, given["file_path"], given["content"], given["seen"], dry=given["dry"])
+
+
+def edit(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    return changing.edit(workspace, given["file_path"], given["edits"], given["seen"], dry=given["dry"])
+
+
+def insert(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    line, text = given["insert_line"], given["insert_text"]
+    return changing.insert(workspace, given["file_path"], line, text, given["seen"], dry=given["dry"])
+
+
+def remove(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    return changing.remove(workspace, given["path"], dry=given["dry"])
+
+
+def move(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    return changing.move(workspace, given["old_path"], given["new_path"], dry=given["dry"])
+
+
+def apply_patch(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    return changing.patch(workspace, given["input"], dry=given["dry"])
+
+
+def glob(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    with workspace.at(given["path"]) as start:
+        return listing.glob(workspace, start, given["pattern"], given)
+
+
+def list_folder(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    with workspace.at(given["path"]) as start:
+        return listing.contents(workspace, start, given)
+
+
+def grep(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    from toolyard.files.workspace import searching
+
+    query = searching.Query(
+        given["pattern"],
+        ignore_case=given["ignore_case"],
+        literal=given["fixed_strings"],
+        multiline=given["multiline"],
+    )
+    with workspace.at(given["path"]) as start:
+        return searching.grep(workspace, start, query, given)
+
+
+def where(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
+    """What somebody else is to look at: only so much that it is inside."""
+    with workspace.at(given["path"]) as start:
+        if start.facts() is None:
+            raise FileFault(f"there is no {start.shown}")
+        return {"path": start.path, "top": workspace.top}
+
+
+OPERATIONS: dict[str, Callable[[Workspace, dict[str, Any]], dict[str, Any]]] = {
+    "read": read,
+    "write": write,
+    "edit": edit,
+    "insert": insert,
+    "remove": remove,
+    "move": move,
+    "apply_patch": apply_patch,
+    "glob": glob,
+    "list": list_folder,
+    "grep": grep,
+    "where": where,
+}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What came of a request; a fault is an error with words, whatever broke."""
+    given = request["params"]
+    try:
+        return {"result": OPERATIONS[request["method"]](Workspace(given["workspace"]), given)}
+    except FileFault as fault:
+        return {"error": {"message": str(fault)}}
+    except OSError as error:
+        about = next((str(given[key]) for key in ("file_path", "path", "old_path") if given.get(key)), "")
+        return {"error": {"message": f"{about}: {error.strerror or error}".removeprefix(": ")}}
+    except (MemoryError, RecursionError, ValueError) as error:
+        return {"error": {"message": f"{type(error).__name__}: {error}"}}
+
+
+def main() -> None:
+    """Answer until there is nobody who asks."""
+    with open(int(sys.argv[2]), "rb") as requests, open(int(sys.argv[3]), "wb", buffering=0) as answers:
+        for line in requests:
+            request = json.loads(line)
+            reply = json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request)})
+            rest = memoryview(reply.encode() + b"\n")
+            while rest:
+                rest = rest[os.write(answers.fileno(), rest) :]

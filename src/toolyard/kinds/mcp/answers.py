@@ -1,0 +1,80 @@
+"""What a server answers, in our own terms."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from toolyard.core.content import text_and_attachments
+from toolyard.core.tool import ToolResult
+from toolyard.core.wire.content_forms import part_of_mcp
+from toolyard.process.output import HeadTail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult
+
+    from toolyard.core.content import Part
+    from toolyard.core.tool import CallContext, JsonObject
+
+FAILED = 1
+"""The exit code of a tool whose server says that it failed."""
+
+
+def result_of(answer: CallToolResult, context: CallContext) -> ToolResult:
+    """The result of a call. Structured content is its text only where a server sends no other content."""
+    text, attachments = text_and_attachments(parts_of(answer.content))
+    structured = answer.structured_content
+    if structured is not None and not answer.content:
+        text = json.dumps(structured, ensure_ascii=False)
+    data = structured if isinstance(structured, dict) else None
+    return limited(text, attachments, context, failed=bool(answer.is_error), data=data)
+
+
+def resource_result(answer: ReadResourceResult, context: CallContext) -> ToolResult:
+    parts = [part_of_mcp({"type": "resource", "resource": on_wire(one)}) for one in answer.contents]
+    return limited(*text_and_attachments(parts), context)
+
+
+def prompt_result(answer: GetPromptResult, context: CallContext) -> ToolResult:
+    """The messages of a prompt, each after who says it."""
+    said: list[str] = []
+    attachments: tuple[Part, ...] = ()
+    for message in answer.messages:
+        text, more = text_and_attachments(parts_of([message.content]))
+        said.append(f"{message.role}: {text}")
+        attachments += more
+    return limited("\n\n".join(said), attachments, context)
+
+
+def parts_of(content: Iterable[Any]) -> list[Part]:
+    return [part_of_mcp(on_wire(item)) for item in content]
+
+
+def on_wire(item: Any) -> JsonObject:
+    """Something of the SDK as it is on the wire."""
+    form: JsonObject = item.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return form
+
+
+def limited(
+    text: str,
+    attachments: tuple[Part, ...],
+    context: CallContext,
+    *,
+    failed: bool = False,
+    data: JsonObject | None = None,
+) -> ToolResult:
+    kept = HeadTail(context.output_limit, spill_to=context.spill_to)
+    kept.add(text.encode("utf-8", "replace"))
+    captured = kept.finish()
+    return ToolResult(
+        text=captured.text,
+        failure="exit_code" if failed else None,
+        exit_code=FAILED if failed else 0,
+        bytes_out=captured.total_bytes,
+        truncated=captured.truncated,
+        data=data,
+        attachments=attachments,
+    )

@@ -1,0 +1,212 @@
+"""What a server has to offer, as it said itself: kept by what the server is made of, so that it need not be started."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolyard.core.arguments.schema import schema_fault
+from toolyard.kinds.mcp.reference import McpProgram
+from toolyard.process.interpreter import find_interpreter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp import Client
+    from mcp.types import Tool
+
+    from toolyard.core.tool import Json
+    from toolyard.files.content_cache import ContentCache
+    from toolyard.kinds.mcp.reference import McpAddress
+    from toolyard.plugins.host import Host
+
+FORM = 1
+"""Changes when what is kept of a listing does."""
+MOST_PAGES = 100
+LARGEST_PROGRAM = 4 << 20
+"""A file of a command that is larger counts by its size and time."""
+
+
+class McpDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool as its server describes it."""
+
+    name: str
+    description: str = ""
+    schema: dict[str, Any]
+    read_only: bool = False
+    destructive: bool = False
+
+    @property
+    def digest(self) -> str:
+        """What a person lets run when they let the tool run."""
+        told = [self.name, self.description, self.schema, self.read_only, self.destructive]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+class McpResource(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that can be read; a template has `{…}` in its address."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+
+
+class McpPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that a server makes for whoever asks."""
+
+    name: str
+    description: str = ""
+    arguments: list[str] = []
+    required: list[str] = []
+
+
+class McpListing(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a server offers."""
+
+    tools: list[McpDefinition] = []
+    resources: list[McpResource] = []
+    prompts: list[McpPrompt] = []
+    faults: list[str] = []
+    """Tools that cannot be used, and why."""
+    protocol: str = ""
+    """The revision that the server speaks."""
+    server: str = ""
+    """Name and version, as it says."""
+
+
+def listing_cache(host: Host) -> ContentCache[McpListing]:
+    return host.caches.get("mcp-servers", McpListing)
+
+
+def listing_key(server: McpProgram | McpAddress, host: Host) -> str:
+    """What a listing depends on: how the server is started or reached, and the contents of what is started."""
+    told: list[Json]
+    if isinstance(server, McpProgram):
+        told = [FORM, server.command, server.env, server.cwd, list(contents(server, host))]
+    else:
+        told = [FORM, server.url, server.headers, server.form]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def contents(server: McpProgram, host: Host) -> Iterator[str]:
+    """The program, the files that its arguments name, and the packages that those belong to."""
+    program = find_interpreter(server.command[0], host.configuration.door)
+    yield program.identity if program else ""
+    for word in server.command:
+        if os.path.isabs(word) and os.path.isfile(word):
+            yield content_of(word)
+            yield from packages_around(os.path.realpath(word))
+
+
+def content_of(path: str) -> str:
+    try:
+        facts = os.stat(path)
+        if facts.st_size > LARGEST_PROGRAM:
+            return f"{facts.st_size}:{facts.st_mtime_ns}"
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
+
+
+def packages_around(path: str) -> Iterator[str]:
+    """The nearest `package.json` above a file, which says the version."""
+    folder = os.path.dirname(path)
+    while folder != os.path.dirname(folder):
+        if os.path.isfile(manifest := os.path.join(folder, "package.json")):
+            yield content_of(manifest)
+            return
+        folder = os.path.dirname(folder)
+
+
+async def fetch_listing(client: Client, faults: list[str]) -> McpListing:
+    """Ask a server for everything; `faults` are those that were found in its answers on the way here."""
+    capabilities, info = client.server_capabilities, client.server_info
+    found: list[McpDefinition] = []
+    faults.clear()
+    if capabilities.tools is not None:
+        for tool in await every(client.list_tools, "tools"):
+            definition = definition_of(tool)
+            (found if isinstance(definition, McpDefinition) else faults).append(definition)  # type: ignore[arg-type]
+    return McpListing(
+        tools=found,
+        resources=await resources_of(client) if capabilities.resources is not None else [],
+        prompts=await prompts_of(client) if capabilities.prompts is not None else [],
+        faults=list(faults),
+        protocol=client.protocol_version,
+        server=f"{info.name} {info.version}".strip() if info else "",
+    )
+
+
+async def every(ask: Any, what: str) -> list[Any]:
+    """All pages of a list."""
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await ask(cursor=cursor, cache_mode="bypass")
+        found += getattr(page, what)
+        if (cursor := page.next_cursor) is None:
+            break
+    return found
+
+
+def definition_of(tool: Tool) -> McpDefinition | str:
+    """A tool as a type, or what is wrong with it."""
+    if fault := schema_fault(tool.input_schema):
+        return f"'{tool.name}': its inputSchema: {fault}"
+    notes = tool.annotations
+    return McpDefinition(
+        name=tool.name,
+        description=tool.description or tool.title or "",
+        schema=tool.input_schema,
+        read_only=bool(notes and notes.read_only_hint),
+        destructive=bool(notes and notes.destructive_hint),
+    )
+
+
+async def resources_of(client: Client) -> list[McpResource]:
+    found = [(one.uri, one) for one in await every(client.list_resources, "resources")]
+    found += [(one.uri_template, one) for one in await every(client.list_resource_templates, "resource_templates")]
+    return [McpResource(uri=str(uri), name=one.name, description=one.description or "") for uri, one in found]
+
+
+async def prompts_of(client: Client) -> list[McpPrompt]:
+    return [
+        McpPrompt(
+            name=one.name,
+            description=one.description or "",
+            arguments=[argument.name for argument in one.arguments or ()],
+            required=[argument.name for argument in one.arguments or () if argument.required],
+        )
+        for one in await every(client.list_prompts, "prompts")
+    ]
+
+
+def without_bad_tools(result: Any, faults: list[str]) -> None:
+    """Take out of an answer the tools that would cost all others: the SDK refuses a list with one that does not fit."""
+    if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+        return
+    from mcp.types import Tool
+
+    kept: list[Json] = []
+    for tool in result["tools"]:
+        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+        if isinstance(schema, dict) and "type" not in schema:
+            schema["type"] = "object"  # which it can only be, and many forget to say
+        try:
+            Tool.model_validate(tool, by_name=False)
+            fault = schema_fault(schema)
+        except ValueError as error:
+            first: Any = error.errors()[0] if hasattr(error, "errors") else {}
+            place = ".".join(map(str, first.get("loc", ())))
+            fault = f"{place}: {first.get('msg', error)}".removeprefix(": ")
+        if fault:
+            name = tool.get("name") if isinstance(tool, dict) else None
+            faults.append(f"'{name or 'a tool without a name'}': {fault}")
+        else:
+            kept.append(tool)
+    result["tools"] = kept

@@ -1,0 +1,207 @@
+"""The connections of one server: made when a call needs one, made again with growing pauses where it keeps ending."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+from toolyard.errors import ProcessError
+from toolyard.kinds.mcp.health import ServerHealth, ServerLost
+from toolyard.kinds.mcp.reference import McpProgram
+from toolyard.process.companion import CompanionRequest
+from toolyard.process.interpreter import find_program, why_missing
+from toolyard.process.limits import Limits
+from toolyard.process.waiting import run_shielded
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp import Client
+
+    from toolyard.core.reach import Reach
+    from toolyard.core.tool import CallContext
+    from toolyard.kinds.mcp.connection import McpConnection
+    from toolyard.kinds.mcp.listing import McpListing
+    from toolyard.kinds.mcp.reference import McpAddress
+    from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
+    from toolyard.plugins.host import Host
+
+T = TypeVar("T")
+LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Revisions with a handshake; a server that is known to speak one need not be asked for a newer one first."""
+
+
+class ServerConnections:
+    """Usually one; another where calls reach further or less far, or work in another folder."""
+
+    def __init__(self, server: McpProgram | McpAddress, host: Host, *, start_timeout: float) -> None:
+        self.server = server
+        self.health = ServerHealth()
+        self.protocol = ""
+        """The revision that it is known to speak."""
+        self.on_listing: Callable[[McpListing], None] | None = None
+        """Told what the server offers whenever it was asked in passing."""
+        self.host = host
+        self._start_timeout = start_timeout
+        self._connections: dict[tuple[Reach, str], McpConnection] = {}
+        self._retired: list[McpConnection] = []
+        self._looking: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @property
+    def running(self) -> int:
+        return sum(not one.has_ended for one in (*self._connections.values(), *self._retired))
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self.server, McpProgram)
+
+    async def ask(self, work: Callable[[Client], Awaitable[T]], context: CallContext, *, cwd: str, limit: float) -> T:
+        """Do something with the server; what it leaves undone is ended before this returns, also when cancelled.
+
+        `ServerLost` when there is no connection, or it ended meanwhile; `TimeoutError` when it takes too long.
+        """
+        connection, client = await self._connected(context.reach, cwd)
+        try:
+            answer = await connection.ask(lambda: work(client), context, limit)
+            self.health.failures = 0
+            return answer
+        except (TimeoutError, asyncio.CancelledError):
+            # A server elsewhere was told; a child ends with all that the call started.
+            connection.retiring = connection.retiring or self.is_local
+            raise
+        except ServerLost as lost:
+            self._note(connection, lost)
+            raise
+        except Exception:
+            # Over HTTP it may be that the server has forgotten the session; a new connection costs little.
+            connection.retiring = connection.retiring or not self.is_local
+            raise
+        finally:
+            if connection.retiring and not connection.busy:
+                await run_shielded(self._end(connection))
+
+    async def listing(self, reach: Reach, cwd: str) -> McpListing:
+        """What the server offers, asked by a connection that is for nothing else."""
+        from toolyard.kinds.mcp.connection import in_words
+        from toolyard.kinds.mcp.listing import fetch_listing
+
+        connection = self._open(reach, cwd)
+        try:
+            async with asyncio.timeout(self._start_timeout):
+                client = await connection.client(self._start_timeout)
+                return await fetch_listing(client, connection.streams.faults)
+        except TimeoutError:
+            lost = ServerLost(f"it did not list its tools within {self._start_timeout:g} seconds")
+        except ServerLost as error:
+            lost = error
+        except Exception as error:  # of the SDK, for which a server's mistakes are exceptions of many kinds
+            lost = connection.lost() if connection.has_ended else ServerLost(f"it cannot be listed: {in_words(error)}")
+        finally:
+            await run_shielded(connection.aclose())
+        self._note(connection, lost)
+        raise lost
+
+    async def aclose(self) -> None:
+        """End every connection."""
+        self._closed = True
+        for task in self._looking:
+            task.cancel()
+        found = [*self._connections.values(), *self._retired]
+        self._connections, self._retired = {}, []
+        await asyncio.gather(*(one.aclose() for one in found))
+
+    async def _connected(self, reach: Reach, cwd: str) -> tuple[McpConnection, Client]:
+        key: tuple[Reach, str] = (reach, cwd) if self.is_local else ("outside", "")
+        if self._usable(key) is None and self.health.pause:
+            await asyncio.sleep(self.health.pause)
+        if self._closed:
+            raise ServerLost("it is not loaded any more")
+        connection = self._usable(key)
+        if connection is None:
+            connection = self._connections[key] = self._open(reach, cwd)
+            self._look_again(connection)
+        try:
+            return connection, await connection.client(self._start_timeout)
+        except ServerLost as lost:
+            self._note(connection, lost)
+            raise
+
+    def _usable(self, key: tuple[Reach, str]) -> McpConnection | None:
+        """The connection for such calls, unless it has ended or is about to."""
+        known = self._connections.get(key)
+        if known is None or not (known.has_ended or known.retiring):
+            return known
+        self._retired = [one for one in (*self._retired, self._connections.pop(key)) if not one.has_ended]
+        return None
+
+    def _open(self, reach: Reach, cwd: str) -> McpConnection:
+        from toolyard.kinds.mcp.connection import McpConnection
+
+        self.health.started()
+        return McpConnection(self._streams(reach, cwd), legacy=self.protocol in LEGACY, on_change=self._look_again)
+
+    def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
+        from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
+
+        if isinstance(self.server, McpProgram):
+            return ChildStreams(self.host.children(reach).keeper, self._request(self.server, cwd))
+        from toolyard.kinds.mcp.login import stored_login
+
+        return HttpStreams(self.server, stored_login(self.server))
+
+    def _request(self, server: McpProgram, cwd: str) -> CompanionRequest:
+        """How the program is started: with the variables that tools get, and those that its entry names.
+
+        Its processor time is not limited, since it serves many calls, each with a limit of its own.
+        """
+        program, *rest = server.command
+        if not os.path.isabs(program):
+            found = find_program(program, self.host.configuration.door, or_ours=True)
+            if found is None:
+                self.health.failed(why_missing(program), b"")
+                raise ServerLost(why_missing(program))
+            program = found
+        limits = self.host.runner.limits
+        return CompanionRequest(
+            argv=[program, *rest],
+            cwd=server.cwd or cwd,
+            env=self.host.runner.environment.current(),
+            extra_env=dict(server.env),
+            limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
+        )
+
+    def _look_again(self, connection: McpConnection) -> None:
+        """Ask in the background what the server offers now."""
+        task = asyncio.ensure_future(self._look(connection))
+        self._looking.add(task)
+        task.add_done_callback(self._looking.discard)
+
+    async def _look(self, connection: McpConnection) -> None:
+        from toolyard.kinds.mcp.listing import fetch_listing
+
+        try:
+            client = await connection.client(self._start_timeout)
+            async with asyncio.timeout(self._start_timeout):
+                listing = await fetch_listing(client, connection.streams.faults)
+        except (Exception, ProcessError):  # the call that the connection is for is told what is wrong
+            return
+        self.protocol = listing.protocol
+        if self.on_listing:
+            self.on_listing(listing)
+
+    async def _end(self, connection: McpConnection) -> None:
+        self._forget(connection)
+        await connection.aclose()
+
+    def _forget(self, connection: McpConnection) -> None:
+        self._connections = {key: one for key, one in self._connections.items() if one is not connection}
+        self._retired = [one for one in self._retired if one is not connection]
+
+    def _note(self, connection: McpConnection, lost: ServerLost) -> None:
+        """It failed; of many calls that were lost with it, the first tells."""
+        if not connection.is_noted:
+            connection.is_noted = True
+            self._forget(connection)
+            self.health.failed(lost.reason, connection.streams.printed)

@@ -1,0 +1,230 @@
+"""The tools of a server: each that it lists, one to read its resources, and one to get its prompts."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from toolyard.core.text import call_line, seconds
+from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.errors import ProcessError
+from toolyard.kinds.mcp.health import ServerLost
+from toolyard.kinds.mcp.reference import McpProgram, fitting
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from mcp import Client
+
+    from toolyard.core.tool import CallContext, Failure, JsonObject
+    from toolyard.kinds.mcp.listing import McpDefinition, McpPrompt, McpResource
+    from toolyard.kinds.mcp.pinned import PinnedDefinitions
+    from toolyard.kinds.mcp.servers import ServerConnections
+
+LONGEST_NAME = 64
+MOST_NAMED = 40
+"""How many resources or prompts a description names."""
+
+
+class ServerTool:
+    """What all of them share: they are asked of one server, within a time, and have one answer."""
+
+    kind = "mcp"
+
+    def __init__(self, spec: ToolSpec, servers: ServerConnections) -> None:
+        self.spec = spec
+        self.servers = servers
+        self.confined = servers.is_local
+
+    @property
+    def asked_for(self) -> str:
+        """What the server is asked for, in its own words."""
+        return self.spec.name
+
+    @property
+    def timeout(self) -> float:
+        return self.spec.timeout or 60
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
+        """Which server is asked for what; the arguments are part of it, so that they are on record."""
+        server = self.servers.server
+        asked = [self.asked_for, json.dumps(arguments, ensure_ascii=False)]
+        if not isinstance(server, McpProgram):
+            return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd)
+        names = [name for name, _ in server.env]
+        return Plan(arguments=arguments, argv=[*server.command, *asked], cwd=context.cwd, env_keys=names)
+
+    async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
+        return call_line(self.spec.name, plan.arguments)
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        """Ask the server; what it reports meanwhile is heard as partial output."""
+        raise NotImplementedError
+
+    async def asked(
+        self, work: Callable[[Client], Awaitable[ToolResult]], plan: Plan, context: CallContext
+    ) -> ToolResult:
+        limit = context.timeout or self.timeout
+        try:
+            return await self.servers.ask(work, context, cwd=str(plan.cwd or context.cwd), limit=limit)
+        except TimeoutError:
+            ended = "\nIts server was ended with it; the next call starts it again." if self.confined else ""
+            return self._failed(f"timed out after {seconds(limit)}{ended}", "timeout")
+        except ServerLost as lost:
+            return self._lost(lost)
+        except ProcessError as error:
+            return self._failed(f"could not be run: {error}", "crash")
+        except Exception as error:  # of the SDK, for which an error that a server reports is an exception
+            from toolyard.kinds.mcp.connection import in_words
+
+            return self._failed(f"could not be run: {in_words(error)}", "crash")
+
+    def _lost(self, lost: ServerLost) -> ToolResult:
+        how: Failure = "crash" if lost.exit_code is None else "exit_code"
+        last_words = self.servers.health.last_words
+        words = f"was lost with its MCP server '{self.servers.server.name}': {lost.reason}{last_words}"
+        return self._failed(words, how, exit_code=lost.exit_code, signal=lost.signal)
+
+    def _failed(
+        self, words: str, failure: Failure, *, exit_code: int | None = None, signal: int | None = None
+    ) -> ToolResult:
+        text = f"Error: '{self.spec.name}' {words}"
+        return ToolResult(text=text, failure=failure, exit_code=exit_code, signal=signal)
+
+
+class McpTool(ServerTool):
+    """One tool that a server lists."""
+
+    def __init__(
+        self,
+        definition: McpDefinition,
+        servers: ServerConnections,
+        pinned: PinnedDefinitions,
+        *,
+        name: str,
+        timeout: float,
+    ) -> None:
+        self.definition = definition
+        self._pinned = pinned
+        hints = Hints(read_only=definition.read_only, destructive=definition.destructive)
+        spec = ToolSpec(
+            name=fitted(name),
+            description=definition.description,
+            input=JsonInput(schema=definition.schema),
+            timeout=timeout,
+            hints=hints,
+        )
+        super().__init__(spec, servers)
+        self._prefixed: McpTool | None = None
+
+    @property
+    def asked_for(self) -> str:
+        return self.definition.name
+
+    @cached_property
+    def _digest(self) -> str:
+        return self.definition.digest
+
+    def prefixed(self) -> McpTool:
+        """The same tool with its server's name before its own."""
+        if self._prefixed is None:
+            name = f"{self.servers.server.name}_{self.spec.name}"
+            self._prefixed = McpTool(self.definition, self.servers, self._pinned, name=name, timeout=self.timeout)
+        return self._prefixed
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
+        plan = super().plan(arguments, context)
+        return replace(plan, doubt=self._pinned.objection(self.definition, self._digest))
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        from toolyard.kinds.mcp.answers import result_of
+
+        self._pinned.pin(self.definition.name, self._digest)  # it was let run as it is now described
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            if context.emit:
+                context.emit("stdout", f"{message or progress_text(progress, total)}\n")
+
+        async def work(client: Client) -> ToolResult:
+            told = report if context.emit else None
+            answer = await client.call_tool(self.definition.name, dict(plan.arguments), progress_callback=told)
+            return result_of(answer, context)
+
+        return await self.asked(work, plan, context)
+
+
+class ResourceTool(ServerTool):
+    """Reads what a server offers to be read."""
+
+    def __init__(self, resources: Sequence[McpResource], servers: ServerConnections, *, timeout: float) -> None:
+        named = [f"{one.uri}: {one.name}{' - ' if one.description else ''}{one.description}" for one in resources]
+        text = "\n".join([f"Read a resource of the MCP server '{servers.server.name}':", *some_of(named)])
+        schema = {
+            "type": "object",
+            "properties": {"uri": {"type": "string", "description": "Its address; replace what is in braces."}},
+            "required": ["uri"],
+            "additionalProperties": False,
+        }
+        name = fitted(f"{servers.server.name}_read_resource")
+        hints = Hints(read_only=True)
+        super().__init__(
+            ToolSpec(name=name, description=text, input=JsonInput(schema=schema), timeout=timeout, hints=hints), servers
+        )
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        from toolyard.kinds.mcp.answers import resource_result
+
+        async def work(client: Client) -> ToolResult:
+            return resource_result(await client.read_resource(plan.arguments["uri"]), context)
+
+        return await self.asked(work, plan, context)
+
+
+class PromptTool(ServerTool):
+    """Gets a text that a server makes."""
+
+    def __init__(self, prompts: Sequence[McpPrompt], servers: ServerConnections, *, timeout: float) -> None:
+        named = [f"{one.name}({', '.join(one.arguments)}): {one.description}" for one in prompts]
+        text = "\n".join([f"Get a prompt of the MCP server '{servers.server.name}':", *some_of(named)])
+        schema = {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "enum": [one.name for one in prompts]},
+                "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        }
+        name = fitted(f"{servers.server.name}_get_prompt")
+        hints = Hints(read_only=True)
+        super().__init__(
+            ToolSpec(name=name, description=text, input=JsonInput(schema=schema), timeout=timeout, hints=hints), servers
+        )
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        from toolyard.kinds.mcp.answers import prompt_result
+
+        async def work(client: Client) -> ToolResult:
+            given = plan.arguments.get("arguments") or {}
+            return prompt_result(await client.get_prompt(plan.arguments["name"], dict(given)), context)
+
+        return await self.asked(work, plan, context)
+
+
+def some_of(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - MOST_NAMED
+    return [*lines[:MOST_NAMED], f"and {more} more"] if more > 0 else list(lines)
+
+
+def progress_text(progress: float, total: float | None) -> str:
+    return f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+
+
+def fitted(name: str) -> str:
+    """A name that every receiver takes: letters, digits, `_` and `-`, and not too long."""
+    plain = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else fitting(name)
+    return plain[:LONGEST_NAME]

@@ -1,0 +1,81 @@
+"""A tool under another name: the author's code only says which tool of the application does the work, and how."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from toolyard.core.arguments.decoder import ArgumentDecoder
+from toolyard.core.text import one_line
+from toolyard.core.tool import JsonInput, Plan, TextInput, ToolResult
+from toolyard.errors import ToolError
+from toolyard.plugins.author_code.hooks import fitting_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from toolyard.core.tool import CallContext, JsonObject, Tool, ToolSpec
+
+
+class BaseCall(msgspec.Struct, frozen=True):
+    """The tool that does the work, and what it is about to do."""
+
+    tool: Any
+    plan: Plan
+
+
+class AdaptedTool:
+    """It runs where and as far as the tool does that it stands for, under the same rules."""
+
+    confined = True
+
+    def __init__(self, spec: ToolSpec, as_call: Callable[..., Any], tools: Mapping[str, Tool]) -> None:
+        self.spec = spec
+        self.code = as_call
+        """What the author wrote."""
+        self._tools = tools
+
+    @property
+    def kind(self) -> str:
+        return next((tool.kind for tool in self._tools.values()), "python")
+
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        """What the other tool would do with the arguments as the author translates them."""
+        payload = arguments["input"] if isinstance(self.spec.input, TextInput) else dict(arguments)
+        given = {"tool_name": self.spec.name, "payload": payload, "config": context.config, "cwd": context.cwd}
+        try:
+            meant = fitting_call(self.code, given)()
+        except (ToolError, ValueError) as error:
+            return ToolResult(text=f"Error: {error}", failure="invalid_arguments")
+        if isinstance(meant, str):
+            return Plan(arguments=arguments, argv=[self.spec.name], cwd=context.cwd, reach="look", prepared=meant)
+        name, translated = meant
+        decoded = self._decoders[name].decode(translated)
+        if not isinstance(decoded, dict):
+            return ToolResult(text=decoded.describe(self.spec.name), failure="invalid_arguments")
+        plan = self._tools[name].plan(decoded, context)
+        if isinstance(plan, ToolResult):
+            return plan
+        return replace(plan, arguments=arguments, prepared=BaseCall(self._tools[name], plan))
+
+    async def preview(self, plan: Plan, context: CallContext) -> str:
+        match plan.prepared:
+            case BaseCall(tool=tool, plan=base):
+                return str(await tool.preview(base, context))
+        return one_line(plan.prepared)
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        match plan.prepared:
+            case BaseCall(tool=tool, plan=base):
+                result: ToolResult = await tool.run(base, context)
+                return result
+        return ToolResult(text=plan.prepared, bytes_out=len(plan.prepared.encode("utf-8", "replace")))
+
+    @cached_property
+    def _decoders(self) -> Mapping[str, ArgumentDecoder]:
+        """What fills in the defaults of the tools that do the work."""
+        shapes = {name: tool.spec.input for name, tool in self._tools.items()}
+        return {name: ArgumentDecoder(shape.schema) for name, shape in shapes.items() if isinstance(shape, JsonInput)}

@@ -1,0 +1,1 @@
+"""The tools to others, over a wire."""

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: an agent's tools for any client that speaks it."""

@@ -1,0 +1,185 @@
+"""What stands before the protocol: who may talk to the server, how much at once, and for which agent."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+
+from toolyard.serve.mcp.messages import HANDSHAKE_VERSIONS
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from toolyard.serve.mcp.http.conversations import Conversations
+    from toolyard.serve.mcp.tool_server import ToolServer
+
+PATH = "/mcp"
+COOKIE = "toolyard-conversation"
+LARGEST_BODY = 4 << 20
+BODY_WITHIN = 30.0
+"""How many seconds a client has for sending a request."""
+KEEP_ALIVE = 600
+"""How many seconds a connection without a request stays open; a conversation may hang on it."""
+FORWARDED = ("forwarded", "via", "x-forwarded-for")
+"""Headers of proxies, whose connections are shared by clients."""
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may talk to the server."""
+
+    token: str | None
+    names: frozenset[str]
+    """The host names and addresses under which it is known."""
+    any_address: bool = False
+    """Whether any address is right, since the server listens on all; a name that somebody else gave it is not."""
+
+    def allows_host(self, host: str | None) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname if host else None
+        except ValueError:
+            return False
+        return name is not None and (name in self.names or (self.any_address and is_address(name)))
+
+    def allows_origin(self, origin: str | None) -> bool:
+        """Whether a page of this origin may call; programs other than browsers send none."""
+        scheme, found, host = (origin or "").partition("://")
+        return origin is None or (bool(found) and scheme in ("http", "https") and self.allows_host(host))
+
+    def allows_token(self, header: str | None) -> bool:
+        if self.token is None:
+            return True
+        scheme, _, given = (header or "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode())
+
+
+class HttpRefusal(Exception):
+    """A request that ends here."""
+
+    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.response = PlainTextResponse(text + "\n", status, headers)
+
+
+class HttpGuard:
+    """Lets through what is allowed, with the agent and the conversation of each request in its scope."""
+
+    def __init__(self, app: ASGIApp, server: ToolServer, conversations: Conversations, access: Access) -> None:
+        self._app = app
+        self._server = server
+        self._conversations = conversations
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        try:
+            headers = Headers(scope=scope)
+            self._check(headers)
+            scope["agent"] = self._agent(scope["path"])
+            body = await read_body(receive)
+        except HttpRefusal as refusal:
+            await refusal.response(scope, receive, send)
+            return
+        await self._pass_on(scope, headers, replayed(body, receive), send)
+
+    def _check(self, headers: Headers) -> None:
+        if not self._access.allows_host(headers.get("host")):
+            raise HttpRefusal(421, "this server is not known under that name")
+        if not self._access.allows_origin(headers.get("origin")):
+            raise HttpRefusal(403, "pages of that origin may not use this server")
+        if not self._access.allows_token(headers.get("authorization")):
+            need = {"WWW-Authenticate": 'Bearer realm="toolyard"'}
+            raise HttpRefusal(401, "send the token that `toolyard serve` showed, as Authorization: Bearer TOKEN", need)
+
+    def _agent(self, path: str) -> str | None:
+        if path.rstrip("/") == PATH:
+            return self._server.agent
+        known = self._server.app.agents()
+        agent = unquote(path.removeprefix(f"{PATH}/").rstrip("/"))
+        if not path.startswith(f"{PATH}/") or agent not in known:
+            raise HttpRefusal(404, f"there is {PATH}, and {PATH}/AGENT for each of: {', '.join(known)}")
+        return agent
+
+    async def _pass_on(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        session = headers.get("mcp-session-id")
+        connection = scope.get("client") and tuple(scope["client"])
+        if session is not None:
+            scope["conversation"] = session
+            await self._app(scope, receive, send)
+            if scope["method"] == "DELETE":
+                await self._conversations.end(session)
+            return
+        if headers.get("mcp-protocol-version", HANDSHAKE_VERSIONS[0]) not in HANDSHAKE_VERSIONS:
+            known = cookie_of(headers)
+            own = None if any(name in headers for name in FORWARDED) else connection
+            id = scope["conversation"] = self._conversations.id_for(known, own)
+            send = send if id == known else with_cookie(send, id)
+        await self._app(scope, receive, send)
+
+
+def is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+async def read_body(receive: Receive) -> bytes:
+    """The whole body of a request, within its limits."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_WITHIN):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise HttpRefusal(400, "the request ended before its body did")
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > LARGEST_BODY:
+                    raise HttpRefusal(413, f"a request has at most {LARGEST_BODY} bytes", {"Connection": "close"})
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise HttpRefusal(
+            408, f"the request was not sent within {BODY_WITHIN:g} seconds", {"Connection": "close"}
+        ) from None
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """What gives a body that was read already, and then whatever comes."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receive_again
+
+
+def cookie_of(headers: Headers) -> str | None:
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return None
+    return cookie.value if cookie else None
+
+
+def with_cookie(send: Send, id: str) -> Send:
+    """What tells a client which conversation it is in."""
+
+    async def send_with_cookie(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=message.setdefault("headers", []))
+            headers.append("set-cookie", f"{COOKIE}={id}; Path={PATH}; HttpOnly; SameSite=Strict")
+        await send(message)
+
+    return send_with_cookie

@@ -1,0 +1,162 @@
+"""The HTTP server itself: a socket, its connections with their limits, and everything ended at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from toolyard.serve.mcp.http.conversations import KEPT_AFTER_CLOSE, Conversations
+from toolyard.serve.mcp.http.guard import KEEP_ALIVE, PATH, Access, HttpGuard
+from toolyard.serve.mcp.http.server import HttpTools
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from toolyard.serve.mcp.tool_server import ToolServer
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not listened on
+MOST_CONNECTIONS = 1000
+HEADERS_WITHIN = 30.0
+"""How many seconds a client has from its first byte, or from connecting, to the end of its headers."""
+LAST_ANSWERS = 3
+"""How many seconds requests may go on when the server ends."""
+
+
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a server listens, and what it wants to see."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = None
+    names: tuple[str, ...] = ()
+    """Further names under which clients may know it."""
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+    @property
+    def url(self) -> str:
+        host = "127.0.0.1" if self.host in ANY_ADDRESS else self.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}{PATH}"
+
+    def access(self) -> Access:
+        known = {self.host, *LOOPBACK, *self.names}
+        known |= set() if self.is_loopback else {socket.gethostname().lower()}
+        return Access(token=self.token, names=frozenset(known), any_address=self.host in ANY_ADDRESS)
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+@asynccontextmanager
+async def listening(
+    server: ToolServer, address: Address, *, kept_after_close: float = KEPT_AFTER_CLOSE
+) -> AsyncIterator[Address]:
+    """Within this the tools are served; gives the address with the port that was found."""
+    if not (address.token or address.is_loopback):
+        raise ValueError("a server that others can reach needs a token")
+    conversations = Conversations(server, kept_after_close=kept_after_close)
+    tools = HttpTools(server, conversations)
+    with bound(address) as sock:
+        config = uvicorn.Config(
+            HttpGuard(tools.app, server, conversations, address.access()),
+            http=connections_telling(conversations),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=LAST_ANSWERS,
+            headers=[("Keep-Alive", f"timeout={KEEP_ALIVE}")],
+        )
+        async with tools.running():
+            http = UvicornServer(config)
+            serving = asyncio.create_task(http.serve(sockets=[sock]))
+            try:
+                yield msgspec.structs.replace(address, port=sock.getsockname()[1])
+            finally:
+                http.should_exit = True
+                await asyncio.wait([serving])
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether nobody listens there."""
+    try:
+        with bound(Address(host=host, port=port)):
+            return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def bound(address: Address) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address.host, address.port))
+        sock.listen(512)
+        sock.setblocking(False)
+        yield sock
+
+
+class UvicornServer(uvicorn.Server):
+    """Leaves signals to whoever runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def connections_telling(conversations: Conversations) -> type[asyncio.Protocol]:
+    """Connections that are closed when their client is too slow, and say when they are."""
+
+    class BoundedConnection(H11Protocol):
+        waiting: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.wait_for_headers()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:
+                self.stop_waiting()
+            elif self.waiting is None:
+                self.wait_for_headers()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self.stop_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.stop_waiting()
+            super().connection_lost(exc)
+            if self.client is not None:
+                conversations.connection_closed(self.client)
+
+        def wait_for_headers(self) -> None:
+            self.waiting = asyncio.get_running_loop().call_later(HEADERS_WITHIN, self.give_up)
+
+        def stop_waiting(self) -> None:
+            if self.waiting is not None:
+                self.waiting.cancel()
+                self.waiting = None
+
+        def give_up(self) -> None:
+            if self.transport and not self.transport.is_closing():
+                self.transport.close()
+
+    return BoundedConnection

@@ -1,0 +1,197 @@
+"""The SDK's server over the same tools, for both protocol eras and all agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolRequestParams, PaginatedRequestParams, SubscriptionsListenRequestParams
+
+from toolyard.serve.mcp.http.conversations import LONGEST_IDLE, MOST_CONVERSATIONS
+from toolyard.serve.mcp.messages import INSTRUCTIONS, INVALID_PARAMS, NOT_CACHED, SERVER, STATELESS_VERSION
+from toolyard.serve.mcp.questions import can_elicit, elicitation
+from toolyard.serve.mcp.tool_server import CallRequest, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.models import InitializationOptions
+    from mcp.server.session import ServerSession
+    from mcp.types import SubscriptionsListenResult
+    from starlette.types import ASGIApp
+
+    from toolyard.core.tool import Json
+    from toolyard.serve.mcp.http.conversations import Conversations
+    from toolyard.serve.mcp.questions import ClientQuestion
+    from toolyard.serve.mcp.tool_server import ToolServer
+
+    Context = ServerRequestContext[Any, Any]
+
+MOST_LISTENERS = 256
+
+
+class SdkServer(Server[Any]):
+    """The SDK's server, which says also to clients of the older era that lists may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+class HttpTools:
+    """Answers what comes over HTTP; the agent and the conversation are in the scope of each request."""
+
+    def __init__(self, server: ToolServer, conversations: Conversations) -> None:
+        self._server = server
+        self._conversations = conversations
+        self._buses: defaultdict[str, InMemorySubscriptionBus] = defaultdict(InMemorySubscriptionBus)
+        self._listeners: dict[str, ListenHandler] = {}
+        """By agent, as the buses are."""
+        self._sessions: dict[str, tuple[str, ServerSession]] = {}
+        """Clients of the older era by their session ids, with their agents; the last are those heard of last."""
+        sdk = SdkServer(
+            SERVER["name"],
+            title=SERVER["title"],
+            version=SERVER["version"],
+            instructions=INSTRUCTIONS,
+            get_tool_input_schema=lambda _: (
+                None
+            ),  # no tool asks for arguments in headers, so no list is made for each call
+        )
+        sdk.add_request_handler("tools/list", PaginatedRequestParams, self._list)
+        sdk.add_request_handler("tools/call", CallToolRequestParams, self._call)
+        sdk.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
+
+        async def remember(ctx: Context, call_next: CallNext) -> HandlerResult:
+            self._remember(ctx)
+            return await call_next(ctx)
+
+        sdk.middleware.append(remember)
+        self._manager = StreamableHTTPSessionManager(
+            sdk, session_idle_timeout=LONGEST_IDLE, max_sessions=MOST_CONVERSATIONS
+        )
+
+    @property
+    def app(self) -> ASGIApp:
+        return self._manager.handle_request
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Within this, requests are answered, and clients hear of changes."""
+        async with self._manager.run():
+            tasks = [
+                asyncio.create_task(self._conversations.end_old_ones()),
+                asyncio.create_task(self._tell_changes()),
+            ]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+
+    async def _list(self, context: Context, _: PaginatedRequestParams) -> HandlerResult:
+        tools = list((await self._server.current_definitions(agent_of(context))).tools)
+        is_stateless = context.protocol_version == STATELESS_VERSION
+        return {"tools": tools, **({"resultType": "complete", **NOT_CACHED} if is_stateless else {})}
+
+    async def _call(self, context: Context, params: CallToolRequestParams) -> HandlerResult:
+        scope = context.request.scope if context.request else {}
+        is_stateless = context.protocol_version == STATELESS_VERSION
+        request = CallRequest(
+            name=params.name,
+            arguments=params.arguments or {},
+            answers=(context.params or {}).get("inputResponses"),
+            state=params.request_state,
+        )
+        try:
+            used = self._conversations.begin_request(
+                scope["conversation"], scope.get("client") and tuple(scope["client"]), is_session=not is_stateless
+            )
+        except Refused as refusal:
+            raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
+        conversation, agent, report = used.conversation, scope["agent"], reporter(context)
+        try:
+            if is_stateless:
+                return await conversation.call_statelessly(agent, request, can_ask=can_ask(context), report=report)
+            return await conversation.call(
+                agent, request, ask=asker(context) if can_ask(context) else None, report=report
+            )
+        except Refused as refusal:
+            raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
+        finally:
+            self._conversations.end_request(used)
+
+    async def _listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        agent = agent_of(context) or self._server.default_agent()
+        if agent not in self._listeners:
+            self._listeners[agent] = ListenHandler(self._buses[agent], max_subscriptions=MOST_LISTENERS)
+        return await self._listeners[agent](context, params)
+
+    def _remember(self, context: Context) -> None:
+        """Note who is there: a client of the older era hears of changes beside its requests."""
+        session = context.request.headers.get("mcp-session-id") if context.request else None
+        if session is not None:
+            self._sessions.pop(session, None)
+            self._sessions[session] = (agent_of(context) or self._server.default_agent(), context.session)
+            if len(self._sessions) > MOST_CONVERSATIONS:
+                del self._sessions[next(iter(self._sessions))]
+
+    async def _tell_changes(self) -> None:
+        async for agents in self._server.changes():
+            for agent in agents & self._listeners.keys():
+                await self._buses[agent].publish(ToolsListChanged())
+            told = [(id, session) for id, (agent, session) in self._sessions.items() if agent in agents]
+            sent = await asyncio.gather(*(one.send_tool_list_changed() for _, one in told), return_exceptions=True)
+            for (id, _), outcome in zip(told, sent, strict=True):
+                if outcome is not None:  # it has gone
+                    self._sessions.pop(id, None)
+
+
+def agent_of(context: Context) -> str | None:
+    agent: str | None = context.request.scope["agent"] if context.request else None
+    return agent
+
+
+def can_ask(context: Context) -> bool:
+    """Whether the client shows questions to a person."""
+    capabilities = context.session.client_capabilities
+    return capabilities is not None and can_elicit(capabilities.model_dump(exclude_none=True))
+
+
+def asker(context: Context) -> Callable[[ClientQuestion], Awaitable[Json]]:
+    """What puts a question to a client of the older era, on the stream of the request that it is about."""
+
+    async def ask(question: ClientQuestion) -> Json:
+        form = elicitation(question)
+        try:
+            answer = await context.session.elicit_form(form["message"], form["requestedSchema"], context.request_id)
+        except MCPError:
+            return None
+        return answer.model_dump(exclude_none=True)
+
+    return ask
+
+
+def reporter(context: Context) -> Callable[[int, str], Awaitable[None]] | None:
+    """What tells a client of progress, if it wants to hear of it."""
+    meta = (context.params or {}).get("_meta")
+    if not isinstance(meta, dict) or meta.get("progressToken") is None:
+        return None
+
+    async def report(number: int, text: str) -> None:
+        await context.session.report_progress(number, message=text)
+
+    return report

@@ -1,0 +1,68 @@
+"""JSON-RPC messages of both protocol eras, as a line-based wire carries them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolyard import __version__
+
+if TYPE_CHECKING:
+    from toolyard.core.tool import Json
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Of the era in which a connection begins with `initialize`."""
+STATELESS_VERSION = "2026-07-28"
+"""Of the era in which every request says for itself what its client is."""
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+UNSUPPORTED_VERSION = -32022
+NOT_CACHED = {"ttlMs": 0, "cacheScope": "private"}
+"""Lists may change at any time, and clients that want to know hear of it."""
+SERVER = {"name": "toolyard", "title": "Toolyard", "version": __version__}
+INSTRUCTIONS = (
+    "Tools of a Toolyard application. Each call is permitted, kept in a sandbox, limited and recorded there; "
+    "a refusal says which rule it comes from and what to do instead."
+)
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """Whatever a client sends: a request, a notification, or the response to a request of ours."""
+
+    id: str | int | float | msgspec.UnsetType | None = msgspec.UNSET
+    method: str | None = None
+    params: dict[str, Any] | None = None
+    result: Any = msgspec.UNSET
+    error: Any = msgspec.UNSET
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether it is of the era without a handshake."""
+        return VERSION_KEY in self.meta and self.method != "initialize"
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta = self.params.get("_meta") if self.params else None
+        return meta if isinstance(meta, dict) else {}
+
+
+class RpcFault(Exception):
+    """A request that has an error as its answer."""
+
+    def __init__(self, code: int, message: str, data: Json = None) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message, **({} if data is None else {"data": data})}
+
+
+def check_envelope(message: Message) -> None:
+    """A stateless request says which version it is of, and what its client can do."""
+    version = message.meta[VERSION_KEY]
+    if CAPABILITIES_KEY not in message.meta or not isinstance(version, str):
+        raise RpcFault(INVALID_PARAMS, f"params._meta needs {VERSION_KEY} and {CAPABILITIES_KEY}")
+    if version != STATELESS_VERSION:
+        supported = {"supported": [STATELESS_VERSION], "requested": version}
+        raise RpcFault(UNSUPPORTED_VERSION, "Unsupported protocol version", supported)

@@ -1,0 +1,219 @@
+"""An application's tools for clients, whatever wire they come over: definitions, calls, questions, conversations."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolyard.core.tool import ToolResult
+from toolyard.permissions.verdict import Answer
+from toolyard.serve.mcp.calls import ServedCall
+from toolyard.serve.mcp.definitions import definitions_of
+from toolyard.serve.mcp.questions import CANNOT_ASK, ClientQuestion, answer_of, elicitation
+from toolyard.serve.mcp.results import call_result
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+
+    from toolyard.app import AgentApplication
+    from toolyard.core.tool import Json, JsonObject, ToolSpec
+    from toolyard.permissions.verdict import PermissionRequest, Verdict
+    from toolyard.serve.mcp.definitions import ToolDefinitions
+
+
+MOST_CALLS = 64
+"""How many calls of one conversation are under way at once."""
+QUESTION = "allow"
+"""The name of a question among those that a stateless client is asked."""
+
+
+class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A `tools/call`, of whichever protocol era and wire."""
+
+    name: str
+    arguments: JsonObject = msgspec.field(default_factory=dict)
+    answers: Json = None
+    """What the person answered to the question that the call before this one ended with."""
+    state: str | None = None
+    """Which question that was."""
+
+
+class Refused(Exception):
+    """A request that cannot be served, in words for the client."""
+
+
+class ClientApprover:
+    """Asks the person behind the client whose call it is."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, ServedCall] = {}
+        """Those under way, by their ids; the newest last."""
+
+    async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+        from toolyard.permissions.approval import question_for
+
+        call = self.calls.get(request.call_id) or self._newest_of(request.session)
+        if call is None or not call.can_ask:
+            return Answer(allowed=False, reason=CANNOT_ASK)
+        asked = await question_for(request, verdict)
+        return await call.ask(ClientQuestion(asked=asked, form=request.form))
+
+    def _newest_of(self, session: str) -> ServedCall | None:
+        """A call of the conversation that a question about a host belongs to."""
+        return next((call for id, call in reversed(self.calls.items()) if id.startswith(f"{session}.")), None)
+
+
+class ClientConversation:
+    """What one client does: its calls, the questions they wait with, and a session of its own for tools."""
+
+    def __init__(self, server: ToolServer, id: str) -> None:
+        self.id = id
+        self._server = server
+        self._number = 0
+        self._under_way: dict[str, ServedCall] = {}
+        self._asked: dict[str, tuple[CallRequest, ServedCall, ClientQuestion]] = {}
+        """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
+
+    async def call(
+        self,
+        agent: str | None,
+        request: CallRequest,
+        *,
+        ask: Callable[[ClientQuestion], Awaitable[Json]] | None,
+        report: Callable[[int, str], Awaitable[None]] | None = None,
+    ) -> dict[str, Any]:
+        """Take a call to its result; `ask` puts a question to the client and gives what came back."""
+        call = self._begin(agent, request, can_ask=ask is not None, report=report)
+        try:
+            while not isinstance(step := await call.next(), ToolResult):
+                call.answer(answer_of(await ask(step) if ask else None, step))
+            return call_result(step)
+        finally:  # whoever waited may have gone, and nobody else will ask for the result
+            call.cancel()
+
+    async def call_statelessly(
+        self,
+        agent: str | None,
+        request: CallRequest,
+        *,
+        can_ask: bool,
+        report: Callable[[int, str], Awaitable[None]] | None = None,
+    ) -> dict[str, Any]:
+        """Take a call to its result or to a question, which the client's next request answers."""
+        if request.state is None:
+            call = self._begin(agent, request, can_ask=can_ask, report=report)
+        else:
+            call = self._go_on(request)
+        try:
+            step = await call.next()
+        except BaseException:
+            call.cancel()
+            raise
+        if isinstance(step, ToolResult):
+            return {"resultType": "complete", **call_result(step)}
+        state = os.urandom(16).hex()
+        self._asked[state] = (request, call, step)
+        asked = {QUESTION: {"method": "elicitation/create", "params": elicitation(step)}}
+        return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+
+    async def end(self) -> None:
+        """End what is under way, and what tools keep for the conversation."""
+        calls = list(self._under_way.values())
+        for call in calls:
+            call.cancel()
+        for call in calls:
+            await call.ended()
+        await self._server.app.end_session(self.id)
+
+    def _go_on(self, request: CallRequest) -> ServedCall:
+        """The call that waits for this answer, which must be for the very same call."""
+        asked, call, question = self._asked.pop(request.state or "", (None, None, None))
+        if asked is None or call is None or question is None:
+            raise Refused("the question is not open any more: call the tool again")
+        if (asked.name, asked.arguments) != (request.name, request.arguments):
+            call.answer(Answer(allowed=False, reason="the answer was for another call"))
+            raise Refused("the answer was sent with another call than the question was about")
+        answers = request.answers if isinstance(request.answers, dict) else {}
+        call.answer(answer_of(answers.get(QUESTION), question))
+        return call
+
+    def _begin(
+        self,
+        agent: str | None,
+        request: CallRequest,
+        *,
+        can_ask: bool,
+        report: Callable[[int, str], Awaitable[None]] | None,
+    ) -> ServedCall:
+        if len(self._under_way) >= MOST_CALLS:
+            raise Refused(f"{MOST_CALLS} calls are under way already: wait for one to end")
+        self._number += 1
+        id = f"{self.id}.{self._number}"
+        call = ServedCall(can_ask=can_ask, report=report)
+        server = self._server
+        name = server.definitions(agent).names.get(request.name, request.name)
+
+        def work() -> Coroutine[None, None, ToolResult]:
+            hear = call.hear if report else None
+            return server.app.call_tool(
+                name, request.arguments, agent=agent, call_id=id, session=self.id, on_event=hear
+            )
+
+        self._under_way[id] = server.approver.calls[id] = call
+        call.start(work, lambda: self._forget(id, call))
+        return call
+
+    def _forget(self, id: str, call: ServedCall) -> None:
+        del self._under_way[id], self._server.approver.calls[id]
+        self._asked = {state: asked for state, asked in self._asked.items() if asked[1] is not call}
+
+
+class ToolServer:
+    """What all wires share."""
+
+    def __init__(self, app: AgentApplication, approver: ClientApprover, *, agent: str | None = None) -> None:
+        self.app = app
+        self.agent = agent
+        """The agent of whoever names none."""
+        self.approver = approver
+        self._definitions: dict[str | None, tuple[list[ToolSpec], ToolDefinitions]] = {}
+
+    def conversation(self, id: str | None = None) -> ClientConversation:
+        return ClientConversation(self, id or os.urandom(16).hex())
+
+    def definitions(self, agent: str | None) -> ToolDefinitions:
+        """An agent's tools as they are now; made again only when one changed."""
+        specs = self.app.tool_specs(agent)
+        made_of, made = self._definitions.get(agent, (None, None))
+        if made is None or made_of is None or len(specs) != len(made_of) or any(map(is_other, specs, made_of)):
+            made = definitions_of(specs)
+            self._definitions[agent] = (specs, made)
+        return made
+
+    def default_agent(self) -> str:
+        """The agent of whoever names none."""
+        agents = self.app.agents()
+        return self.agent or ("default" if "default" in agents else agents[0])
+
+    async def current_definitions(self, agent: str | None) -> ToolDefinitions:
+        """The same after a look at all files."""
+        await self.app.refresh()
+        return self.definitions(agent)
+
+    async def changes(self) -> AsyncIterator[set[str]]:
+        """The agents whose lists changed, each time that some did."""
+        before = self._all_encoded()
+        async for _ in self.app.watch():
+            now = self._all_encoded()
+            if changed := {agent for agent in now if now[agent] != before.get(agent)}:
+                yield changed
+            before = now
+
+    def _all_encoded(self) -> dict[str, bytes]:
+        return {agent: bytes(self.definitions(agent).encoded) for agent in self.app.agents()}
+
+
+def is_other(spec: ToolSpec, other: ToolSpec) -> bool:
+    return spec is not other
