@@ -52,9 +52,7 @@ def with_exports(package: NodePackage, names: Sequence[str]) -> NodePackage:
     known = {tool.id: tool for tool in package.tools}
     modules = [tool for tool in package.tools if tool.may_be_several]
     found = [DeclaredTool(id=name, entry=each.entry, export=name) for each in modules for name in names]
-    return replace(
-        package, tools=tuple(known[each.id] if each.id in known else each for each in found) or package.tools
-    )
+    return replace(package, tools=tuple(known.get(each.id, each) for each in found) or package.tools)
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -110,7 +110,7 @@ async def adopt_module(entry: str, module: ModuleType, author: AuthorCode, **giv
     found += [await adopt(f"{entry}.{name}", function, author, **given) for name, function in described.items()]
     if not found:
         message = f"'{entry}' is a module without plugins"
-        hint = "mark its functions with @tool or describe each in a docstring, define run(…), or name a class: module.Class"
+        hint = "mark its functions with @tool, or give them docstrings; define run(…), or name a class: module.Class"
         return Adopted(problems=[problem("plugin_entry", message, hint, Position(file=author.file))])
     return Adopted(
         plugins=[plugin for each in found for plugin in each.plugins],
