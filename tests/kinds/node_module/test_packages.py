@@ -639,7 +639,7 @@ async def test_yarn_builds_a_package_in_the_sandbox(yard, monkeypatch, tmp_path_
 
 COREPACK = """#!/usr/bin/env bash
 # As corepack does of a yarn that its registry has not signed.
-[ "${COREPACK_INTEGRITY_KEYS-}" = 0 ] || { echo "Error: No compatible signature found in package metadata" >&2; exit 1; }
+[ "${COREPACK_INTEGRITY_KEYS-}" = 0 ] || { echo "Error: No compatible signature found in metadata" >&2; exit 1; }
 [ "$2" = --version ] && { echo 1.22.22; exit; }
 echo "export default { description: 'd', run: () => 'built' }" >index.js
 """
