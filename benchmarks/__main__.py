@@ -31,6 +31,7 @@ NAMES = (
     "plugins",
     "checkpoints",
     "providers",
+    "chat",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
