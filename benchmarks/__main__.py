@@ -30,8 +30,10 @@ NAMES = (
     ),
     "plugins",
     "checkpoints",
+    "files",
     "providers",
     "chat",
+    "agent",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
 from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
+SHOWN_TOOLS = 40
+"""How many tools a model is shown before it looks for them instead; beyond, models choose badly."""
+
 
 class AgentApplication:
     """Loads a configuration and calls its tools; `async with` opens it, leaving ends every process it started."""
@@ -63,6 +67,8 @@ class AgentApplication:
         only: Literal["shell:command", "shell:session"] | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
+        """FileRefused when a link in the workspace leads to `sessions_dir`: a tool may have made it."""
+        Door.here().check_folder(absolute_path(sessions_dir))
         options = ApplicationOptions(
             config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
             folder=Path(working_folder()),
@@ -269,13 +275,18 @@ class AgentApplication:
         return self._opened_sessions
 
     def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """Tools that no entry names: they come of what the configuration says of the agent."""
+        """Tools that no entry names: they come of what the configuration says of the agent, and of its other tools."""
         found: list[Tool] = []
-        if any("subagents" in layer.value for layer in configuration.layers(agent)):
+        config = configuration.for_agent(agent)
+        if config.get("subagents"):
             from toolyard.agents.subagents import AgentTool, subagents_in
 
             agents = subagents_in(configuration, agent)
             found += [AgentTool(agents, self._sessions())] if agents else []
+        if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
+            from toolyard.agents.tool_search import SearchTool
+
+            found.append(SearchTool(tools))
         if (tools or found) and has_reader(configuration, agent):
             from toolyard.runtime.output_reader import OutputReader
 

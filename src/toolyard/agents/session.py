@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
-from toolyard.agents.model_choice import model_of
+from toolyard.agents.model_choice import model_of, searches_tools
 from toolyard.agents.request import features_of, with_controls
 from toolyard.agents.session_calls import Caller, RecordedCalls
 from toolyard.agents.sessions.event_log import EventLog
@@ -21,6 +21,7 @@ from toolyard.agents.sessions.events import (
     TurnEnded,
 )
 from toolyard.agents.sessions.questions import open_questions
+from toolyard.agents.tool_search import SearchTool, shown_tools, without_search
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
 from toolyard.config.agent_settings import BudgetSettings, ContextSettings, settings_in
@@ -372,11 +373,14 @@ class AgentSession:
         features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen, controls=controls)
         system, options = await features.system_message(), await features.request_options()
         config = with_controls(choice.config, controls)
+        tools = loaded.agent(self.agent, chosen).catalog.tools()
+        search = any(isinstance(tool, SearchTool) for tool in tools) and searches_tools(choice)
         return TurnSetup(
             stream=choice.provider.stream,
             model=choice.model,
             system=system.text,
-            tools=[tool.spec for tool in loaded.agent(self.agent, chosen).catalog.tools()],
+            tools=without_search(tools) if search else shown_tools(tools, self.history().messages),
+            search=search,
             options={**mapping(config.get("options")), **options.options},
             config=config,
             context=settings_in(config, "context", ContextSettings),

@@ -91,6 +91,8 @@ class TurnSetup(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     system: str
     tools: Sequence[ToolSpec]
+    search: bool
+    """Whether the service itself lets the model look for tools."""
     options: JsonObject
     config: JsonObject
     context: ContextSettings
@@ -281,6 +283,7 @@ class Turn:
             system=setup.system,
             messages=messages,
             tools=setup.tools,
+            search=setup.search,
             may_call=may_call,
             options=setup.options,
             config=setup.config,

@@ -280,6 +280,9 @@ class ProviderPlugin(Protocol):
         Raises `ProviderError` when there is no answer to be had. Cancelling ends the request.
         """
 
+    def searches_tools(self, config: JsonObject, model: str) -> bool:
+        """Whether the service finds tools by itself when a request says `search`; optional, and False without it."""
+
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a person should mend, found while a request was made."""

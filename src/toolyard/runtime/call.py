@@ -32,7 +32,7 @@ from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_r
 from toolyard.runtime.call_events import CallEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
@@ -103,6 +103,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
     spill_folder: Path | None = None
     reads_on: bool = False
     """Whether the agent has the tool that reads on in long output."""
+    tidy_outputs: Callable[[], None] = lambda: None
+    """Drops what is kept whole and is too old, or too much; done after each call that adds to it."""
     agent: str = "default"
 
     def __post_init__(self) -> None:
@@ -261,10 +263,11 @@ class PendingCall:
         """End the call as cancelled, with what it had printed, unless it has ended already."""
         if self.result:
             return self.result
-        text, printed = CANCELLED, printed_before(error)
-        text += f" Output so far:\n{printed.text}" if printed and printed.text else ""
-        bytes_out = printed.total_bytes if printed else 0
-        return self._finish(self._limit(ToolResult(text=text, failure="cancelled", bytes_out=bytes_out)))
+        result, printed = ToolResult(text=CANCELLED, failure="cancelled"), printed_before(error)
+        if printed and printed.text:
+            text = f"{CANCELLED} Output so far:\n{printed.text}"
+            result = replace(result, text=text, bytes_out=printed.total_bytes, truncated=printed.truncated)
+        return self._finish(self._limit(result))
 
     async def _find(self) -> Tool:
         tool = await self._services.tools.find(self.call.name)
@@ -421,13 +424,15 @@ class PendingCall:
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
         if sandbox:
-            sandbox.begin_call()
+            await sandbox.exchange_repositories()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
         if sandbox and has_failed(result):
             result = self._explained(result, sandbox, refused_before)
         work = self._services.sandboxes.get("work")
+        if work:
+            await work.exchange_repositories()
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was {put(to)}]" for path, to in moved.items()]
         notes += work.take_notes() if work else []
@@ -481,7 +486,10 @@ class PendingCall:
             note = f"[A person changed this call; its arguments were {arguments}]"
             result = replace(result, text=f"{note}\n{result.text}")
         if self._services.redactor.knows_any:
+            self._redact_files()
             result = self._services.redactor.redact_result(result)
+        if result.truncated and result.truncated.kept_at:
+            self._settings.tidy_outputs()
         self.result = result
         duration = time.monotonic() - self._started
         if not self._unrecorded:
@@ -489,6 +497,13 @@ class PendingCall:
         if self._events:
             self._events.finished(result, duration)
         return result
+
+    def _redact_files(self) -> None:
+        """Also what is kept whole and the result does not tell of, as where a tool failed or was cancelled."""
+        context = self._ready.context if self._ready else None
+        for file in (context.spill_to, context.spill_errors_to) if context else ():
+            if file and os.path.lexists(file):
+                self._services.redactor.redact_file(file)
 
     def _record_start(self, ready: Ready) -> None:
         """Nothing runs that is not on record first, unless policy lets it."""

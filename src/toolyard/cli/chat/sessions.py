@@ -203,7 +203,10 @@ def delete(options: GlobalOptions, id: str, yes: bool) -> int:
     row = found(store, id)
     if not yes and not confirmed(f"Remove '{row.title or row.id}'?"):
         return 3
-    run_with(store.delete(row.id))
+    from toolyard.agents.sessions.deletion import delete_session
+
+    if freed := run_with(delete_session(store, row.id)):
+        show_note(f"states of its workspace that no other session names are gone: {freed / 1e6:.1f} MB", "faint")
     return 0
 
 
