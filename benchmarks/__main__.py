@@ -30,7 +30,9 @@ NAMES = (
     ),
     "plugins",
     "checkpoints",
+    "files",
     "providers",
+    "agent",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

@@ -31,8 +31,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Between two bytes of an answer."""
     native_tools: bool = True
     """Whether tools go out in the forms that the service itself has for them."""
-    tool_search: bool = False
-    """Whether the model is shown no tools but those that it looks for; Responses and Anthropic have this."""
+    tool_search: bool | None = None
+    """Whether the service itself finds tools for the model; None for what is known of it. Only two APIs have this."""
     prompt_caching: bool = True
     api: str | None = None
 

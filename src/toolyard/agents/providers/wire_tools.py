@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +13,7 @@ from toolyard.core.wire.formats import export, export_one, wire_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolyard.agents.providers.settings import ProviderSettings
     from toolyard.core.tool import JsonObject, ToolCall, ToolSpec, WireFormat
 
 
@@ -20,6 +22,11 @@ SEARCH: Mapping[WireFormat, JsonObject] = {
     "responses": {"type": "tool_search"},
 }
 """The tools by which services themselves look for tools."""
+SEARCHING = {
+    "anthropic": ("api.anthropic.com", re.compile(r"^claude-(?!3|(opus|sonnet)-4(-[01])?(-\d{8})?$)")),
+    "responses": ("api.openai.com", re.compile(r"^gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)")),
+}
+"""Where they do, and for which models: older ones refuse such a request."""
 
 
 class WireTools(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +71,14 @@ def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool, s
         own_types=types,
         wire_names=names,
     )
+
+
+def finds_tools(settings: ProviderSettings, format: WireFormat, model: str) -> bool:
+    """Whether a service finds tools for a model: as the configuration says, else as is known of its own address."""
+    if settings.tool_search is not None or format not in SEARCH:
+        return bool(settings.tool_search) and format in SEARCH
+    host, models = SEARCHING[format]
+    return settings.host == host and models.search(model) is not None
 
 
 def deferred(form: JsonObject) -> JsonObject:

@@ -69,7 +69,7 @@ def ask_responses(
     headers: Mapping[str, str] = NO_HEADERS,
 ) -> AsyncGenerator[ModelEvent, None]:
     """Ask in OpenAI's Responses form."""
-    tools = wire_tools(request.tools, "responses", native=settings.native_tools, search=settings.tool_search)
+    tools = wire_tools(request.tools, "responses", native=settings.native_tools, search=request.search)
     return ask(
         connection,
         "/responses",
@@ -88,7 +88,7 @@ def ask_anthropic(
     headers: Mapping[str, str] = NO_HEADERS,
 ) -> AsyncGenerator[ModelEvent, None]:
     """Ask in Anthropic's Messages form."""
-    tools = wire_tools(request.tools, "anthropic", native=settings.native_tools, search=settings.tool_search)
+    tools = wire_tools(request.tools, "anthropic", native=settings.native_tools, search=request.search)
     key = {"x-api-key": settings.api_key} if settings.api_key else {}
     return ask(
         connection,
