@@ -273,7 +273,7 @@ async def test_a_state_that_no_shell_can_begin_with_is_left_and_that_is_said(she
     await shell.run("v=1; exit")
     last = shell.bash._supervisor.current
     assert last is not None
-    last._folder.write("state", b"exit 3\n" + WHOLE)
+    Path(last._folder.place("state")).write_bytes(b"exit 3\n" + WHOLE)
     reply = await shell.run('echo "[$v]"')
     assert (reply.output, reply.restarted) == ("[]\n", True)
     assert "its state cannot be taken over" in (reply.note or "")
