@@ -30,7 +30,9 @@ NAMES = (
     ),
     "plugins",
     "checkpoints",
+    "files",
     "providers",
+    "chat",
     "agent",
 )
 ON_REQUEST = {"--cases": "shell_cases"}

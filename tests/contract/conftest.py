@@ -22,9 +22,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_impossible(item: pytest.Item) -> bool:
-    mark = item.get_closest_marker("ability")
     kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")
-    return bool(mark and kind and mark.args[0] in kind.cannot)
+    return bool(kind) and any(mark.args[0] in kind.cannot for mark in item.iter_markers("ability"))
 
 
 @pytest.fixture(params=KINDS, ids=str)

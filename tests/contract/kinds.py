@@ -24,8 +24,8 @@ Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "m
 
 echo   prints the value
 fail   prints `broken` where its kind prints complaints, and fails with 3
-hang   starts what it can that would outlive it, writes the ids of all its processes to `pids`, then a line to the pipe
-       `here`, and never ends
+hang   prints `begun`, starts what it can that would outlive it, writes the ids of all its processes to `pids`, then a
+       line to the pipe `here`, and never ends
 flood  prints HEAD, some megabytes, and TAIL
 crash  is ended by SIGKILL
 leak   prints what is in the file `secret`
@@ -80,7 +80,7 @@ class Kind:
     streams: bool = True
     """Whether what it prints is heard while it runs."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """What the kind cannot do by its nature, and why: `side_by_side`, or a behaviour."""
+    """What the kind cannot do by its nature, and why: `side_by_side`, or a behaviour. Tests of that are left out."""
 
     def __str__(self) -> str:
         return self.id or self.name
@@ -90,6 +90,7 @@ BASH: dict[Behaviour, str] = {
     "echo": 'printf %s "$value"',
     "fail": "echo broken >&2; exit 3",
     "hang": """
+      echo begun
       echo "$BASHPID" >>@/pids
       sleep 300 & echo $! >>@/pids
       setsid sleep 300 & echo $! >>@/pids
@@ -161,6 +162,7 @@ NODE: dict[Behaviour, str] = {
     "echo": "context.write(value)",
     "fail": "throw new Error('broken')",
     "hang": """
+      await context.write("begun");
       const pids = [process.pid, child.spawn("sleep", ["300"]).pid];
       pids.push(child.spawn("setsid", ["sleep", "300"]).pid);
       pids.push(child.spawn("sleep", ["300"], { detached: true, stdio: "ignore" }).pid);
@@ -195,6 +197,7 @@ PYTHON: dict[Behaviour, str] = {
     "echo": "return value",
     "fail": 'raise ToolError("broken")',
     "hang": """
+    print("begun")
     say(HERE, "ready")
     await asyncio.sleep(3600)""",
     "flood": f'return "HEAD" + "x" * {FLOOD} + "TAIL"',
@@ -286,6 +289,28 @@ def write_toy(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
     )
 
 
+def write_file_reading(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    """A file is there for each value, which the tool then reads."""
+
+    def arguments(value: str) -> dict[str, Any]:
+        if behaviour == "echo":
+            yard.file(f"value-{abs(hash(value))}", value)
+            return {"file_path": f"value-{abs(hash(value))}"}
+        return {"file_path": {"fail": "broken", "leak": "secret", "where": "where"}[behaviour]}
+
+    if behaviour == "where":
+        yard.file("inner/where", str(yard.folder / "inner"))
+    return Written(plugin="files:read", arguments=arguments)
+
+
+def write_file_writing(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
+    return Written(plugin="files:all", arguments=lambda value: {"file_path": "log", "content": f"{value}\n"})
+
+
+def without_numbers(result: ToolResult) -> str:
+    return "\n".join(line.partition("\t")[2] for line in result.text.split("\n"))
+
+
 def printed(result: ToolResult) -> str:
     return str((result.data or {})["stdout"])
 
@@ -322,6 +347,32 @@ KINDS = [
         cannot={
             "crash": "it is part of the application, and ends with it",
         },
+    ),
+    Kind(
+        name="files",
+        write=write_file_reading,
+        tool="read",
+        said=without_numbers,
+        exit_code=1,
+        streams=False,
+        cannot={
+            **dict.fromkeys(("hang", "meet", "side_by_side"), "no file makes it wait"),
+            "flood": "of a long file it shows a part, and says how to go on",
+            "crash": "what it reads cannot end it",
+            "read": "it has no standard input",
+            "log": "it changes nothing",
+            "draw": "of a picture it says only what it is",
+        },
+    ),
+    Kind(
+        name="files",
+        write=write_file_writing,
+        id="files_write",
+        tool="write",
+        cannot=dict.fromkeys(
+            ("echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "side_by_side", "where", "draw"),
+            "all that it does is to write what it is given",
+        ),
     ),
     Kind(
         name="mcp",

@@ -28,6 +28,7 @@ class Never:
         return Verdict(decision="deny", reason="the test says no", rule="never")
 
 
+@pytest.mark.ability("echo")
 async def test_success(bench: Bench):
     async with bench.tool("echo") as tool:
         result = await tool("hello")
@@ -36,6 +37,7 @@ async def test_success(bench: Bench):
     assert result.truncated is None
 
 
+@pytest.mark.ability("fail")
 async def test_failure_says_why_and_what_comes_after_it_works(bench: Bench):
     async with bench.tool("fail") as tool:
         for _ in range(2):
@@ -53,6 +55,7 @@ async def test_it_works_in_the_configured_folder(bench: Bench):
     assert {line["cwd"] for line in bench.yard.audit()} == {str(bench.yard.folder / "inner")}
 
 
+@pytest.mark.ability("echo")
 async def test_a_conversation_can_end_while_another_goes_on(bench: Bench):
     async with bench.tool("echo") as tool:
         assert bench.said(await tool("one", session="first")) == "one"
@@ -62,6 +65,7 @@ async def test_a_conversation_can_end_while_another_goes_on(bench: Bench):
         assert bench.said(await tool("four", session="first")) == "four"
 
 
+@pytest.mark.ability("hang")
 async def test_a_tool_past_its_time_is_ended_with_all_that_it_started(bench: Bench, here: Signpost):
     for limit in LIMITS:
         async with bench.tool("hang", limit=limit) as tool:
@@ -76,6 +80,7 @@ async def test_a_tool_past_its_time_is_ended_with_all_that_it_started(bench: Ben
     assert bench.yard.audit()[-1]["timed_out"] is True
 
 
+@pytest.mark.ability("hang")
 async def test_a_cancelled_call_has_one_result_and_nothing_of_it_goes_on(bench: Bench, here: Signpost):
     cancelled = asyncio.Event()
     async with bench.tool("hang") as tool:
@@ -84,12 +89,15 @@ async def test_a_cancelled_call_has_one_result_and_nothing_of_it_goes_on(bench: 
         cancelled.set()
         results = await turn
         assert {id: result.failure for id, result in results.items()} == {"the call": "cancelled"}
+        if bench.kind.streams or bench.kind.name == "python":  # a server's own output belongs to no call
+            assert results["the call"].text.startswith("The call was cancelled. Output so far:\nbegun")
         assert bench.finished() == ["the call"]
         assert len(bench.pids()) == bench.kind.processes
         assert [pid for pid in bench.pids() if is_alive(pid)] == []
     assert [line["failure"] for line in bench.yard.audit() if line["event"] == "end"] == ["cancelled"]
 
 
+@pytest.mark.ability("hang")
 async def test_nothing_of_a_tool_outlives_the_application(bench: Bench, here: Signpost):
     async with bench.tool("hang") as tool:
         call = asyncio.create_task(tool())
@@ -100,6 +108,7 @@ async def test_nothing_of_a_tool_outlives_the_application(bench: Bench, here: Si
     assert [pid for pid in bench.pids() if is_alive(pid)] == []
 
 
+@pytest.mark.ability("flood")
 async def test_huge_output_keeps_its_head_and_its_tail(bench: Bench):
     async with bench.tool("flood", output={"limit_bytes": 10_000}) as tool:
         result = await tool()
@@ -144,6 +153,7 @@ async def test_a_picture_comes_with_the_text(bench: Bench):
 
 
 @pytest.mark.parametrize("arguments", [{}, {"value": ["x"], "command": ["x"]}, "{broken", "[]", '"text"'], ids=str)
+@pytest.mark.ability("log")
 async def test_arguments_that_do_not_fit_are_refused_and_nothing_runs(bench: Bench, arguments):
     async with bench.tool("log") as tool:
         refused = await tool.call_with(arguments)
@@ -155,6 +165,7 @@ async def test_arguments_that_do_not_fit_are_refused_and_nothing_runs(bench: Ben
     assert bench.yard.log() == ["fits"]
 
 
+@pytest.mark.ability("echo")
 async def test_arguments_may_be_the_text_that_a_model_wrote(bench: Bench):
     async with bench.tool("echo") as tool:
         arguments = json.dumps(tool.written.arguments("größe 😀"), indent=1)
@@ -165,11 +176,13 @@ async def test_arguments_may_be_the_text_that_a_model_wrote(bench: Bench):
     "text",
     ["größe", "日本語 テスト", "😀👩‍👩‍👧", "e\u0301 combining", "\"quotes\" 'and' \\ $HOME `id` * ;", "a\nb\n\n c"],
 )
+@pytest.mark.ability("echo")
 async def test_text_arrives_and_comes_back_character_by_character(bench: Bench, text):
     async with bench.tool("echo") as tool:
         assert bench.said(await tool(text)) == text
 
 
+@pytest.mark.ability("echo")
 async def test_twenty_calls_at_once_are_answered_each_with_its_own_in_their_order(bench: Bench):
     async with bench.tool("echo") as tool:
         results = await tool.turn(TWENTY)
@@ -178,6 +191,7 @@ async def test_twenty_calls_at_once_are_answered_each_with_its_own_in_their_orde
 
 
 @pytest.mark.ability("side_by_side")
+@pytest.mark.ability("meet")
 async def test_twenty_calls_run_side_by_side(bench: Bench, here: Signpost):
     async with bench.tool("meet") as tool:
         turn = asyncio.create_task(tool.turn(TWENTY))
@@ -200,6 +214,7 @@ async def test_a_tool_that_is_killed_is_an_answer_and_the_next_call_works(bench:
     assert [line["exit"] for line in bench.yard.audit() if line["event"] == "end"] == [bench.kind.killed] * 2
 
 
+@pytest.mark.ability("meet")
 async def test_a_line_is_on_disk_before_the_run_and_one_after_it(bench: Bench, here: Signpost):
     async with bench.tool("meet") as tool:
         turn = asyncio.create_task(tool.turn(["the call"]))
@@ -216,6 +231,7 @@ async def test_a_line_is_on_disk_before_the_run_and_one_after_it(bench: Bench, h
     assert (end["failure"], end["timed_out"], end["bytes_out"]) == (None, False, len("the call"))
 
 
+@pytest.mark.ability("leak")
 async def test_secrets_are_in_no_result_no_event_and_no_record(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SOME_TOKEN", "tok-1234567890")
     bench.yard.file("secret", "it is tok-1234567890, look")
@@ -233,6 +249,7 @@ async def test_standard_input_is_at_its_end(bench: Bench):
         assert bench.said(await tool()).strip() == "rest:0"
 
 
+@pytest.mark.ability("log")
 async def test_a_call_that_is_not_allowed_runs_nothing(bench: Bench):
     async with bench.tool("log", options={"permissions": Never()}) as tool:
         assert (await tool()).failure == "denied"
@@ -242,6 +259,7 @@ async def test_a_call_that_is_not_allowed_runs_nothing(bench: Bench):
 
 
 @pytest.mark.parametrize("level", ["top", "agent", "provider"])
+@pytest.mark.ability("log")
 async def test_a_rule_against_a_tool_holds_wherever_it_is_written(bench: Bench, level: str):
     rule = {"tool": bench.kind.tool, "reason": "not this one"}
     section = {"permissions": {"preset": "trusted", "deny": [rule]}}

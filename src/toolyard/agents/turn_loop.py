@@ -171,6 +171,14 @@ class Turn:
             raise
         return await self._end(number, outcome)
 
+    async def sum_up(self) -> bool:
+        """Let a summary stand for what was before, whether or not there is room; False when there is too little."""
+        try:
+            await self._shorten(await self._setup_function(), force=True)
+        except Ended:
+            return False
+        return True
+
     def spend(self, usage: Usage, steps: int = 1) -> None:
         """Count what was taken, also for whom this turn works."""
         self._spent.add(usage, steps)

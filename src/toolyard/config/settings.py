@@ -56,6 +56,8 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     reader: Annotated[
         bool | None, Meta(description="Whether there is the tool read_output; null: for agents that have a provider.")
     ] = None
+    keep_days: Annotated[Count, Meta(description="How many days such output is kept.")] = 30
+    keep_bytes: Annotated[Count, Meta(description="How much of it is kept; the oldest goes first.")] = 1 << 30
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):

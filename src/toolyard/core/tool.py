@@ -131,6 +131,11 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     ask_person: Callable[[str, JsonObject], Awaitable[JsonObject | None]] | None = None
     """Asks a person to fill in a form for the tool: what to say, and the form's schema; None when they will not."""
 
+    @property
+    def spill_errors_to(self) -> Path | None:
+        """The same for standard error, where that is kept apart."""
+        return self.spill_to and self.spill_to.with_suffix(".err")
+
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """The one answer to a call: text for the model, and how it came about."""

@@ -12,7 +12,7 @@ from toolyard.agents.sessions.events import ContextShortened, Rewound, Stored, T
 from toolyard.agents.sessions.history import HistoryFold, since_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
@@ -45,6 +45,8 @@ class EventLog:
         self._store = store
         self._read(needed_events(store, session))
         self._listeners: list[asyncio.Queue[SessionUpdate | None]] = []
+        self.observers: list[Callable[[SessionUpdate], None]] = []
+        """Told at once; they must not wait, and must not fail."""
 
     def _read(self, events: list[Stored]) -> None:
         self.events = events
@@ -86,6 +88,8 @@ class EventLog:
         """Tell something to all who listen."""
         for queue in self._listeners:
             queue.put_nowait(update)
+        for hear in self.observers:
+            hear(update)
 
     @contextmanager
     def listening(self) -> Iterator[asyncio.Queue[SessionUpdate | None]]:

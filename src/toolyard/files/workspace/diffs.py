@@ -24,7 +24,7 @@ def unified(path: str, before: str | None, after: str | None) -> str:
 def hunks(old: str, new: str) -> list[str]:
     """Of the lines between the first change and the last, and a few around them."""
     begin = old.rfind("\n", 0, common(old, new)) + 1
-    stop = len(old) - common_end(old[begin:], new[begin:])
+    stop = len(old) - common_end(old, new, min(len(old), len(new)) - begin)
     for _ in range(CONTEXT):
         begin = old.rfind("\n", 0, max(begin - 1, 0)) + 1
     for _ in range(CONTEXT + 1):
@@ -34,22 +34,23 @@ def hunks(old: str, new: str) -> list[str]:
 
 
 def common(old: str, new: str) -> int:
-    """How many characters both begin with; found by halves, since whole pieces are compared at once."""
+    """How many characters both begin with; found by halves, for whole pieces are compared at once."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
+        if new.startswith(old[low:middle], low):
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def common_end(old: str, new: str) -> int:
-    low, high = 0, min(len(old), len(new))
+def common_end(old: str, new: str, most: int) -> int:
+    """How many characters both end with, of at most so many."""
+    low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]:
+        if new.endswith(old[len(old) - middle : len(old) - low], 0, len(new) - low):
             low = middle
         else:
             high = middle - 1

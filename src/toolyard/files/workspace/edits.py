@@ -23,49 +23,54 @@ def edited(file: FileText, edits: list[dict[str, Any]]) -> tuple[str, int]:
     for number, edit in enumerate(edits, start=1):
         where = f"edit {number}: " if len(edits) > 1 else ""
         try:
-            text, count = replaced(text, edit["old_string"], edit["new_string"], file.newline, edit)
+            text, count = replaced(
+                text, edit["old_string"], edit["new_string"], file.newline, every=bool(edit.get("replace_all"))
+            )
         except FileFault as fault:
             raise FileFault(f"{where}{fault}" + ("; nothing was changed" if where else "")) from None
         made += count
     return text, made
 
 
-def replaced(text: str, old: str, new: str, newline: str, how: dict[str, Any]) -> tuple[str, int]:
+def replaced(text: str, old: str, new: str, newline: str, *, every: bool) -> tuple[str, int]:
     if not old:
         raise FileFault("old_string is empty; to make a file, write it")
     if old == new:
         raise FileFault("old_string and new_string are the same")
-    spans = places_of(text, old)
-    wanted = how.get("expected_replacements")
-    if not spans:
+    if "\r\n" in text:
+        old, new = as_in_file(text, old, newline), with_newlines(new, newline)
+    first = text.find(old)
+    if first < 0:
         raise FileFault(f"old_string was not found in the file{hint_for(text, old)}")
-    if wanted is not None and len(spans) != wanted:
-        raise FileFault(f"old_string is there {len(spans)} times, and {wanted} replacements were expected")
-    if wanted is None and len(spans) > 1 and not how.get("replace_all"):
-        lines = ", ".join(str(text.count("\n", 0, start) + 1) for start, _ in spans[:NEAR])
-        more = " …" if len(spans) > NEAR else ""
+    if text.find(old, first + len(old)) < 0:
+        return "".join((text[:first], new, text[first + len(old) :])), 1
+    count = text.count(old)
+    if not every:
         raise FileFault(
-            f"old_string is there {len(spans)} times (lines {lines}{more}); give more of what is around it, or say "
-            "replace_all"
+            f"old_string is there {count} times (lines {lines_with(text, old)}); give more of what is around it, or "
+            "say replace_all"
         )
-    new = with_newlines(new, newline) if "\r\n" in text else new
-    pieces, end = [], 0
-    for start, stop in spans:
-        pieces += [text[end:start], new]
-        end = stop
-    return "".join([*pieces, text[end:]]), len(spans)
+    return text.replace(old, new), count
 
 
-def places_of(text: str, old: str) -> list[tuple[int, int]]:
-    """Where a text is; the end of a line is one, whatever characters the file has for it."""
-    if "\n" in old and "\r\n" in text:
-        pattern = r"\r?\n".join(re.escape(line) for line in old.replace("\r\n", "\n").split("\n"))
-        return [match.span() for match in re.finditer(pattern, text)]
-    spans, at = [], text.find(old)
-    while at >= 0:
-        spans.append((at, at + len(old)))
+def as_in_file(text: str, old: str, newline: str) -> str:
+    """A text with the ends of lines that the file has there: most often all alike, but in some files not."""
+    usual = with_newlines(old, newline)
+    if "\n" not in old or usual in text:
+        return usual
+    any_end = r"\r?\n".join(re.escape(line) for line in with_newlines(old, "\n").split("\n"))
+    found = re.search(any_end, text)
+    return found[0] if found else usual
+
+
+def lines_with(text: str, old: str) -> str:
+    """The numbers of the first lines with a text."""
+    numbers: list[str] = []
+    at = text.find(old)
+    while at >= 0 and len(numbers) < NEAR:
+        numbers.append(str(text.count("\n", 0, at) + 1))
         at = text.find(old, at + len(old))
-    return spans
+    return ", ".join(numbers) + (" …" if at >= 0 else "")
 
 
 def hint_for(text: str, old: str) -> str:

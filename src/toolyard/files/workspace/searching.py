@@ -120,7 +120,8 @@ def content_of(name: str, folder: int) -> bytes | None:
                 pieces.append(piece)
                 size += len(piece)
             data = b"".join(pieces)
-        return data.decode("utf-16", "replace").encode() if data.startswith(UTF16) else data
+        data = data.decode("utf-16", "replace").encode() if data.startswith(UTF16) else data
+        return data.replace(b"\r\n", b"\n") if b"\r\n" in data else data  # for patterns that look at the end of a line
     except OSError:
         return None
     finally:
@@ -138,7 +139,7 @@ def content_lines(name: str, data: bytes, found: Iterator[tuple[int, int]], cont
         return []
     if not context:
         return numbered_spans(name, data, spans)
-    lines = data.split(b"\n")
+    lines = data.removesuffix(b"\n").split(b"\n")
     numbers: dict[int, str] = {}
     for begin, stop in spans:
         first = data.count(b"\n", 0, begin)
@@ -170,5 +171,5 @@ def numbered_spans(name: str, data: bytes, spans: list[tuple[int, int]]) -> list
 
 
 def as_text(line: bytes) -> str:
-    text = line.removesuffix(b"\r").decode("utf-8", "replace")
+    text = line.decode("utf-8", "replace")
     return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]} [{len(text) - LONGEST_LINE} characters more]"

@@ -20,7 +20,7 @@ UNREADABLE = "\ufffd"
 """What stands in the place of a byte that is no text."""
 ALWAYS = (
     *("--no-config", "--color=never", "--no-messages", "--no-heading", "--with-filename", "--null", "--line-number"),
-    *("--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-dot"),
+    *("--crlf", "--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-dot"),
     *(f"--max-columns={LONGEST_LINE}", "--max-columns-preview"),
 )
 MODES = {"content": (), "files_with_matches": ("--files-with-matches",), "count": ("--count",)}
