@@ -32,6 +32,8 @@ NAMES = (
     "checkpoints",
     "files",
     "providers",
+    "chat",
+    "agent",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

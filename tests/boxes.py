@@ -44,6 +44,8 @@ class Box:
             **{"argv": ["/bin/bash", "-c", script, "tool"], "cwd": self.workspace, "env": self.env, **conditions}
         )
         async with asyncio.timeout(PATIENCE):
+            if children.sandbox:
+                await children.sandbox.exchange_repositories()  # as before every call
             return await children.run(request)
 
     async def python(self, children: Children, source: str, *words: str, **conditions: Any) -> Any:

@@ -14,7 +14,7 @@ from support import PATIENCE
 from toolyard.app import AgentApplication
 from toolyard.serve.mcp.line_wire import LineWire
 from toolyard.serve.mcp.messages import CAPABILITIES_KEY, STATELESS_VERSION, VERSION_KEY
-from toolyard.serve.mcp.stdio import StdioServer
+from toolyard.serve.mcp.stdio import LineServer
 from toolyard.serve.mcp.tool_server import ClientApprover, ToolServer
 
 ERAS = ("handshake", "stateless")
@@ -141,7 +141,7 @@ async def connected(
     (to_server, from_client), (to_client, from_server) = os.pipe(), os.pipe()
     app = AgentApplication(config, folder / "sessions", approver=approver, session=session, **options)
     async with app, LineWire(to_server, from_server) as theirs:
-        server = asyncio.create_task(StdioServer(ToolServer(app, approver, agent=agent), theirs, session=session).run())
+        server = asyncio.create_task(LineServer(ToolServer(app, approver, agent=agent), theirs, session=session).run())
         async with LineWire(to_client, from_client) as ours:
             peer = Peer(ours, era, capabilities)
             listening = asyncio.create_task(peer.listen())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
 from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
     from openai.types.responses import ResponseInputItemParam, ToolParam
 
+    from toolyard.agents.controls import UiSchema
     from toolyard.agents.request import Contribution, Features
     from toolyard.agents.session import AgentSession
     from toolyard.agents.sessions.opening import Sessions
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import HasServer, Kind
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
+
+SHOWN_TOOLS = 40
+"""How many tools a model is shown before it looks for them instead; beyond, models choose badly."""
 
 
 class AgentApplication:
@@ -62,6 +67,8 @@ class AgentApplication:
         only: Literal["shell:command", "shell:session"] | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
+        """FileRefused when a link in the workspace leads to `sessions_dir`: a tool may have made it."""
+        Door.here().check_folder(absolute_path(sessions_dir))
         options = ApplicationOptions(
             config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
             folder=Path(working_folder()),
@@ -268,13 +275,18 @@ class AgentApplication:
         return self._opened_sessions
 
     def _more_tools(self, configuration: Configuration, agent: str, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """Tools that no entry names: they come of what the configuration says of the agent."""
+        """Tools that no entry names: they come of what the configuration says of the agent, and of its other tools."""
         found: list[Tool] = []
-        if any("subagents" in layer.value for layer in configuration.layers(agent)):
+        config = configuration.for_agent(agent)
+        if config.get("subagents"):
             from toolyard.agents.subagents import AgentTool, subagents_in
 
             agents = subagents_in(configuration, agent)
             found += [AgentTool(agents, self._sessions())] if agents else []
+        if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
+            from toolyard.agents.tool_search import SearchTool
+
+            found.append(SearchTool(tools))
         if (tools or found) and has_reader(configuration, agent):
             from toolyard.runtime.output_reader import OutputReader
 
@@ -298,6 +310,15 @@ class AgentApplication:
     ) -> Contribution:
         """The controls that the agent's plugins offer to a person, in `elements`; with the agent's tags and models."""
         return await (await self._features(agent, tags=tags, models=models)).ui_elements()
+
+    async def ui_schema(self, agent: str | None = None, *, session: str | None = None) -> UiSchema:
+        """Every control of an agent: plugins on and off, the model, what features add; of a session, as it is there."""
+        from toolyard.agents.controls import ui_schema
+
+        loaded = await self._lifecycle.current()
+        row = self.session_store().session(session) if session else None
+        name = agent or (row.agent if row else loaded.default_agent())
+        return await ui_schema(loaded, name, row.metadata if row else {})
 
     async def reload(self) -> None:
         """Read the configuration again: what is unchanged keeps its state, and an unreadable one changes nothing."""

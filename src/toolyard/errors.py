@@ -7,6 +7,7 @@ configuration is a `Problem`, a model's mistake or a tool's failure is a `ToolRe
     ├── ApplicationClosed       a call on an application that is not open
     ├── UnknownAgent            an agent that the configuration does not have
     ├── UnknownPlugin           a plugin or repository that the configuration does not have
+    ├── ControlError            a control that an agent does not have, or a value that it does not take
     ├── ShellError              a bash session was asked for what it cannot do
     ├── ProviderError           a model cannot be asked, or did not answer; says who is at fault
     ├── ToolError               raised by a Python tool: it could not do what it was asked
@@ -25,6 +26,7 @@ import errno
 __all__ = [
     "ApplicationClosed",
     "CannotStart",
+    "ControlError",
     "KeeperLost",
     "NoSandbox",
     "ProcessError",
@@ -52,6 +54,10 @@ class UnknownAgent(ToolyardError):
 
 class UnknownPlugin(ToolyardError):
     """A plugin or repository was named that the configuration does not have; the message names those it has."""
+
+
+class ControlError(ToolyardError):
+    """A control was set that the agent does not have, or to a value that it does not take; the message says which."""
 
 
 class ShellError(ToolyardError):

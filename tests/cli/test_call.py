@@ -111,6 +111,7 @@ def test_json_is_the_whole_result_of_a_success(toolyard: CommandLine):
         "bytes_out": 5,
         "truncated": None,
         "data": None,
+        "attachments": [],
     }
 
 

@@ -25,7 +25,7 @@ def probe(toolyard: CommandLine) -> None:
         ("toolyard --help | head -n 1", "Usage: toolyard [OPTIONS] COMMAND [ARGS]...\n"),
         ("toolyard call nonsense 2>&1 | true", ""),
         ("toolyard call probe | true", ""),
-        ("python -m toolyard.cli.tour 2>&1 | head -n 1", "A tour of Toolyard"),
+        ("toolyard tour 2>&1 | head -n 1", "A tour of Toolyard"),
     ],
 )
 def test_a_reader_that_leaves_early_gets_what_it_read_and_no_complaint(toolyard: CommandLine, command, out):

@@ -87,9 +87,11 @@ def test_a_preview_precedes_the_output(probe):
     assert terminal.text == "about to\ndone\n"
 
 
-@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])
+@pytest.mark.parametrize(
+    ("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)]
+)
 def test_colour_is_for_terminals_and_not_against_no_color(toolyard: CommandLine, env, coloured):
-    with Terminal(toolyard, toolyard.path, "call", "nonsense", env=env) as terminal:
+    with Terminal(toolyard, toolyard.path, "call", "nonsense", env={"TERM": "xterm"} | env) as terminal:
         assert terminal.finish() == 2
     assert ("\x1b[" in terminal.text) == coloured
 
@@ -100,7 +102,7 @@ def test_there_is_no_colour_in_a_pipe(toolyard: CommandLine):
 
 def test_findings_are_coloured_by_their_weight_on_a_terminal_only(toolyard: CommandLine):
     file = toolyard.file("probe.bash", "exit 3\n")
-    with Terminal(toolyard, toolyard.path, "tool", "check", file) as terminal:
+    with Terminal(toolyard, toolyard.path, "tool", "check", file, env={"TERM": "xterm"}) as terminal:
         assert terminal.finish() == 1
     assert "\x1b[31mprobe.bash:1: error:" in terminal.text
     assert "\x1b[33mprobe.bash:1: warning:" in terminal.text

@@ -24,8 +24,8 @@ Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "m
 
 echo   prints the value
 fail   prints `broken` where its kind prints complaints, and fails with 3
-hang   starts what it can that would outlive it, writes the ids of all its processes to `pids`, then a line to the pipe
-       `here`, and never ends
+hang   prints `begun`, starts what it can that would outlive it, writes the ids of all its processes to `pids`, then a
+       line to the pipe `here`, and never ends
 flood  prints HEAD, some megabytes, and TAIL
 crash  is ended by SIGKILL
 leak   prints what is in the file `secret`
@@ -90,6 +90,7 @@ BASH: dict[Behaviour, str] = {
     "echo": 'printf %s "$value"',
     "fail": "echo broken >&2; exit 3",
     "hang": """
+      echo begun
       echo "$BASHPID" >>@/pids
       sleep 300 & echo $! >>@/pids
       setsid sleep 300 & echo $! >>@/pids
@@ -161,6 +162,7 @@ NODE: dict[Behaviour, str] = {
     "echo": "context.write(value)",
     "fail": "throw new Error('broken')",
     "hang": """
+      await context.write("begun");
       const pids = [process.pid, child.spawn("sleep", ["300"]).pid];
       pids.push(child.spawn("setsid", ["sleep", "300"]).pid);
       pids.push(child.spawn("sleep", ["300"], { detached: true, stdio: "ignore" }).pid);
@@ -195,6 +197,7 @@ PYTHON: dict[Behaviour, str] = {
     "echo": "return value",
     "fail": 'raise ToolError("broken")',
     "hang": """
+    print("begun")
     say(HERE, "ready")
     await asyncio.sleep(3600)""",
     "flood": f'return "HEAD" + "x" * {FLOOD} + "TAIL"',

@@ -231,6 +231,7 @@ NOT_OBEYED = {
     "plugins/contract.py": "def read_text(",
     "builtin_plugins/feature-system-message/feature_system_message/runtime.py": "self._context.read_text(name)",
     "agents/sessions/claim.py": "self._fd = os.open(",
+    "builtin_plugins/telemetry/telemetry.py": 'out = open(file, "a"',
 }
 """What looks like a way around and is none: files that are written, and the door itself under another name."""
 STORES = ("agents/checkpoints/",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 
 import uvicorn
 from mcp.server.lowlevel.server import Server
-from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
+from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
+
+from support import PATIENCE
 
 SCHEMA = {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]}
 Behave = Callable[[str, Path], Awaitable[str]]
@@ -74,14 +77,17 @@ def probe_url() -> str:
     return serve_in_thread(Server("probe", version="1", on_list_tools=list_tools, on_call_tool=call_tool))
 
 
-def serve_in_thread(server: Server[Any], **options: Any) -> str:
-    app = server.streamable_http_app(**options)
-    running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+def serve_in_thread(server: Server[Any], port: int = 0, **options: Any) -> str:
+    """Serve until the tests end; the address."""
+    return serve_app(server.streamable_http_app(**options), port)[0]
+
+
+def serve_app(app: Any, port: int = 0) -> tuple[str, uvicorn.Server]:
+    """The same for any application, with the server, which can be ended."""
+    running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
     threading.Thread(target=running.run, daemon=True).start()
-    deadline = threading.Event()
-    for _ in range(600):
-        if running.started:
-            break
-        deadline.wait(0.1)
-    assert running.started, "the server never came up"
-    return f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}/mcp"
+    deadline = time.monotonic() + PATIENCE
+    while not running.started:
+        assert time.monotonic() < deadline, "the server never came up"
+        time.sleep(0.02)
+    return f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}/mcp", running

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from support import need, need_backend
+from toolyard.app import AgentApplication
 from toolyard.files.accepted import accept
+from toolyard.files.door import FileRefused
+from toolyard.permissions.verdict import answer_always
 from users import ROOT, as_other
 from yard import Yard, inhabit
 
@@ -290,3 +293,45 @@ async def test_ordinary_work_goes_on_beside_what_is_guarded(yard, monkeypatch):
         for words in ("status -s", "add a", commit):
             subprocess.run(["git", *words.split()], check=True, capture_output=True)
     subprocess.run(["git", "config", "some.thing", "1"], check=True)
+
+
+async def test_a_sessions_folder_to_which_a_tool_made_a_link_is_refused(yard):
+    config = yard.config("shell:command")
+    elsewhere = yard.folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    async with yard.open(config) as app:
+        await shell(app, f"ln -s {elsewhere} sessions; ln -s {elsewhere}/new later")
+    for name in ("sessions", "later", "sessions/below"):
+        with pytest.raises(FileRefused, match="is a link in a folder that tools can write"):
+            AgentApplication(config, name)
+    assert list(elsewhere.iterdir()) == []
+
+
+async def test_a_lock_file_of_another_package_manager_opens_no_settings(yard):
+    Path("package.json").write_text("{}")
+    yard.config("shell:command")
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        await shell(app, "touch yarn.lock pnpm-lock.yaml")
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        said = await shell(app, "for file in .npmrc .yarnrc.yml; do echo evil > $file; cat $file; done")
+    assert "evil" not in said
+    assert not Path(".npmrc").exists()
+
+
+async def test_what_a_call_elsewhere_printed_cannot_be_read(yard, monkeypatch):
+    """Long outputs are kept, those of calls that reach further, too."""
+    config = yard.config("shell:command")
+    async with yard.open(config, approver=answer_always(allowed=True, reason="yes")) as app:
+        result = await app.call_tool(
+            "shell", {"command": "echo secret-of-one; seq 1 300000", "reach": "outside", "reason": "x"}
+        )
+    kept = [path for path in (yard.folder / "sessions" / "outputs").rglob("*") if path.is_file()]
+    assert [path for path in kept if b"secret-of-one" in path.read_bytes()], result.text[-300:]
+    (other := yard.folder.parent / "other").mkdir()
+    monkeypatch.chdir(other)
+    async with yard.open(config) as app:
+        said = await shell(
+            app, f"grep -r secret-of-one {yard.folder}/sessions; cat {' '.join(map(str, kept))}; echo done"
+        )
+    assert "done" in said
+    assert "secret-of-one" not in said.replace("grep -r secret-of-one", "")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from support import need_backend
+from support import PATIENCE, need_backend
+from toolyard.core.tool import ToolCall
 from toolyard.permissions.verdict import Verdict
 from yard import Yard
 
@@ -63,6 +66,33 @@ async def test_in_what_a_tool_prints_whole_in_pieces_and_where_it_was_cut(yard):
     assert result.text.startswith("x" * 493 + "[redacted SOME_TOKEN]\n[... ")
     assert SECRET not in everything(yard, result)
     assert SECRET[:7] not in everything(yard, result)
+
+
+@pytest.mark.parametrize("command", ["seq 9000 | sed s/^/{}/ >&2", "seq 9000 | sed s/^/{}/; sleep 300"])
+async def test_in_files_that_a_result_does_not_tell_of(yard, command):
+    yard.config("shell:command", output={"limit_bytes": 1000})
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        arguments = {"command": command.format(SECRET), "timeout": 0.5 if "sleep" in command else PATIENCE}
+        result = await app.call_tool("shell", arguments)
+    kept = [path.read_text() for path in (yard.folder / "sessions/outputs").rglob("*.*")]
+    assert [text.count("[redacted SOME_TOKEN]") for text in kept] == [9000]
+    assert SECRET not in everything(yard, result, result.data, *kept)
+
+
+async def test_in_what_a_cancelled_call_had_printed(yard):
+    os.mkfifo(yard.folder / "here")
+    yard.config("shell:command", "shell:session", output={"limit_bytes": 1000})
+    command = f"seq 9000 | sed s/^/{SECRET}/; echo x >{yard.folder}/here; sleep 300"
+    for tool in ("shell", "bash"):
+        cancelled = asyncio.Event()
+        async with yard.open(yard.folder / "toolyard.json") as app:
+            call = ToolCall(id=tool, name=tool, arguments={"command": command})
+            turn = asyncio.create_task(app.call_tools([call], cancelled=cancelled))
+            await asyncio.to_thread((yard.folder / "here").read_text)
+            cancelled.set()
+            result = (await turn)[tool]
+        assert result.truncated.kept_at.read_text().count("[redacted SOME_TOKEN]") == 9000
+        assert SECRET not in everything(yard, result)
 
 
 async def test_in_the_data_of_a_result_however_deep(yard):

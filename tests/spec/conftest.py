@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chat_terminal import chat, model  # noqa: F401
 from yard import Yard
 
 

@@ -71,22 +71,21 @@ async def test_E05_nothing_that_is_obeyed_outside_can_be_made_or_changed_from_in
 
 
 async def test_E05_nor_in_the_moment_in_which_its_owner_replaces_it(yard, places):
-    """What git does outside takes no guard off; what an editor saves is not obeyed until it is accepted."""
+    """Git's is not there inside, so its owner may change it; what an editor saves has to be accepted."""
     config = yard.config("shell:session")
     targets = [config, places["git's configuration"], places["what git moves into the place of its configuration"]]
     loop = "while :; do for file in {files}; do echo >> $file && touch written-$(basename $file); done; done"
-    git_config = targets[1].read_text()
     async with yard.open(config) as app:
         job = loop.format(files=" ".join(map(str, targets)))
         await app.call_tool("bash", {"command": f"({job}) >/dev/null 2>&1 &"})
         for number in range(20):
-            subprocess.run(["git", "config", "some.number", str(number)], capture_output=True)
+            subprocess.run(["git", "config", "some.number", str(number)], check=True)
             subprocess.run(["git", "status"], check=True, capture_output=True)
         beside = config.with_name("beside")
         beside.write_text(config.read_text().replace("shell:session", "shell:command"))
         beside.rename(config)
         await app.call_tool("bash", {"command": "kill %1; wait"})
-        assert targets[1].read_text() == git_config
+        assert targets[1].read_text().endswith("[some]\n\tnumber = 19\n")
         assert [one["type"] for one in app.get_config_errors()] == ["config_not_accepted"]
         accept(str(config))
         async with asyncio.timeout(60):

@@ -46,6 +46,12 @@ def model_of(loaded: Loaded, agent: str, chosen: tuple[str, ...] | None, model: 
     return ModelChoice(provider=found.plugin.instance, id=id, model=name, config=config)
 
 
+def searches_tools(choice: ModelChoice) -> bool:
+    """Whether the provider says that its service finds tools for this model by itself."""
+    can = getattr(choice.provider, "searches_tools", None)
+    return bool(can and can(choice.config, choice.model))
+
+
 FIRST_PROVIDER = (
     'set one in toolyard.json: "plugins": ["path:${env:BUILTIN_PLUGINS}/openai-compatible"], '
     '"provider": "openai_compatible", "model": "…", "api_key": "${env:OPENAI_API_KEY}"'

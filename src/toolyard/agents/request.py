@@ -108,6 +108,7 @@ def features_of(
     tags: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     chosen: tuple[str, ...] | None = None,
+    controls: JsonObject | None = None,
 ) -> Features:
     """The plugins of an agent that are on, for one request; with the agent's own tags and models, unless given."""
     agent = agent or loaded.default_agent()
@@ -124,11 +125,25 @@ def features_of(
     )
     return Features(
         plugins,
-        configuration.for_agent(agent),
+        with_controls(configuration.for_agent(agent), controls or {}),
         context,
         configuration.document.path,
         limit=loaded.host.settings(CodeLimits).python_timeout_seconds,
     )
+
+
+def with_controls(config: JsonObject, given: JsonObject) -> dict[str, Any]:
+    """A configuration with what a conversation sets by its controls; the dots of an id lead into objects."""
+    changed = dict(config)
+    for id, value in given.items():
+        *path, last = id.split(".")
+        inner = changed
+        for name in path:
+            within = inner.get(name)
+            inner[name] = dict(within) if isinstance(within, dict) else {}
+            inner = inner[name]
+        inner[last] = value
+    return changed
 
 
 def request_problems(loaded: Loaded) -> list[Problem]:

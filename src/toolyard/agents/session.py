@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.agents.model_choice import model_of
-from toolyard.agents.request import features_of
+from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
+from toolyard.agents.model_choice import model_of, searches_tools
+from toolyard.agents.request import features_of, with_controls
 from toolyard.agents.session_calls import Caller, RecordedCalls
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
@@ -20,17 +21,23 @@ from toolyard.agents.sessions.events import (
     TurnEnded,
 )
 from toolyard.agents.sessions.questions import open_questions
+from toolyard.agents.tool_search import SearchTool, shown_tools, without_search
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
-from toolyard.config.agent_settings import BudgetSettings, ContextSettings
+from toolyard.config.agent_settings import BudgetSettings, ContextSettings, settings_in
+from toolyard.config.layers import mapping
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, UserMessage
+from toolyard.core.model import Answered, ModelRequest
 from toolyard.errors import ProviderError
+from toolyard.plugins.contract import ApplicationContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from toolyard.agents.checkpoints.store import RestoreOutcome
+    from toolyard.agents.controls import UiSchema
+    from toolyard.agents.model_choice import ModelChoice
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.event_log import SessionUpdate, SubagentTold
     from toolyard.agents.sessions.events import QuestionAsked, SessionEvent, Stored
@@ -43,8 +50,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject, ToolCall
     from toolyard.permissions.verdict import Approver
     from toolyard.runtime.lifecycle import Lifecycle
-
-Form = TypeVar("Form", bound=msgspec.Struct)
+    from toolyard.runtime.loaded import Loaded
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +126,25 @@ class AgentSession:
         if interrupt:
             self.interrupt()
 
+    def take_back(self) -> list[UserMessage]:
+        """What was said while the agent works and it has not read yet, which it now never will."""
+        return self._take_said()
+
+    @property
+    def queued(self) -> int:
+        """How many messages the agent has not read yet."""
+        return len(self._said)
+
+    async def compact(self) -> bool:
+        """Let a summary stand for what was said so far; False when there is too little to sum up."""
+        if self._turn:
+            raise ProviderError("the session works; interrupt it first", fault="setup")
+        self._turn = self._new_turn()
+        try:
+            return await self._turn.sum_up()
+        finally:
+            self._turn = None
+
     def interrupt(self) -> None:
         """End the turn; calls that run are cancelled, and what they printed is kept."""
         if self._turn:
@@ -131,15 +156,39 @@ class AgentSession:
 
     async def set_metadata(self, **values: Any) -> None:
         """Change what the session knows of itself, such as `title` or `plugins`."""
-        merged = {**self._parts.store.session(self.id).metadata, **values}
+        merged = {**self._metadata(), **values}
         await self.record(MetadataSet(values=values))
         await self._parts.store.update(self.id, metadata=merged, title=values.get("title"))
 
     @property
     def chosen_plugins(self) -> tuple[str, ...] | None:
         """The plugins that the session itself names; None when the configuration decides."""
-        named = self._parts.store.session(self.id).metadata.get("plugins")
-        return tuple(str(one) for one in named) if isinstance(named, list) else None
+        return chosen_plugins(self._metadata())
+
+    def _metadata(self) -> JsonObject:
+        return self._parts.store.session(self.id).metadata
+
+    async def ui_schema(self) -> UiSchema:
+        """What can be set for this conversation, and how it is set now."""
+        return await ui_schema(await self._parts.lifecycle.current(), self.agent, self._metadata())
+
+    async def set_control(self, id: str, value: Any) -> None:
+        """Set what a control is about, from the next request on; None for what the configuration says.
+
+        Raises `ControlError` for a control that there is not, and for a value that it does not take.
+        """
+        changed = metadata_with(await self.ui_schema(), self._metadata(), id, value)
+        if id == "model":
+            self.model = None
+        await self.set_metadata(**changed)
+
+    async def model_name(self) -> str:
+        """The model that it talks to; ProviderError with the line to write when there is none."""
+        return self._choice(await self._parts.lifecycle.current()).model
+
+    def _choice(self, loaded: Loaded, model: str | None = None) -> ModelChoice:
+        wanted = model or self.model or set_controls(self._metadata()).get("model")
+        return model_of(loaded, self.agent, self.chosen_plugins, str(wanted) if wanted else None)
 
     async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
@@ -191,6 +240,34 @@ class AgentSession:
         await self._calls.settle()
         await self._parts.end(self.id)
         self._parts.claim.release()
+
+    # What those ask who watch.
+
+    def observe(self, hear: Callable[[SessionUpdate], None]) -> None:
+        """Have something told all that happens from now on."""
+        self._log.observers.append(hear)
+
+    def plugin_context(self) -> ApplicationContext:
+        """What an application plugin may know of the conversation, and do with it."""
+        return ApplicationContext(
+            agent=self.agent,
+            session=self.id,
+            config=self._parts.lifecycle.known().configuration.for_agent(self.agent),
+            metadata=self._metadata,
+            set_metadata=self.set_metadata,
+            ask=self._ask_beside,
+        )
+
+    async def _ask_beside(self, prompt: str, *, model: str | None = None) -> str:
+        """A question of a plugin's own to the agent's provider; the conversation knows nothing of it."""
+        choice = self._choice(await self._parts.lifecycle.current(), model)
+        request = ModelRequest(
+            model=choice.model, messages=[message_of(prompt)], may_call=False, config=choice.config, session=self.id
+        )
+        async for event in choice.provider.stream(request):
+            if isinstance(event, Answered):
+                return event.message.text
+        raise ProviderError("the provider ended without an answer", fault="answer")
 
     # What a subagent asks of the session that it works for.
 
@@ -292,15 +369,18 @@ class AgentSession:
         """What the next request works with, by the configuration as it is now."""
         loaded = await self._parts.lifecycle.current()
         chosen = self.chosen_plugins
-        choice = model_of(loaded, self.agent, chosen, self.model)
-        features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen)
+        choice, controls = self._choice(loaded), set_controls(self._metadata())
+        features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen, controls=controls)
         system, options = await features.system_message(), await features.request_options()
-        config = choice.config
+        config = with_controls(choice.config, controls)
+        tools = loaded.agent(self.agent, chosen).catalog.tools()
+        search = any(isinstance(tool, SearchTool) for tool in tools) and searches_tools(choice)
         return TurnSetup(
             stream=choice.provider.stream,
             model=choice.model,
             system=system.text,
-            tools=[tool.spec for tool in loaded.agent(self.agent, chosen).catalog.tools()],
+            tools=without_search(tools) if search else shown_tools(tools, self.history().messages),
+            search=search,
             options={**mapping(config.get("options")), **options.options},
             config=config,
             context=settings_in(config, "context", ContextSettings),
@@ -310,15 +390,3 @@ class AgentSession:
 
 def message_of(prompt: str | Sequence[Part]) -> UserMessage:
     return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))
-
-
-def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:
-    """A part of the configuration; ProviderError where it does not fit, which checking the configuration tells, too."""
-    try:
-        return msgspec.convert(mapping(config.get(key)), form)
-    except msgspec.ValidationError as error:
-        raise ProviderError(f"'{key}' of the configuration: {error}", fault="setup") from None
-
-
-def mapping(value: Any) -> JsonObject:
-    return value if isinstance(value, dict) else {}

@@ -13,7 +13,7 @@ from toolyard.agents.sessions.events import TurnEnded
 from toolyard.agents.sessions.history import last_answer
 from toolyard.config.layers import mapping
 from toolyard.core.problems import Problem, did_you_mean
-from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ class Employs(Protocol):
 class AgentTool:
     """Calls one of the agents that the configuration names."""
 
-    kind = "agent"
+    kind = OWN
     confined = True
     """What it does, it does by calls of its own, each along the one path."""
 

@@ -91,6 +91,8 @@ class TurnSetup(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     system: str
     tools: Sequence[ToolSpec]
+    search: bool
+    """Whether the service itself lets the model look for tools."""
     options: JsonObject
     config: JsonObject
     context: ContextSettings
@@ -168,6 +170,14 @@ class Turn:
             await asyncio.shield(self._end(number, Ended("interrupted", "the turn was cancelled")))
             raise
         return await self._end(number, outcome)
+
+    async def sum_up(self) -> bool:
+        """Let a summary stand for what was before, whether or not there is room; False when there is too little."""
+        try:
+            await self._shorten(await self._setup_function(), force=True)
+        except Ended:
+            return False
+        return True
 
     def spend(self, usage: Usage, steps: int = 1) -> None:
         """Count what was taken, also for whom this turn works."""
@@ -273,6 +283,7 @@ class Turn:
             system=setup.system,
             messages=messages,
             tools=setup.tools,
+            search=setup.search,
             may_call=may_call,
             options=setup.options,
             config=setup.config,

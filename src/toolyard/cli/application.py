@@ -33,12 +33,17 @@ def open_application(
     """An application, not yet entered; the current folder is its workspace from now on."""
     from toolyard.app import AgentApplication
     from toolyard.cli.render import reserve_stdout
+    from toolyard.files.door import FileRefused
 
     if only is None:
         reserve_stdout()
         show_log()
     options = enter_workspace(options)
-    return AgentApplication(str(options.config), str(options.sessions), approver=approver, only=only, session=session)
+    places = str(options.config), str(options.sessions)
+    try:
+        return AgentApplication(*places, approver=approver, only=only, session=session)
+    except FileRefused as refused:
+        raise click.UsageError(f"--sessions {places[1]}: {refused.strerror}; name the folder itself") from refused
 
 
 def show_log() -> None:

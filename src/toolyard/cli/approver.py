@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
 from toolyard.core.visible_text import escaped
@@ -16,19 +18,47 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
 
-STYLES = {"strong": "strong", "faint": "faint", "ask": "warning", "deny": "error"}
+STYLES = {
+    "strong": "strong",
+    "faint": "faint",
+    "ask": "warning",
+    "deny": "error",
+    "added": "good",
+    "removed": "error",
+}
 """How a line of a question looks, by how it weighs."""
 ASKS_BACK = ("?", "h", "help")
+EDITS = ("e", "edit")
+EDIT_LABEL = "instead: "
 NOBODY = "nobody is at a terminal to ask"
 
 
-class TerminalApprover:
-    """Shows the question on standard error and reads one line of standard input; anything but a clear yes means no."""
+class TypedLines(Protocol):
+    """Where a person types answers."""
+
+    async def ask(self, label: str, text: str = "") -> str | None:
+        """A line, with something in it to begin with where that can be; None when the person gives it up."""
+
+
+class PlainLines:
+    """Lines of standard input, where nothing can be typed on."""
 
     def __init__(self) -> None:
         from toolyard.cli.shell.lines import Lines
 
         self._lines = Lines()
+
+    async def ask(self, label: str, text: str = "") -> str | None:
+        show_piece(f"{text}\n{label}" if text else label, is_error=True)
+        return await self._lines.next()
+
+
+class TerminalApprover:
+    """Shows the question on standard error and reads one line; anything but a clear yes means no."""
+
+    def __init__(self, lines: TypedLines | None = None) -> None:
+        self._lines = lines or PlainLines()
+        self._one_at_a_time = asyncio.Lock()
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
         from toolyard.permissions.approval import question_for
@@ -36,14 +66,33 @@ class TerminalApprover:
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             return Answer(allowed=False, reason=NOBODY)
         question = await question_for(request, verdict)
-        if request.form is not None:
-            return await self._fill(request.form, question)
-        show_question(question)
-        while True:
-            show_piece(prompt_for(question), is_error=True)
-            if (line := await self._lines.next()) is None or line.strip().lower() not in ASKS_BACK:
-                return answer_of(line, question)
-            show_meanings(question)
+        async with self._one_at_a_time:
+            if request.form is not None:
+                return await self._fill(request.form, question)
+            show_question(question)
+            while True:
+                line = await self._lines.ask(prompt_for(question))
+                if line is None or (word := line.strip().lower()) not in (*ASKS_BACK, *EDITS):
+                    return answer_of(line, question)
+                if word in ASKS_BACK:
+                    show_meanings(question)
+                elif question.tool == NETWORK:
+                    show_note("there is nothing to change about a host", "warning")
+                elif answer := await self._edited(request, question):
+                    return answer
+
+    async def _edited(self, request: PermissionRequest, question: Question) -> Answer | None:
+        """The call with other arguments, which is asked about like any other; None when they stay as they are."""
+        given = dict(request.plan.arguments)
+        shown = given["command"] if is_command(given) else json.dumps(given, ensure_ascii=False)
+        line = await self._lines.ask(EDIT_LABEL, shown)
+        if line is None or not line.strip() or line == shown:
+            return None
+        instead = {**given, "command": line} if is_command(given) else object_of(line)
+        if instead is None:
+            show_note("that is no JSON object", "error", hint="change values, and leave the quotes and braces")
+            return None
+        return Answer(allowed=False, reason="changed at the terminal", instead=instead, bound_to=question.fingerprint)
 
     async def _fill(self, form: JsonObject, question: Question) -> Answer:
         """Ask for each field of a form that a tool wants; what is no value of the field, or Ctrl-D, means no."""
@@ -51,8 +100,7 @@ class TerminalApprover:
         fields = form.get("properties") or {}
         filled: dict[str, Json] = {}
         for name, field in fields.items() or {"": {}}.items():
-            show_piece(field_prompt(name, field), is_error=True)
-            line = await self._lines.next()
+            line = await self._lines.ask(field_prompt(name, field))
             value = typed_value((line or "").strip(), field) if name else None
             if line is None or (not name and line.strip().lower() not in ("y", "yes")):
                 return Answer(allowed=False, reason="refused at the terminal", bound_to=question.fingerprint)
@@ -106,7 +154,8 @@ def show_question(question: Question) -> None:
 
 def prompt_for(question: Question) -> str:
     longer = "[s]ession, [a]lways, " if question.offers else ""
-    return f"Allow? [y]es once, {longer}[n]o, [?] explain, or why not: "
+    change = "" if question.tool == NETWORK else "[e]dit, "
+    return f"Allow? [y]es once, {longer}{change}[n]o, [?] explain, or why not: "
 
 
 def show_meanings(question: Question) -> None:
@@ -116,6 +165,8 @@ def show_meanings(question: Question) -> None:
     if rules:
         show_note(f"  s  runs it, and lets this session do the like without asking: {rules}")
         show_note(f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}")
+    if question.tool != NETWORK:
+        show_note("  e  changes the call first; what you make of it is then asked about, and the agent is told")
     show_note(
         "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
     )
@@ -135,3 +186,15 @@ def answer_of(line: str | None, question: Question) -> Answer:
         case "" | "n" | "no" | "s" | "a" | "session" | "always":
             return Answer(allowed=False, reason="refused at the terminal", bound_to=bound)
     return Answer(allowed=False, reason=f"refused at the terminal: {word}", bound_to=bound)
+
+
+def is_command(arguments: dict[str, Any]) -> bool:
+    return isinstance(arguments.get("command"), str)
+
+
+def object_of(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""`toolyard config check|show|explain|system-message|schema`: what the configuration says, and why."""
+"""`toolyard config check|show|explain|system-message|ui|schema`: what the configuration says, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.application import agent_option, enter_workspace, known_agent, open_application, read_config
-from toolyard.cli.render import count, relative, show_json, show_note, show_problems, show_text
+from toolyard.cli.render import count, relative, show_json, show_line, show_note, show_problems, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
@@ -100,6 +100,19 @@ def system_message(options: GlobalOptions, agent: str | None) -> int:
     return run_to_end(make_system_message(options, agent))
 
 
+@config.command(short_help="Show what can be set for a session.")
+@agent_option
+@click.option("--session", metavar="ID", help="With the values that it has in this session.")
+@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.pass_obj
+def ui(options: GlobalOptions, agent: str | None, session: str | None, as_json: bool) -> int:
+    """Show the controls of an agent: plugins on and off, the model, and what its features add.
+
+    `toolyard sessions set ID CONTROL=VALUE` sets them for a session, /set does in a chat.
+    """
+    return run_to_end(list_controls(options, agent, session, as_json))
+
+
 @config.command(short_help="Print the JSON Schema of the file.")
 def schema() -> int:
     """Print the JSON Schema of a configuration file, by which editors complete and check it.
@@ -137,6 +150,25 @@ async def make_system_message(options: GlobalOptions, agent: str | None) -> int:
         problems = [*(one for one in app.problems(of_requests=False) if one.severity == "error"), *made.problems]
         show_problems(problems)
         return exit_code(problems)
+
+
+async def list_controls(options: GlobalOptions, agent: str | None, session: str | None, as_json: bool) -> int:
+    from toolyard.agents.sessions.database import StoreError
+    from toolyard.cli.chat.controls import show_controls
+
+    async with open_application(options) as app:
+        try:
+            name = known_agent(app.agents(), agent) if agent or not session else None
+            schema = await app.ui_schema(name, session=session)
+        except StoreError as error:
+            raise click.UsageError(str(error)) from None
+        if as_json:
+            for control in schema.controls:
+                show_line(control)
+        else:
+            show_controls(schema)
+        show_problems(schema.problems)
+        return exit_code(list(schema.problems))
 
 
 def show_summary(problems: list[Problem], file: str) -> None:

@@ -141,11 +141,21 @@ def relative(path: str) -> str:
 
 
 def paint(text: str, style: str, stream: TextIO | None) -> str:
-    """Colour on a terminal only, and never against NO_COLOR; a final newline stays outside."""
-    if not text or style not in STYLES or not is_terminal(stream) or os.environ.get("NO_COLOR"):
+    """Colour where it may be; a final newline stays outside."""
+    if not text or style not in STYLES or not has_colour(stream):
         return text
     line = text.removesuffix("\n")
     return f"\x1b[{STYLES[style]}m{line}\x1b[0m{text[len(line) :]}"
+
+
+def paint_line(line: str, style: str) -> str:
+    """A line in its style, for what is written to standard output later."""
+    return paint(line, style, sys.stdout)
+
+
+def has_colour(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal that knows colours, and nobody is against them."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def one_line(cell: str) -> str:

@@ -56,6 +56,8 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     reader: Annotated[
         bool | None, Meta(description="Whether there is the tool read_output; null: for agents that have a provider.")
     ] = None
+    keep_days: Annotated[Count, Meta(description="How many days such output is kept.")] = 30
+    keep_bytes: Annotated[Count, Meta(description="How much of it is kept; the oldest goes first.")] = 1 << 30
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +188,10 @@ class LayerSettings(msgspec.Struct, frozen=True, kw_only=True):
     subagents: Annotated[
         list[str] | UnsetType, Meta(description="Agents that it may give work to, by the tool 'agent'.")
     ] = UNSET
+    search_tools_beyond: (
+        Annotated[int, Meta(ge=1, description="With more tools than this, the model looks for them by what they do.")]
+        | UnsetType
+    ) = UNSET
     budget: BudgetSettings | UnsetType = UNSET
     context: ContextSettings | UnsetType = UNSET
     checkpoints: CheckpointSettings | UnsetType = UNSET

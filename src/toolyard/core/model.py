@@ -23,6 +23,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     messages: Sequence[Message]
     system: str = ""
     tools: Sequence[ToolSpec] = ()
+    search: bool = False
+    """Whether the service itself lets the model look for tools, instead of showing it all of them."""
     may_call: bool = True
     """Whether the model may call tools; False when only a last answer is wanted."""
     options: JsonObject = msgspec.field(default_factory=dict)

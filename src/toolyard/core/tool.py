@@ -22,7 +22,7 @@ WireFormat = Literal["openai", "responses", "anthropic", "mcp"]
 
 
 OWN = "own"
-"""The kind of tools that belong to no kind: the application's own, which only read what it keeps."""
+"""The kind of tools that belong to no kind: the application's own, which change nothing by themselves."""
 
 
 class JsonInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +130,11 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """How many seconds the call may take, instead of the usual limit of such tools."""
     ask_person: Callable[[str, JsonObject], Awaitable[JsonObject | None]] | None = None
     """Asks a person to fill in a form for the tool: what to say, and the form's schema; None when they will not."""
+
+    @property
+    def spill_errors_to(self) -> Path | None:
+        """The same for standard error, where that is kept apart."""
+        return self.spill_to and self.spill_to.with_suffix(".err")
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -138,13 +138,20 @@ class Door(msgspec.Struct, frozen=True):
     def folder_problem(self, path: str) -> Problem | None:
         """Why nothing below a folder is to be obeyed: a link leads there that a tool may have made."""
         try:
-            if found := way_in(os.path.abspath(path), self.writable):
-                os.close(open_below(*found, path))
+            self.check_folder(path)
         except FileRefused as refused:
             return refused.problem()
-        except OSError:  # which whoever reads it will tell
-            return None
         return None
+
+    def check_folder(self, path: str) -> None:
+        """FileRefused for a folder to which a link leads that a tool may have made, also where nothing is yet."""
+        try:
+            if found := way_in(os.path.abspath(path), self.writable):
+                os.close(open_below(*found, path))
+        except FileRefused:
+            raise
+        except OSError:  # which whoever reads it will tell
+            return
 
     def is_writable(self, path: str) -> bool:
         """Whether tools can write a path, or something on the way to it; also when that cannot be told."""

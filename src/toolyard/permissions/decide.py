@@ -99,7 +99,7 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
     """Files that it is about beside those that its arguments name."""
     read_only: bool = False
     is_own: bool = False
-    """Whether it is the application's own, and reads nothing but what that keeps."""
+    """Whether it is the application's own: it reads what that keeps, or leads to calls that have verdicts."""
     only_looks: bool = False
     """Whether it wants no more than a sandbox in which nothing can be changed."""
     changes: bool = False
@@ -144,7 +144,7 @@ def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
     if rule := allowed_by(use, book):
         return judged_tool(use.tool, "allow", f"the rule '{rule.text}'", rule)
     if use.is_own:
-        return judged_tool(use.tool, "allow", "it only reads what tools printed here")
+        return judged_tool(use.tool, "allow", "it changes nothing by itself")
     if use.only_looks and book.usual_reach == "look":
         return judged_tool(use.tool, "allow", "it only looks, as all calls here may")
     if book.tools_otherwise == "allow":

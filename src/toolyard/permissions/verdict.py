@@ -131,6 +131,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a person filled into a form."""
     bound_to: str | None = None
     """The fingerprint of the request that was answered; one for another call is no answer."""
+    instead: JsonObject | None = None
+    """Of a no: the arguments that the call is to have in place of its own; the rules then look at it anew."""
     later: bool = False
     """Not yet: a session leaves its turn open, and asks again when it goes on. Without a session it means no."""
 

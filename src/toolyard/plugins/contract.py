@@ -16,7 +16,7 @@ arguments it wants.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, overload
 
@@ -40,6 +40,8 @@ from toolyard.plugins.author_code.context import ToolContext
 __all__ = [
     "AdaptedToolPlugin",
     "Answered",
+    "ApplicationContext",
+    "ApplicationPlugin",
     "AssistantMessage",
     "CallAnswer",
     "CallDelta",
@@ -235,6 +237,38 @@ class FeaturePlugin(Protocol):
         """Controls by which a person changes the configuration, as JSON objects."""
 
 
+class ApplicationContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What an application plugin may know of a conversation, and do with it."""
+
+    agent: str
+    session: str
+    config: JsonObject
+    """The agent's configuration."""
+    metadata: Callable[[], JsonObject]
+    """What the session knows of itself now, such as the `title` that somebody gave it."""
+    set_metadata: Callable[..., Awaitable[None]]
+    """`await context.set_metadata(title="…")`."""
+    ask: Callable[..., Awaitable[str]]
+    """`await context.ask("…", model="…")`: what a model of the agent's provider answers to a text."""
+
+
+class ApplicationPlugin(Protocol):
+    """Watches the conversations of an agent. Required: `id` and one of the methods."""
+
+    id: str
+    event_types: Sequence[str]
+    """The types of events that it wants to hear of; all without it."""
+
+    def start(self, config: JsonObject) -> None:
+        """Called once, before the first conversation; optional."""
+
+    def on_event(self, event: JsonObject, context: ApplicationContext) -> None:
+        """Called for each event, in their order, in the form of `toolyard chat --json`; no turn waits for it."""
+
+    def stop(self) -> None:
+        """Called once, when all is over and every event was heard; optional."""
+
+
 class ProviderPlugin(Protocol):
     """Asks a model. Required: `id` and `stream`."""
 
@@ -245,6 +279,9 @@ class ProviderPlugin(Protocol):
 
         Raises `ProviderError` when there is no answer to be had. Cancelling ends the request.
         """
+
+    def searches_tools(self, config: JsonObject, model: str) -> bool:
+        """Whether the service finds tools by itself when a request says `search`; optional, and False without it."""
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):

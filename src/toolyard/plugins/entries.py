@@ -44,6 +44,10 @@ class Entries(msgspec.Struct, frozen=True, kw_only=True):
     guessed: list[str] = msgspec.field(default_factory=list)
     """What entries with a fault may mean: it will be obeyed once they are mended."""
 
+    def secrets(self) -> dict[str, str]:
+        """What entries hold that no output may show, by what that is called."""
+        return {name: value for reference in self.references() for name, value in reference.secrets.items()}
+
     def references(self) -> list[Reference]:
         """Each as often as it is written: equal ones may be told by different paths."""
         found = (entry.reference for entries in self.by_agent.values() for entry in entries)

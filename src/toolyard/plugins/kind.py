@@ -49,6 +49,11 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """What of it the application itself will run or obey: tools must not write it. Known without running it."""
         return ()
 
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """What of it no output may show, by what that is called."""
+        return {}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._meant() == other._meant()
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from toolyard.process.keeper.groups import SEPARATOR, is_removed, kill_groups, remove_groups, with_belonging, write
+from toolyard.process.keeper.groups import (
+    SEPARATOR,
+    is_removed,
+    kill_groups,
+    members,
+    read,
+    remove_groups,
+    with_belonging,
+    write,
+)
 
 ROOT = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
@@ -24,6 +33,7 @@ class ControlGroup:
         self.folders: list[Path] = []
         self._counters: dict[str, tuple[Path, str]] = {}
         self._seen: dict[str, int] = {}
+        self._most_processes = "max"
 
     @classmethod
     def create(cls, *, memory_bytes: int | None, processes: int | None, of: str = "") -> ControlGroup:
@@ -33,6 +43,7 @@ class ControlGroup:
             group._limit("memory", MEMORY, memory_bytes, "oom_kill")
         if processes is not None:
             group._limit("pids", PROCESSES, processes, "max")
+            group._most_processes = str(processes)
         return group
 
     @classmethod
@@ -63,6 +74,12 @@ class ControlGroup:
     def kill(self) -> None:
         """End every process in it, and in the groups that belong to it."""
         kill_groups(self.paths())
+
+    def open_again(self) -> None:
+        """Let processes be started in it again, where somebody was killed while ending it."""
+        for folder in self.paths():
+            if read(folder, "pids.max").strip() == "0" and not members(folder):
+                write(folder, "pids.max", self._most_processes)
 
     def hits(self) -> list[str]:
         """The controllers whose limit was reached since the last time."""

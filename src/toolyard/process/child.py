@@ -57,6 +57,7 @@ class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = NO_LIMITS
     output_limit: int = 1 << 20
     spill_to: Path | None = None
+    spill_errors_to: Path | None = None
     on_output: Callable[[Stream, str], None] | None = None
     streams: Sequence[Stream] = ("stdout", "stderr")
     """Which streams `on_output` hears."""
@@ -206,7 +207,7 @@ def open_streams(request: ChildRequest) -> tuple[dict[int, int], list[OutputStre
             fds[0] = open_stdin(request.stdin)
         for number, stream in enumerate(STREAMS, start=1):
             listener = partial(request.on_output, stream) if request.on_output and stream in request.streams else None
-            spill_to = request.spill_to if stream == "stdout" else None
+            spill_to = request.spill_to if stream == "stdout" else request.spill_errors_to
             reader, fds[number] = OutputStream.new(request.output_limit, listener=listener, spill_to=spill_to)
             readers.append(reader)
         if request.takes_attachments:

@@ -21,7 +21,7 @@ class CommonFolder:
     def __init__(self) -> None:
         self._claimed: list[tuple[str, int]] = []
         self._temporary: dict[str, str] = {}
-        self._handouts = ""
+        self._handouts = self._repositories = ""
 
     @property
     def temporary(self) -> dict[str, str]:
@@ -33,6 +33,14 @@ class CommonFolder:
                 os.mkdir(place)
                 os.chmod(place, 0o1777)  # noqa: S103 - as programs expect; nobody else can enter the folder around it
         return self._temporary
+
+    @property
+    def repositories(self) -> str:
+        """Where the folders are that git inside has in the place of others; none of them is seen but as that."""
+        if not self._repositories:
+            self._repositories = os.path.join(self._claim([temporary_folder(), *base_folders()]), "repositories")
+            os.mkdir(self._repositories, 0o700)
+        return self._repositories
 
     @property
     def handouts(self) -> str:
@@ -63,7 +71,8 @@ class CommonFolder:
         return [path for path, _ in self._claimed]
 
     def remove(self) -> None:
-        claimed, self._claimed, self._temporary, self._handouts = self._claimed, [], {}, ""
+        claimed, self._claimed, self._temporary = self._claimed, [], {}
+        self._handouts = self._repositories = ""
         for path, claim in claimed:
             os.close(claim)
             remove_tree(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
 from collections import deque
 from pathlib import Path
@@ -145,11 +146,19 @@ class HeadTail:
 
 
 def open_new(path: Path) -> FileIO:
-    """A new file in just this folder: a link that a tool may have put in its place is not followed."""
+    """A new file in just this folder, locked until it is closed, so that nobody drops it before.
+
+    A link that a tool may have put in its place is not followed.
+    """
+    import fcntl
+
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        return open(os.open(path.name, flags, 0o600, dir_fd=folder), "wb", buffering=0)
+        fd = os.open(path.name, flags, 0o600, dir_fd=folder)
+        with contextlib.suppress(OSError):  # some file systems have no locks
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return open(fd, "wb", buffering=0)
     finally:
         os.close(folder)
 

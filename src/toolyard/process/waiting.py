@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from toolyard.core.tool import Truncation  # noqa: TC001 - the struct's fields are looked at while it is made
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
@@ -21,12 +23,14 @@ class PrintedBefore(msgspec.Struct, frozen=True):
 
     text: str
     total_bytes: int
+    truncated: Truncation | None = None
 
 
 def cancelled_with(*streams: Captured) -> asyncio.CancelledError:
     """The cancellation of something that had printed by then; no class of its own, since a start has no event loop."""
     text = "".join(stream.text for stream in streams)
-    return asyncio.CancelledError(PrintedBefore(text, sum(stream.total_bytes for stream in streams)))
+    cut = next((stream.truncated for stream in streams if stream.truncated), None)
+    return asyncio.CancelledError(PrintedBefore(text, sum(stream.total_bytes for stream in streams), cut))
 
 
 def printed_before(error: asyncio.CancelledError | None) -> PrintedBefore | None:

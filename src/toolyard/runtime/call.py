@@ -32,7 +32,7 @@ from toolyard.runtime.audit.record import outcome_record, plan_record, verdict_r
 from toolyard.runtime.call_events import CallEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from toolyard.core.arguments.decoder import ArgumentDecoder
@@ -103,6 +103,8 @@ class CallSettings(msgspec.Struct, kw_only=True):
     spill_folder: Path | None = None
     reads_on: bool = False
     """Whether the agent has the tool that reads on in long output."""
+    tidy_outputs: Callable[[], None] = lambda: None
+    """Drops what is kept whole and is too old, or too much; done after each call that adds to it."""
     agent: str = "default"
 
     def __post_init__(self) -> None:
@@ -164,6 +166,13 @@ class CallEnded(Exception):
         self.result = result
 
 
+class CallChanged(Exception):
+    """A person wants the call with other arguments."""
+
+    def __init__(self, arguments: JsonObject) -> None:
+        self.arguments = arguments
+
+
 class PendingCall:
     """One call on its way: `prepare`, then `execute`; `result` is set exactly once, at its end."""
 
@@ -186,6 +195,8 @@ class PendingCall:
         self._verdict: Verdict | None = None
         self._preview: str | None = None
         self._recorded: dict[str, Any] | None = None
+        self._changed: JsonObject | None = None
+        """The arguments that a person gave it."""
         self._unrecorded = False
         """Whether the call was refused because it could not be recorded."""
 
@@ -197,10 +208,7 @@ class PendingCall:
     async def prepare(self) -> None:
         """Find, decode, plan, preview, permit; sets the result when the call ends here."""
         try:
-            tool = await self._find()
-            self._ready = ready = self._plan(tool, self._decode(tool))
-            await self._show_preview()
-            await self._permit(ready)
+            await self._get_permission()
         except CallEnded as ended:
             self._finish(ended.result)
         except asyncio.CancelledError as error:
@@ -208,6 +216,22 @@ class PendingCall:
             raise
         except Exception as error:  # the one broad catch: here and in `execute` a call ends, whatever broke
             self._finish(self._crashed(error))
+
+    async def _get_permission(self) -> None:
+        """Until the call may run or ends here; a person may change it instead, and it is looked at anew."""
+        while True:
+            tool = await self._find()
+            self._ready = ready = self._plan(tool, self._decode(tool))
+            self._preview = None
+            await self._show_preview()
+            try:
+                return await self._permit(ready)
+            except CallChanged as changed:
+                self._change(changed.arguments)
+
+    def _change(self, arguments: JsonObject) -> None:
+        self.call = replace(self.call, arguments=arguments)
+        self._changed = arguments
 
     async def preview(self) -> str | ToolResult:
         """Find, decode, plan and preview, and nothing more."""
@@ -239,10 +263,11 @@ class PendingCall:
         """End the call as cancelled, with what it had printed, unless it has ended already."""
         if self.result:
             return self.result
-        text, printed = CANCELLED, printed_before(error)
-        text += f" Output so far:\n{printed.text}" if printed and printed.text else ""
-        bytes_out = printed.total_bytes if printed else 0
-        return self._finish(self._limit(ToolResult(text=text, failure="cancelled", bytes_out=bytes_out)))
+        result, printed = ToolResult(text=CANCELLED, failure="cancelled"), printed_before(error)
+        if printed and printed.text:
+            text = f"{CANCELLED} Output so far:\n{printed.text}"
+            result = replace(result, text=text, bytes_out=printed.total_bytes, truncated=printed.truncated)
+        return self._finish(self._limit(result))
 
     async def _find(self) -> Tool:
         tool = await self._services.tools.find(self.call.name)
@@ -361,6 +386,8 @@ class PendingCall:
             await self._get_preview()  # a tool may have to take something along, which is what was there when it asked
         timeout = policy.ask_timeout(request.agent) if isinstance(policy, RemembersAnswers) else None
         answer = await ask(self._hooks.approver or self._services.approver, request, verdict, timeout)
+        if answer.instead is not None and not answer.allowed:
+            raise CallChanged(answer.instead)
         reason = answer.reason if answer.allowed else f"{answer.reason} (asked because of {verdict.reason})"
         reach = nearest_of(verdict.reach, answer.reach) if answer.reach else verdict.reach
         if answer.allowed and isinstance(policy, RemembersAnswers):
@@ -379,7 +406,11 @@ class PendingCall:
         if plan.cwd == ready.plan.cwd:
             return ready
         self._ready = replace(ready, plan=plan)
-        await self._permit(self._ready)
+        try:
+            await self._permit(self._ready)
+        except CallChanged as changed:
+            self._change(changed.arguments)
+            await self._get_permission()
         return self._ready
 
     async def _checkpoint(self, ready: Ready) -> None:
@@ -393,13 +424,15 @@ class PendingCall:
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
         if sandbox:
-            sandbox.begin_call()
+            await sandbox.exchange_repositories()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
         if sandbox and has_failed(result):
             result = self._explained(result, sandbox, refused_before)
         work = self._services.sandboxes.get("work")
+        if work:
+            await work.exchange_repositories()
         moved = work.sweep() if work else {}
         notes = [f"[{path} would be obeyed outside the sandbox, so it was {put(to)}]" for path, to in moved.items()]
         notes += work.take_notes() if work else []
@@ -448,8 +481,15 @@ class PendingCall:
 
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
+        if self._changed is not None:
+            arguments = msgspec.json.encode(self._changed).decode()
+            note = f"[A person changed this call; its arguments were {arguments}]"
+            result = replace(result, text=f"{note}\n{result.text}")
         if self._services.redactor.knows_any:
+            self._redact_files()
             result = self._services.redactor.redact_result(result)
+        if result.truncated and result.truncated.kept_at:
+            self._settings.tidy_outputs()
         self.result = result
         duration = time.monotonic() - self._started
         if not self._unrecorded:
@@ -457,6 +497,13 @@ class PendingCall:
         if self._events:
             self._events.finished(result, duration)
         return result
+
+    def _redact_files(self) -> None:
+        """Also what is kept whole and the result does not tell of, as where a tool failed or was cancelled."""
+        context = self._ready.context if self._ready else None
+        for file in (context.spill_to, context.spill_errors_to) if context else ():
+            if file and os.path.lexists(file):
+                self._services.redactor.redact_file(file)
 
     def _record_start(self, ready: Ready) -> None:
         """Nothing runs that is not on record first, unless policy lets it."""

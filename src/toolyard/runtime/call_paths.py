@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from toolyard.permissions.section import PRESETS, Sections
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
 from toolyard.runtime.call import CallServices, CallSettings
 from toolyard.runtime.call_path import CallPath, CallsUnderWay
-from toolyard.runtime.output_folders import has_reader, output_folder
+from toolyard.runtime.output_folders import drop_old_outputs, has_reader, output_folder
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from toolyard.config.settings import Preset
     from toolyard.core.problems import Problem
     from toolyard.plugins.catalog import Catalog
+    from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
     from toolyard.process.sandbox.proxy import HostAnswer
     from toolyard.runtime.audit.log import NdjsonAudit
@@ -40,11 +42,11 @@ class CallPaths:
         self._rules: RulePolicy | None = None
         self._host_questions: HostQuestions | None = None
 
-    def maker(self, host: Host, *, stays: bool) -> Callable[[Catalog, CallsUnderWay], CallPath]:
+    def maker(self, host: Host, entries: Entries, *, stays: bool) -> Callable[[Catalog, CallsUnderWay], CallPath]:
         """What makes the path of an agent. With `stays`, the configuration before this one stays in use."""
         configuration, options = host.configuration, self._options
         permissions = options.permissions or self._policy(configuration, stays=stays)
-        redactor = self.redactor(configuration)
+        redactor = self.redactor(configuration, entries)
         sandboxes = {reach: children.sandbox for reach, children in host.processes.children.items()}
         if not stays:
             self._audit.policy = configuration.audit
@@ -65,6 +67,8 @@ class CallPaths:
     def settings(self, configuration: Configuration, agent: str, session: str, cwd: str) -> CallSettings:
         """The conditions of an agent's calls."""
         output = configuration.output_of(agent)
+        tidy_outputs = partial(drop_old_outputs, self._options.sessions, output)
+        tidy_outputs()
         return CallSettings(
             session=session,
             agent=agent,
@@ -73,6 +77,7 @@ class CallPaths:
             output_limit=output.limit_bytes,
             spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
             reads_on=has_reader(configuration, agent),
+            tidy_outputs=tidy_outputs,
         )
 
     def set_preset(self, preset: Preset | None, session: str, configuration: Configuration) -> None:
@@ -107,9 +112,9 @@ class CallPaths:
             )
         return await self._host_questions.decide(host, port)
 
-    def redactor(self, configuration: Configuration) -> Redactor:
+    def redactor(self, configuration: Configuration, entries: Entries) -> Redactor:
         given = process_secrets(self._options.config_env)
-        return Redactor(process_secrets() | given | dict(config_secrets(configuration.value)))
+        return Redactor(entries.secrets() | process_secrets() | given | dict(config_secrets(configuration.value)))
 
     def _policy(self, configuration: Configuration, *, stays: bool = False) -> RulePolicy:
         """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""

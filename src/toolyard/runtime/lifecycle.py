@@ -142,7 +142,7 @@ class Lifecycle:
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
         problems += [*also, *self._problems, *self._audit_problems()]
         problems += [problem for problem in permitting if problem.where not in places]
-        redact = self._paths.redactor(loaded.configuration).redact
+        redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
             for one in sort_problems(problems)
@@ -242,7 +242,7 @@ class Lifecycle:
         loaded = Loaded(
             begun.entries,
             host,
-            self._paths.maker(host, stays=self._stays_despite(begun.configuration)),
+            self._paths.maker(host, begun.entries, stays=self._stays_despite(begun.configuration)),
             kept=before.kept() if before else None,
             session=options.session,
             metadata=options.session_metadata,
@@ -266,7 +266,10 @@ class Lifecycle:
         if new := sort_problems(self._logged - known):
             import logging
 
-            log, redact = logging.getLogger("toolyard.problems"), self._paths.redactor(loaded.configuration).redact
+            log, redact = (
+                logging.getLogger("toolyard.problems"),
+                self._paths.redactor(loaded.configuration, loaded.entries).redact,
+            )
             for problem in new:
                 level = logging.ERROR if problem.severity == "error" else logging.WARNING
                 log.log(level, "%s: %s", problem.code, redact(str(problem)))

@@ -1,15 +1,25 @@
-"""Where output goes that is too long for a result: a folder for each workspace, since tools read on there."""
+"""Where output goes that is too long for a result, and for how long: a folder a workspace, since tools read there.
+
+A file is locked as long as it is written, so that no application drops what another one is about to tell of.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from toolyard.config.configuration import Configuration
+    from toolyard.config.settings import OutputSettings
+
+
+A_DAY = 24 * 3600
 
 
 def output_folder(sessions: Path, workspace: str) -> Path:
@@ -23,3 +33,58 @@ def has_reader(configuration: Configuration, agent: str) -> bool:
     output = configuration.output_of(agent)
     wanted = output.reader if output.reader is not None else bool(configuration.for_agent(agent).get("provider"))
     return output.spill and wanted
+
+
+class KeptOutput(NamedTuple):
+    """A file with a whole output."""
+
+    written: float
+    size: int
+    path: str
+
+
+def drop_old_outputs(sessions: Path, settings: OutputSettings, now: float | None = None) -> None:
+    """Remove outputs of all workspaces that are too old, then the oldest until the rest is not too much.
+
+    The newest stays, however large: its call tells where it is.
+    """
+    oldest = (time.time() if now is None else now) - settings.keep_days * A_DAY
+    total = 0
+    for index, kept in enumerate(sorted(kept_outputs(str(sessions / "outputs")), reverse=True)):
+        total += kept.size
+        if index and (kept.written < oldest or total > settings.keep_bytes) and remove_unused(kept.path):
+            total -= kept.size
+
+
+def kept_outputs(folder: str) -> Iterator[KeptOutput]:
+    """All that are kept; no link is followed."""
+    with contextlib.suppress(OSError), os.scandir(folder) as workspaces:
+        for workspace in workspaces:
+            if workspace.is_dir(follow_symlinks=False):
+                yield from files_in(workspace.path)
+
+
+def files_in(folder: str) -> Iterator[KeptOutput]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                facts = entry.stat(follow_symlinks=False)
+                yield KeptOutput(facts.st_mtime, facts.st_size, entry.path)
+
+
+def remove_unused(path: str) -> bool:
+    """Remove a file, unless somebody is writing it; whether it is gone."""
+    import fcntl
+
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True

@@ -176,7 +176,7 @@ def test_collecting_drops_what_nobody_names_and_nothing_else(store: CheckpointSt
     unneeded = store.keep()
     (workspace / "huge").unlink()
     wanted = states[1], states[4]
-    freed = store.collect({kept.id for kept, _ in wanted})
+    freed = store.collect(lambda _: {kept.id for kept, _ in wanted})
     assert freed > 1_900_000
     assert {one.id for one in store.checkpoints()} == {kept.id for kept, _ in wanted}
     with pytest.raises(CheckpointError, match="not kept any more"):
@@ -193,7 +193,7 @@ def test_beyond_the_bound_the_oldest_states_go(tmp_path: Path, workspace: Path) 
     for _ in range(10):
         (workspace / "a").write_bytes(chance.randbytes(1_000_000))
         kept.append(store.keep())
-    store.collect({one.id for one in kept})
+    store.collect(lambda all: {one.id for one in all})
     left = [one.id for one in store.checkpoints()]
     assert left == [one.id for one in kept][-len(left) :]
     assert 2 <= len(left) <= 5
@@ -240,7 +240,7 @@ while True:
     elif target == "collect":
         (Path(work) / "grown").write_bytes(os.urandom(300_000))
         store.keep()
-        store.collect({one.id for one in store.checkpoints()[:2]})
+        store.collect(lambda kept: {one.id for one in kept[:2]})
     else:
         store.restore(store.find(target))
         store.restore(store.checkpoints()[1])

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_model_server import Reply, Said, anthropic_events, responses_events
-from provider_bench import LIST_FILES, PLACES, PLUGINS, WIRES, Wire, provider_bench, user
+from provider_bench import LIST_FILES, PLACES, PLUGINS, WIRES, Wire, bundled, provider_bench, user
 from sdk_types import assert_official
 from toolyard.agents.providers.anthropic.request import anthropic_body
 from toolyard.agents.providers.chat.request import chat_body
@@ -409,14 +409,35 @@ async def test_many_tools_can_be_left_to_be_searched_for(name):
         input=LIST_FILES.input,
         native={"anthropic": {"type": "bash_20250124", "name": "bash"}, "responses": {"type": "shell"}},
     )
-    async with provider_bench(wire, tool_search=True) as bench:
-        await bench.ask(user("Hello"), tools=[LIST_FILES, PATCH, native])
+    async with provider_bench(wire) as bench:
+        await bench.ask(user("Hello"), tools=[LIST_FILES, PATCH, native], search=True)
         (body,) = bench.bodies
         assert_official(wire.name, body)
         assert [tool.get("defer_loading") for tool in body["tools"]] == [True, True, None, None]
         assert "tool_search" in body["tools"][-1]["type"]
-        await bench.ask(user("Hello"))
+        await bench.ask(user("Hello"), search=True)
         assert "tools" not in bench.bodies[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "model", "finds"),
+    [
+        ("anthropic", {}, "claude-sonnet-4-5", True),
+        ("anthropic", {}, "claude-opus-5", True),
+        ("anthropic", {}, "claude-3-7-sonnet-latest", False),
+        ("anthropic", {}, "claude-sonnet-4-20250514", False),
+        ("anthropic", {}, "claude-opus-4-1", False),
+        ("anthropic", {"tool_search": False}, "claude-sonnet-4-5", False),
+        ("anthropic", {"base_url": "http://localhost:1"}, "claude-sonnet-4-5", False),
+        ("anthropic", {"base_url": "http://localhost:1", "tool_search": True}, "claude-sonnet-4-5", True),
+        ("openai_compatible", {"api": "responses"}, "gpt-5.4", True),
+        ("openai_compatible", {"api": "responses"}, "gpt-5-mini", False),
+        ("openai_compatible", {"api": "responses", "tool_search": True}, "gpt-5-mini", True),
+        ("openai_compatible", {"tool_search": True}, "gpt-5.4", False),
+    ],
+)
+def test_a_service_finds_tools_where_that_is_known_or_said(name, config, model, finds):
+    assert bundled(name).searches_tools({"api_key": "k", **config}, model) is finds
 
 
 JSON = st.recursive(

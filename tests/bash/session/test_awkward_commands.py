@@ -74,6 +74,22 @@ async def test_a_long_text_is_told_of_as_a_short_one(shell: Session, text: str, 
     assert await shell.keeps_its_state()
 
 
+@pytest.mark.parametrize(
+    "text", ["eval 'set -n'", "eval 'set -n'; echo no", "x='set -n'; $x\necho no", "f() { set -o noexec; }; f; echo no"]
+)
+async def test_a_text_that_stops_bash_from_running_more_ends_as_in_bash(shell: Session, text: str) -> None:
+    await shell.answer("kept=1")
+    assert await shell.answer(text) == ("", 0)
+    assert await shell.answer("echo $kept") == ("1\n", 0)
+
+
+async def test_one_that_hides_it_ends_too_and_the_next_command_runs(shell: Session) -> None:
+    reply = await shell.run("y=-n; set $y\necho no")
+    assert reply.output == ""
+    assert "bash has stopped running what it reads" in (reply.note or "")
+    assert await shell.answer("echo on") == ("on\n", 0)
+
+
 async def test_literal_tab_and_bang(shell: Session) -> None:
     assert await shell.answer("echo 'a\tb !! !x' \"c\td !! !$\"") == ("a\tb !! !x c\td !! !$\n", 0)
     assert await shell.keeps_its_state()

@@ -353,6 +353,25 @@ async def test_a_cancelled_call_ends_at_once_and_tells_the_tool():
     assert cancelled == [True]
 
 
+async def test_a_cancelled_call_keeps_what_its_tool_had_given():
+    began = asyncio.Event()
+
+    async def work() -> AsyncIterator[str]:
+        print("printed ")
+        yield "a part"
+        began.set()
+        await asyncio.sleep(PATIENCE)
+
+    async with open_plugin(work) as plugin:
+        stop = asyncio.Event()
+        call = ToolCall(id="one", name="work", arguments={})
+        running = asyncio.create_task(plugin._calls().call_all([call], plugin._settings(), cancelled=stop))
+        await began.wait()
+        stop.set()
+        (result,) = (await running).values()
+    assert (result.text, result.bytes_out) == ("The call was cancelled. Output so far:\na partprinted \n", 15)
+
+
 async def test_a_cancelled_task_is_cancelled():
     began = asyncio.Event()
 

@@ -206,7 +206,9 @@ async def test_long_output_keeps_its_ends_and_both_streams_share_the_room(desk):
     result = await desk.run("seq 1000; seq 1000 >&2")
     assert result.bytes_out == 2 * 3893
     assert (result.truncated.omitted_bytes, result.truncated.kept_at) == (2 * 3793, desk.context.spill_to)
-    assert desk.context.spill_to.read_text() == "".join(f"{number}\n" for number in range(1, 1001))
+    for file in (desk.context.spill_to, desk.context.spill_errors_to):
+        assert file.read_text() == "".join(f"{number}\n" for number in range(1, 1001))
+        assert f"the whole is in {file} ...]" in result.text
     for stream in ("stdout", "stderr"):
         assert result.data[stream].startswith("1\n2\n")
         assert result.data[stream].endswith("999\n1000\n")

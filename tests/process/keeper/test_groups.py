@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from toolyard.process.cgroups import ControlGroup
-from toolyard.process.keeper.groups import kill_groups, members
+from toolyard.process.keeper.groups import kill_groups, members, read, write
 
 HEADLESS = """
 import ctypes, os, threading, time
@@ -79,3 +79,24 @@ def test_the_group_of_a_shell_ends_and_goes_with_that_of_its_keeper(group):
     with start(shell, CHAIN):
         group.end()
     assert not any(map(os.path.exists, [*shell.paths(), *group.paths()]))
+
+
+def test_a_group_that_somebody_was_killed_while_ending_can_be_used_again(group):
+    closed = [folder for folder in group.paths() if write(folder, "pids.max", "0")]
+    assert can_fork(group) is not bool(closed), "as it was left"
+    group.open_again()
+    assert [read(folder, "pids.max").strip() for folder in closed] == ["64"] * len(closed)
+    assert can_fork(group)
+
+
+def can_fork(group: ControlGroup) -> bool:
+    script = 'for group; do echo 0 > "$group/cgroup.procs"; done; (true) && (true)'
+    return subprocess.run(["/bin/sh", "-c", script, "sh", *group.paths()], capture_output=True).returncode == 0
+
+
+def test_a_group_that_somebody_is_ending_is_left_alone(group):
+    with start(group, HEADLESS):
+        closed = [folder for folder in group.paths() if write(folder, "pids.max", "0")]
+        group.open_again()
+        assert [read(folder, "pids.max").strip() for folder in closed] == ["0"] * len(closed)
+        kill_groups(group.paths())

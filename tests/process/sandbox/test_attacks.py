@@ -9,7 +9,6 @@ import subprocess
 import pytest
 
 from support import command_lines, need, until
-from toolyard.process.sandbox.draft import HELD
 
 pytestmark = pytest.mark.anyio
 
@@ -215,24 +214,11 @@ async def test_git_cannot_be_told_that_its_configuration_is_elsewhere(box):
     files = ".git/commondir .git/config.worktree .git/worktrees/*/commondir included"
     children = box.mounts()
     outcome = await box.bash(children, f"for file in {files}; do echo x >> $file; rm -f $file; done; git status -s")
-    assert outcome.stderr.text.count("Read-only file system") >= 4
+    assert "included: Read-only file system" in outcome.stderr.text
     assert (outcome.exit_code, outcome.stdout.text) == (0, "?? included\n")
     await children.aclose()
     assert not any((box.workspace / ".git" / name).exists() for name in ("commondir", "config.worktree"))
     assert subprocess.run(["git", "status", "-s"], cwd=repository, check=True, capture_output=True).stdout == b""
-
-
-async def test_what_one_sandbox_put_into_a_repository_stays_while_another_needs_it(box):
-    need("git")
-    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
-    one, other = box.mounts(), box.mounts()
-    for children in (one, other):
-        await box.bash(children, "true")
-    await one.aclose()
-    assert not other.is_stale()
-    assert (await box.bash(other, "echo x > .git/commondir")).exit_code == 1
-    await other.aclose()
-    assert not (box.workspace / ".git" / "commondir").exists()
 
 
 async def test_a_file_that_git_would_include_is_moved_away(box):
@@ -375,13 +361,3 @@ async def test_what_was_written_to_git_s_configuration_after_an_editor_saved_it_
     await children.aclose()
     subprocess.run(["git", "-C", box.workspace, "status"], check=True, capture_output=True)
     assert not (box.folder / "ran").exists()
-
-
-async def test_a_lock_that_a_killed_application_left_is_taken_over_and_removed(box):
-    need("git")
-    subprocess.run(["git", "init", "-q", str(box.workspace)], check=True)
-    (box.workspace / ".git" / "config.lock").write_bytes(HELD)
-    children = box.mounts()
-    await box.bash(children, "true")
-    await children.aclose()
-    subprocess.run(["git", "-C", box.workspace, "config", "a.b", "c"], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from support import need
 from toolyard.process.sandbox import secrets as sandbox_secrets
 from toolyard.process.sandbox.backends.confinement import grants
 from toolyard.process.sandbox.layout import Layout, SandboxPaths, lay_out
+from toolyard.process.sandbox.mount_points import REPOSITORY
 
 
 class Plot:
@@ -84,17 +86,27 @@ def test_what_tools_need_is_shown_wherever_it_is(plot):
     assert plot.layout(readable=["/tmp"]).access("/tmp/other") == "private", "but never all of a private place"
 
 
-def test_git_s_hooks_and_configuration_are_guarded_and_git_itself_cannot_be_moved(plot):
-    plot.make("home/work/.git/config")
-    plot.make("home/work/.git/HEAD")
+def make_repository(plot, git: str) -> None:
+    for name in ("HEAD", "config", "objects/info/", "refs/heads/", "hooks/x"):
+        plot.make(f"{git}/{name}")
+
+
+def test_git_inside_has_a_folder_of_its_own_in_the_place_of_the_repository(plot):
+    make_repository(plot, "home/work/.git")
     layout = plot.layout()
     git = f"{plot.workspace}/.git"
-    assert [layout.access(f"{git}/{name}") for name in ("hooks/pre-commit", "config", "index", "objects/ab")] == [
-        *("read", "read"),
-        *("write", "write"),
-    ]
-    assert layout.rules[git] == "write", "a mount of its own, which cannot be renamed"
-    assert (f"{git}/hooks", None) in layout.mount_points
+    names = ("config", "index", "objects/ab", "hooks/pre-commit")
+    assert [layout.access(f"{git}/{name}") for name in names] == [*["repository"] * 3, "read"]
+    assert git in layout.guards(), "what is replaced ends what runs"
+    assert layout.looking().access(f"{git}/config") == "read"
+    assert plot.workspace in grants(layout.for_landlock())[1]
+
+
+@pytest.mark.parametrize("odd", ["commondir", "reftable/"])
+def test_a_repository_that_is_made_up_otherwise_can_only_be_read(plot, odd):
+    make_repository(plot, "home/work/.git")
+    plot.make(f"home/work/.git/{odd}")
+    assert plot.access("home/work/.git/config", "home/work/.git/index") == ["read", "read"]
 
 
 def test_a_folder_of_hooks_elsewhere_in_the_workspace_is_guarded_too(plot):
@@ -103,19 +115,27 @@ def test_a_folder_of_hooks_elsewhere_in_the_workspace_is_guarded_too(plot):
     assert plot.access("home/work/.husky/pre-commit", "home/work/file") == ["read", "write"]
 
 
-def test_submodules_are_guarded_like_their_repository(plot):
-    for name in ("HEAD", "config", "hooks/x"):
-        plot.make(f"home/work/.git/modules/lib/one/{name}")
-    plot.make("home/work/.git/config")
+def test_submodules_are_like_their_repository(plot):
+    make_repository(plot, "home/work/.git")
+    make_repository(plot, "home/work/.git/modules/lib/one")
     module = f"{plot.workspace}/.git/modules/lib/one"
     layout = plot.layout()
-    assert [layout.access(f"{module}/{name}") for name in ("hooks/x", "config", "HEAD")] == ["read", "read", "write"]
+    assert [layout.access(f"{module}/{name}") for name in ("hooks/x", "config")] == ["read", "repository"]
+    assert layout.rules[module] == "repository"
 
 
-def test_without_a_repository_none_can_be_made(plot):
+def test_without_a_repository_there_is_room_for_one_at_which_git_stops(plot):
     layout = plot.layout()
-    assert layout.access(f"{plot.workspace}/.git/hooks/pre-commit") == "read"
-    assert (f"{plot.workspace}/.git", None) in layout.mount_points
+    assert layout.access(f"{plot.workspace}/.git/hooks/pre-commit") == "repository"
+    assert (f"{plot.workspace}/.git", REPOSITORY) in layout.mount_points
+
+
+def test_but_none_that_hides_a_repository_above_or_around_it(plot):
+    make_repository(plot, "home/.git")
+    assert dict(plot.layout().mount_points)[f"{plot.workspace}/.git"] is None
+    make_repository(plot, "other")
+    git = f"{plot.folder}/other/.git"
+    assert dict(plot.layout(workspace=[f"{plot.folder}/other"]).mount_points)[git] is None
 
 
 def test_a_rule_file_is_guarded_and_where_there_is_none_watched_for(plot):
@@ -259,10 +279,17 @@ def test_landlock_keeps_a_workspace_writable_around_what_is_ours(plot):
 
 
 def test_a_link_that_should_be_guarded_is_named_because_it_cannot_be(plot):
-    plot.make("home/work/.git/config")
-    plot.make("hooks/x")
-    os.symlink(plot.folder / "hooks", f"{plot.workspace}/.git/hooks")
-    assert plot.layout().unguarded == [f"{plot.workspace}/.git/hooks"]
+    make_repository(plot, "elsewhere")
+    os.symlink(plot.folder / "elsewhere", f"{plot.workspace}/.git")
+    assert plot.layout().unguarded == [f"{plot.workspace}/.git"]
+
+
+def test_hooks_that_a_link_in_the_repository_leads_to_are_guarded(plot):
+    make_repository(plot, "home/work/.git")
+    plot.make("home/work/shared/x")
+    shutil.rmtree(f"{plot.workspace}/.git/hooks")
+    os.symlink("../shared", f"{plot.workspace}/.git/hooks")
+    assert plot.access("home/work/shared/x", "home/work/file") == ["read", "write"]
 
 
 def test_in_a_home_that_is_the_workspace_what_starts_by_itself_stays_as_it_is(plot):
@@ -297,14 +324,14 @@ def test_the_configuration_has_the_last_word(plot):
     ]
 
 
-def test_a_worktree_can_write_its_repository_but_for_hooks_and_configuration(plot):
+def test_a_worktree_has_its_repository_for_itself_wherever_that_is(plot):
     git = need("git")
     main, tree = plot.make("home/main/"), f"{plot.home}/tree"
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"], ["worktree", "add", "-q", tree]):
         subprocess.run([git, "-C", main, "-c", "user.name=x", "-c", "user.email=x@x", *words], check=True)
     layout = plot.layout(workspace=[tree])
     names = ("main/.git/objects", "main/.git/worktrees/tree/index", "main/.git/config", "main/.git/hooks", "tree/.git")
-    assert [layout.access(f"{plot.home}/{name}") for name in names] == ["write", "write", "read", "read", "read"]
+    assert [layout.access(f"{plot.home}/{name}") for name in names] == [*["repository"] * 3, "read", "read"]
     assert layout.access(f"{main}/file") == "read"
 
 

@@ -22,12 +22,14 @@ from toolyard.files.atomic import replace_file
 from toolyard.files.locks import try_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from toolyard.agents.checkpoints.changes import Change
     from toolyard.agents.checkpoints.scan import SeenFolders
 
+SOON_NAMED = 3600.0
+"""By when a state that was kept is named, if its process lives, in seconds."""
 PATIENCE = 60.0
 """How many seconds to wait for another process that keeps a state of the same workspace."""
 
@@ -89,6 +91,8 @@ class CheckpointStore:
         self._records.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._packs = Packs(self._folder / "packs")
         self._seen: SeenFolders | None = None
+        self._users = -1
+        """Locked, together with others, as long as we work with the states."""
 
     def keep(self, *, session: str = "", label: str = "", without: Collection[str] = ()) -> Checkpoint:
         """Keep the state of now, without some paths; the last one when nothing changed since."""
@@ -159,15 +163,19 @@ class CheckpointStore:
             now = self._keep("", "in the middle of going back", without)
             return self._carry_out(self.find(journal.safety), now, self.find(journal.target), journal.paths)
 
-    def collect(self, needed: Collection[str]) -> int:
-        """Drop the states that nobody names, and the oldest beyond the bound; the number of bytes that were freed."""
-        with self._locked():
-            journal = self.unfinished()
-            keep = {*needed, *((journal.target, journal.safety) if journal else ())}
-            for one in self.checkpoints():
-                if one.id not in keep:
+    def collect(self, find_needed: Callable[[Sequence[Checkpoint]], Collection[str]]) -> int:
+        """Drop the states that nobody needs; the number of bytes that were freed.
+
+        What is needed is asked for when no state can be kept meanwhile. Where others work with these states, one of
+        them may be about to name what it has just kept, so that young ones are spared.
+        """
+        with self._locked(), self._alone() as is_alone:
+            journal, kept = self.unfinished(), self.checkpoints()
+            needed = {*find_needed(kept), *((journal.target, journal.safety) if journal else ())}
+            for one in kept:
+                if one.id not in needed and (is_alone or self._age(one) > SOON_NAMED):
                     self._record_of(one).unlink(missing_ok=True)
-            return self._packs.keep_only(self._live()) + self._drop_oldest()
+            return self._packs.keep_only(self._live())
 
     def _drop_oldest(self, spared: Checkpoint | None = None) -> int:
         """Drop states, the oldest first, until the rest is within the bound; the number of bytes that were freed."""
@@ -188,6 +196,9 @@ class CheckpointStore:
 
     def close(self) -> None:
         self._packs.close()
+        if self._users >= 0:
+            os.close(self._users)
+            self._users = -1
 
     def _keep(self, session: str, label: str, without: Collection[str]) -> Checkpoint:
         before = self._seen_before()
@@ -200,6 +211,7 @@ class CheckpointStore:
             replace_file(self._folder / "seen", encode_seen(scan.seen))
         last = self._last()
         if last and (last.root, last.left_out) == (root.hex(), tuple(scan.left_out)):
+            os.utime(self._record_of(last))  # somebody else is about to name it
             return last
         made = Checkpoint(
             id=secrets.token_hex(6),
@@ -270,12 +282,36 @@ class CheckpointStore:
         try:
             if not try_lock(fd, fcntl.LOCK_EX, PATIENCE):
                 raise CheckpointError("another process keeps a state of this workspace and does not end")
+            self._join_users()
             self._packs.remove_leftovers()
             if self._packs.reread():
                 self._seen = None  # it may name contents that are gone
             yield
         finally:
             os.close(fd)
+
+    def _join_users(self) -> None:
+        """Whoever collects holds that lock alone only within the other one, so that nobody waits here."""
+        if self._users < 0:
+            self._users = os.open(self._folder / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._users, fcntl.LOCK_SH)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether nobody else, in any process, works with the states."""
+        try:
+            fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_alone = True
+        except BlockingIOError:
+            is_alone = False
+        try:
+            yield is_alone
+        finally:
+            fcntl.flock(self._users, fcntl.LOCK_SH)
+
+    def _age(self, checkpoint: Checkpoint) -> float:
+        """Seconds since it was last kept."""
+        return abs(time.time() - self._record_of(checkpoint).stat().st_mtime)
 
     @property
     def _journal(self) -> Path:

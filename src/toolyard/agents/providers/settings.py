@@ -31,9 +31,11 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Between two bytes of an answer."""
     native_tools: bool = True
     """Whether tools go out in the forms that the service itself has for them."""
-    tool_search: bool = False
-    """Whether the model is shown no tools but those that it looks for; Responses and Anthropic have this."""
+    tool_search: bool | None = None
+    """Whether the service itself finds tools for the model; None for what is known of it. Only two APIs have this."""
     prompt_caching: bool = True
+    images: bool = True
+    """Whether pictures, sound and files are sent; a model that cannot see them makes a service refuse the request."""
     api: str | None = None
 
     @property

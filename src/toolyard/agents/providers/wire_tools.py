@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +14,7 @@ from toolyard.core.wire.formats import export, export_one, wire_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from toolyard.agents.providers.settings import ProviderSettings
     from toolyard.core.tool import JsonObject, ToolCall, ToolSpec, WireFormat
 
 
@@ -20,6 +23,11 @@ SEARCH: Mapping[WireFormat, JsonObject] = {
     "responses": {"type": "tool_search"},
 }
 """The tools by which services themselves look for tools."""
+SEARCHING = {
+    "anthropic": ("api.anthropic.com", re.compile(r"^claude-(?!3|(opus|sonnet)-4(-[01])?(-\d{8})?$)")),
+    "responses": ("api.openai.com", re.compile(r"^gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)")),
+}
+"""Where they do, and for which models: older ones refuse such a request."""
 
 
 class WireTools(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +57,29 @@ def own_call(call: ToolCall, tools: WireTools) -> ToolCall:
 
 
 def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool, search: bool = False) -> WireTools:
-    """All tools that the format can carry.
+    """All tools that the format can carry; made once for the same ones, since every request of a turn has them.
 
     `native` says whether native forms are used, `search` whether the model looks for all others when it needs them.
     """
+    return made_tools(SameSpecs(specs), format, native, search)
+
+
+class SameSpecs:
+    """Specs that are equal to themselves alone, and live as long as this."""
+
+    def __init__(self, specs: Sequence[ToolSpec]) -> None:
+        self.specs = tuple(specs)
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.specs)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameSpecs) and [*map(id, self.specs)] == [*map(id, other.specs)]
+
+
+@lru_cache(maxsize=32)
+def made_tools(same: SameSpecs, format: WireFormat, native: bool, search: bool) -> WireTools:
+    specs: Sequence[ToolSpec] = same.specs
     if not native:
         specs = [replace(spec, native={}) for spec in specs]
     names = {spec.name: wire_name(export_one(spec, format), otherwise=spec.name) for spec in specs}
@@ -64,6 +91,14 @@ def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool, s
         own_types=types,
         wire_names=names,
     )
+
+
+def finds_tools(settings: ProviderSettings, format: WireFormat, model: str) -> bool:
+    """Whether a service finds tools for a model: as the configuration says, else as is known of its own address."""
+    if settings.tool_search is not None or format not in SEARCH:
+        return bool(settings.tool_search) and format in SEARCH
+    host, models = SEARCHING[format]
+    return settings.host == host and models.search(model) is not None
 
 
 def deferred(form: JsonObject) -> JsonObject:

@@ -12,7 +12,7 @@ from toolyard.agents.sessions.events import Stored, TurnEnded, TurnWaits
 from toolyard.agents.sessions.history import HistoryFold, since_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
@@ -47,6 +47,8 @@ class EventLog:
         self._fold = HistoryFold()
         self._fold.add(*self.events)
         self._listeners: list[asyncio.Queue[SessionUpdate | None]] = []
+        self.observers: list[Callable[[SessionUpdate], None]] = []
+        """Told at once; they must not wait, and must not fail."""
 
     def history(self) -> History:
         """What the conversation is now."""
@@ -74,6 +76,8 @@ class EventLog:
         """Tell something to all who listen."""
         for queue in self._listeners:
             queue.put_nowait(update)
+        for hear in self.observers:
+            hear(update)
 
     @contextmanager
     def listening(self) -> Iterator[asyncio.Queue[SessionUpdate | None]]:

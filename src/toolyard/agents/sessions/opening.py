@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolyard.agents.application_plugins import EventWatchers, told_to
 from toolyard.agents.checkpoints.coverage import Coverage
-from toolyard.agents.session import AgentSession, SessionParts, settings_in
+from toolyard.agents.session import AgentSession, SessionParts
 from toolyard.agents.sessions.claim import SessionClaim
 from toolyard.agents.sessions.questions import subagent_session
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.workspace_states import WorkspaceStates
-from toolyard.config.agent_settings import CheckpointSettings
+from toolyard.config.agent_settings import CheckpointSettings, settings_in
 
 if TYPE_CHECKING:
     from toolyard.agents.sessions.store import SessionRow
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver
     from toolyard.runtime.lifecycle import Lifecycle
+    from toolyard.runtime.loaded import Loaded
 
 
 class Sessions:
@@ -29,6 +31,7 @@ class Sessions:
         self._store: SessionStore | None = None
         self._open: dict[str, AgentSession] = {}
         self._states: dict[Path, WorkspaceStates] = {}
+        self._watchers = EventWatchers()
 
     @property
     def store(self) -> SessionStore:
@@ -54,6 +57,7 @@ class Sessions:
         if row is None:
             row = await self.store.create(name, workspace=str(Path.cwd()))
         session = self._opened(row, name, approver=approver or self._lifecycle.options.approver, model=model)
+        await self._watch(session, loaded)
         if metadata:
             await session.set_metadata(**metadata)
         return session
@@ -102,12 +106,20 @@ class Sessions:
         """Close every session, then the store."""
         for session in list(self._open.values()):
             await session.aclose()
+        await self._watchers.aclose()
         if self._store:
             self._store.close()
 
     async def _end(self, session: str) -> None:
         self._open.pop(session, None)
         await self._lifecycle.end_session(session)
+
+    async def _watch(self, session: AgentSession, loaded: Loaded) -> None:
+        """Have the agent's application plugins hear what happens in a session."""
+        catalog = loaded.agent(session.agent).catalog
+        on = [found.plugin for id, found in catalog.plugins.items() if catalog.decisions[id].on]
+        if watchers := await self._watchers.begin(on, loaded.configuration.for_agent(session.agent)):
+            session.observe(told_to(watchers, session.plugin_context))
 
     def _states_of(self, workspace: Path, agent: str) -> WorkspaceStates | None:
         """The states of a workspace, which all sessions that work there share; None when none are wanted."""

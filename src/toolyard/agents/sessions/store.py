@@ -115,7 +115,7 @@ class SessionStore:
         await self._write(change, durable=True)
 
     async def delete(self, session: str) -> None:
-        """Remove a session with all that it has, and with its subagents."""
+        """Remove a session with all that it has here, and its subagents; `delete_session` removes its states, too."""
         id = self.session(session).id
         gone = [id, *self.descendants(id)]
 
@@ -158,6 +158,12 @@ class SessionStore:
         sql = "SELECT seq, time, data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq"
         found = self._reader.execute(sql, (session, after, upto if upto is not None else 1 << 60))
         return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
+
+    def events_of(self, *kinds: str) -> Iterator[SessionEvent]:
+        """What happened of some kinds, in all sessions."""
+        marks = ",".join("?" for _ in kinds)
+        rows = self._reader.execute(f"SELECT data FROM events WHERE kind IN ({marks})", kinds)  # noqa: S608 - no values
+        return (DECODER.decode(data) for (data,) in rows)
 
     def last_events(self, session: str, number: int) -> list[Stored]:
         """The latest of them, in order: all that a screen can show."""

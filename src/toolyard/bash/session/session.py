@@ -180,8 +180,24 @@ class BashSession:
             if (shell := self._supervisor.current) and shell.waiting:
                 raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
             if children is not self._supervisor.children:
+                if self._supervisor.holds_state:
+                    await self._supervisor.ready()  # what it holds is code, which is for a shell here only
                 keep = self._jobs.needs(self._supervisor.current)
                 await self._supervisor.move(children, keep=keep, unseen=unseen)
+
+    async def give_back(self) -> bool:
+        """End a shell that has nothing to do; the next command gets one that goes on with its state, and is told so.
+
+        False when there is none, or when something would be lost: a job, a process, an open file, an EXIT trap.
+        """
+        if self._lock.locked():
+            return False
+        async with self._lock:
+            await self._supervisor.wait_recovered()
+            shell = self._supervisor.current
+            if shell is None or shell.waiting or any(job.running for job in self.jobs.values()):
+                return False
+            return await self._supervisor.give_back()
 
     async def _run_away(self, command: str, how: RunSettings, within: Children, carrying: CarriedState | None) -> Reply:
         """Run it in a shell elsewhere, and come back unless it still waits for something."""

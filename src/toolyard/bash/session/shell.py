@@ -25,6 +25,7 @@ from toolyard.bash.session.shell_integration import ABORT, ShellIntegration
 from toolyard.bash.session.shell_process import ShellProcess, ShellSetup
 from toolyard.errors import ShellError
 from toolyard.process.private_folders import PrivateFolder
+from toolyard.process.process_tree import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -231,6 +232,20 @@ class Shell:
         record = await self._do(self._integration.source_own(name) + b" &>/dev/null")
         self._note_state(record)
         self._folder.remove_file(name)
+
+    def has_only_state(self) -> bool:
+        """Whether nothing is lost if another goes on with its state: no process, open file or EXIT trap of its own."""
+        try:
+            open_files = os.listdir(f"/proc/{self.process.pid}/fd")
+        except OSError:  # what it has cannot be seen here
+            return False
+        is_alone = not children_of(self.process.pid)
+        return is_alone and self._integration.saves_state and all(int(number) <= 2 for number in open_files)
+
+    def finish(self) -> None:
+        """Let it end by itself, which saves its state."""
+        with contextlib.suppress(ShellGone, ShellError):
+            self._control.send(b"\\builtin exit\n")
 
     def leave(self) -> None:
         """Let it end by itself; what it started goes on."""

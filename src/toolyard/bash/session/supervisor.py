@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 
 CLOSE_GRACE = 0.2
+GIVEN_BACK = (
+    "The shell was given back while it had nothing to do; this is a fresh one, variables, functions, aliases, options, "
+    "traps and directory were taken over."
+)
 LEAVE_PATIENCE = 2.0
 """How long a shell may take to end that has nothing left to do."""
 PARENT = ParentEnvironment()
@@ -76,11 +80,17 @@ class ShellSupervisor:
         self._recovery: asyncio.Task[None] | None = None
         self._next_state: bytes | None = None
         self._next_cwd: str | None = None
+        self._next_status = 0
 
     @property
     def cwd(self) -> str:
         """Where the shell is, or the next one will be."""
         return self.current.cwd if self.current else self._next_cwd or self._first_cwd
+
+    @property
+    def holds_state(self) -> bool:
+        """Whether there is no shell, but the state of the one that was given back."""
+        return self.current is None and self._next_state is not None
 
     @property
     def children(self) -> Children | None:
@@ -158,6 +168,29 @@ class ShellSupervisor:
         self.current, self._here = self._here, None
         self._is_away, self._away_with, self._away_in, self._notice = False, None, None, None
 
+    async def give_back(self) -> bool:
+        """End the shell, which has nothing to do, and hold its state for the next; False where something would be lost.
+
+        The state holds whatever secrets its variables do, so that it stays in memory.
+        """
+        shell = self.current
+        if shell is None or self._is_away or shell.process.exit_status is not None or not shell.has_only_state():
+            return False
+        state, status = await shell.snapshot(), shell.status
+        if state is None:
+            return False
+        shell.finish()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_PATIENCE):
+                await shell.process.exited.wait()
+        if shell.process.exit_status is None:
+            shell.process.kill(grace=0)
+            await shell.process.wait_gone()
+        self._notice = GIVEN_BACK
+        self._retire(shell)
+        self._next_state, self._next_status = self._next_state or state, status
+        return True
+
     def take_notice(self) -> str | None:
         notice, self._notice = self._notice, None
         return notice
@@ -181,6 +214,7 @@ class ShellSupervisor:
                 raise
             self.current = await self._start(None)
             self._notice = "The shell ended, and its state cannot be taken over; this is a fresh one."
+        self.current.status, self._next_status = self._next_status, 0
         self._next_state = None
         return self.current
 
@@ -259,6 +293,7 @@ class ShellSupervisor:
     def forget(self) -> None:
         """Let the next shell begin with nothing of the last."""
         self._notice = self._next_state = self._next_cwd = None
+        self._next_status = 0
 
     async def aclose(self) -> None:
         """Give the keeper back, if it was borrowed."""

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from toolyard.agents.providers.connection import Connection
 from toolyard.agents.providers.settings import CONFIG_KEYS, read_settings, setup_error
+from toolyard.agents.providers.wire_tools import finds_tools
 from toolyard.agents.providers.wires import ask_chat, ask_responses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from toolyard.agents.providers.settings import ProviderSettings
+    from toolyard.core.tool import JsonObject
     from toolyard.plugins.contract import ModelEvent, ModelRequest
 
 __all__ = ["OpenAICompatibleProvider"]
@@ -30,18 +33,18 @@ class OpenAICompatibleProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask the model that the configuration names."""
-        settings = read_settings(
-            request.config,
-            key_variable="OPENAI_API_KEY",
-            base_url="https://api.openai.com/v1",
-            base_url_variable="OPENAI_BASE_URL",
-        )
+        settings = settings_in(request.config)
         ask = APIS.get(settings.api or "chat")
         if ask is None:
             raise setup_error(f"there is no API '{settings.api}'", hint=f"one of {', '.join(APIS)}")
         async with aclosing(ask(self._connection, request, settings)) as events:
             async for event in events:
                 yield event
+
+    def searches_tools(self, config: JsonObject, model: str) -> bool:
+        """Whether the service finds tools for the model."""
+        settings = settings_in(config)
+        return finds_tools(settings, "responses" if settings.api == "responses" else "openai", model)
 
     def tags(self) -> list[str]:
         """By which other plugins know whose models they work with."""
@@ -50,3 +53,12 @@ class OpenAICompatibleProvider:
     async def aclose(self) -> None:
         """Close what connections are kept."""
         await self._connection.aclose()
+
+
+def settings_in(config: JsonObject) -> ProviderSettings:
+    return read_settings(
+        config,
+        key_variable="OPENAI_API_KEY",
+        base_url="https://api.openai.com/v1",
+        base_url_variable="OPENAI_BASE_URL",
+    )

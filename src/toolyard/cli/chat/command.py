@@ -1,4 +1,4 @@
-"""`toolyard chat -p PROMPT`: one turn of an agent, for scripts."""
+"""`toolyard chat`: a conversation at the terminal, or with -p one turn for scripts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from toolyard.cli.application import agent_option, known_agent, open_application
 from toolyard.cli.chat.answers import answer_option, approver_for, late_answer_option, take_up_questions
+from toolyard.cli.render import is_terminal
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("prompt", required=False)
-@click.option("-p", "--print", "headless", metavar="PROMPT", help="What to say; - for what standard input holds.")
+@click.option(
+    "-p", "--print", "headless", metavar="PROMPT", help="One turn, and its answer; - for what standard input holds."
+)
 @click.option("--session", metavar="ID", help="Go on with this session; the beginning of its id is enough.")
 @click.option("--model", metavar="M", help="Another model than the configured one.")
 @agent_option
@@ -36,20 +39,29 @@ def chat(
     answer: bool | None,
     late_answer: str | None,
 ) -> int:
-    """Say PROMPT to an agent and print its answer.
+    """Talk with an agent, at once about PROMPT if there is one.
 
-    What the agent does meanwhile goes to standard error. With --session and no prompt, a turn that was cut off goes on,
-    and its questions are asked again. Exit status: 0 answered, 1 an error or a bound, 2 wrong usage or configuration, 3
-    refused, 4 a question waits for an answer, 130 interrupted.
+    With -p, with --json and in a pipe it is one turn: the answer goes to standard output, what the agent does meanwhile
+    to standard error. With --session and nothing said, a turn that was cut off goes on, and its questions are asked
+    again. Exit status: 0 answered or left, 1 an error or a bound, 2 wrong usage or configuration, 3 refused, 4 a
+    question waits for an answer, 130 interrupted.
     """
+    if headless is None and not as_json and answer is None and late_answer is None and is_at_terminal():
+        from toolyard.cli.chat.interactive import converse
+
+        return run_to_end(converse(options, prompt, session=session, model=model, agent=agent))
     said = headless if headless is not None else prompt
-    if said == "-":
-        said = sys.stdin.read()
-    if said is None and session is None:
+    if said == "-" or (said is None and session is None and not is_terminal(sys.stdin)):
+        said = sys.stdin.read() if sys.stdin else ""
+    if session is None and not (said and said.strip()):
         raise click.UsageError("say something: toolyard chat -p 'What is in this folder?'")
     return run_to_end(
         one_turn(options, said, session, model, agent, as_json=as_json, answer=answer, late_answer=late_answer)
     )
+
+
+def is_at_terminal() -> bool:
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
 async def one_turn(

@@ -108,7 +108,7 @@ def usual_port(host: str) -> int:
 async def serve_stdio(options: GlobalOptions, agent: str | None) -> int:
     """Serve the client at the other end of standard input and output; both are its alone from here on."""
     from toolyard.serve.mcp.line_wire import LineWire
-    from toolyard.serve.mcp.stdio import StdioServer
+    from toolyard.serve.mcp.stdio import LineServer
     from toolyard.serve.mcp.tool_server import ClientApprover, ToolServer
 
     source, sink = take_standard_streams()
@@ -119,7 +119,7 @@ async def serve_stdio(options: GlobalOptions, agent: str | None) -> int:
         LineWire(source, sink) as wire,
     ):
         check(app, agent)
-        await StdioServer(ToolServer(app, approver, agent=agent), wire, session=session).run()
+        await LineServer(ToolServer(app, approver, agent=agent), wire, session=session).run()
     return 0
 
 

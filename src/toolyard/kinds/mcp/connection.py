@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.mcp.streams import HttpStreams
 
 log = logging.getLogger("toolyard.mcp")
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # what goes wrong there is told by us, where nobody logs
 T = TypeVar("T")
 CLOSE_PATIENCE = 2.0
 CLIENT = Implementation(name="toolyard", version=version("toolyard"))

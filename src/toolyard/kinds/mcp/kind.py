@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolyard.config.document import Place
     from toolyard.core.tool import Json, JsonObject
     from toolyard.kinds.mcp.author import McpAuthoring
-    from toolyard.kinds.mcp.reference import HttpServer, StdioServer
+    from toolyard.kinds.mcp.reference import McpAddress, McpProgram
     from toolyard.kinds.mcp.source import McpSource
     from toolyard.plugins.host import Host
     from toolyard.plugins.kind import Named
@@ -54,7 +54,7 @@ class McpServers(Kind):
             return None
         return {"plugins": [{"mcp": {"file": str(path)}}]}
 
-    def source(self, reference: StdioServer | HttpServer, host: Host) -> McpSource:
+    def source(self, reference: McpProgram | McpAddress, host: Host) -> McpSource:
         from toolyard.kinds.mcp.source import McpSource
 
         return McpSource(reference, host)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.arguments.schema import schema_fault
-from toolyard.kinds.mcp.reference import StdioServer
+from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.process.interpreter import find_interpreter
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Json
     from toolyard.files.content_cache import ContentCache
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.plugins.host import Host
 
 FORM = 1
@@ -82,17 +82,17 @@ def listing_cache(host: Host) -> ContentCache[McpListing]:
     return host.caches.get("mcp-servers", McpListing)
 
 
-def listing_key(server: StdioServer | HttpServer, host: Host) -> str:
+def listing_key(server: McpProgram | McpAddress, host: Host) -> str:
     """What a listing depends on: how the server is started or reached, and the contents of what is started."""
     told: list[Json]
-    if isinstance(server, StdioServer):
+    if isinstance(server, McpProgram):
         told = [FORM, server.command, server.env, server.cwd, list(contents(server, host))]
     else:
         told = [FORM, server.url, server.headers, server.form]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
-def contents(server: StdioServer, host: Host) -> Iterator[str]:
+def contents(server: McpProgram, host: Host) -> Iterator[str]:
     """The program, the files that its arguments name, and the packages that those belong to."""
     program = find_interpreter(server.command[0], host.configuration.door)
     yield program.identity if program else ""
@@ -201,7 +201,9 @@ def without_bad_tools(result: Any, faults: list[str]) -> None:
             Tool.model_validate(tool, by_name=False)
             fault = schema_fault(schema)
         except ValueError as error:
-            fault = " ".join(str(error).splitlines()[1:3])  # the first of what does not fit, and its place
+            first: Any = error.errors()[0] if hasattr(error, "errors") else {}
+            place = ".".join(map(str, first.get("loc", ())))
+            fault = f"{place}: {first.get('msg', error)}".removeprefix(": ")
         if fault:
             name = tool.get("name") if isinstance(tool, dict) else None
             faults.append(f"'{name or 'a tool without a name'}': {fault}")

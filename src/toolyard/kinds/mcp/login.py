@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
 
 LARGEST = 1 << 20
 PATIENCE = 300.0
@@ -83,7 +83,7 @@ class LoginStore:
         replace_file(self.file, json.dumps(kept).encode(), durable=True)
 
 
-def login_store(server: HttpServer) -> LoginStore:
+def login_store(server: McpAddress) -> LoginStore:
     name = hashlib.sha256(server.url.encode()).hexdigest()[:32]
     return LoginStore(user_folder("state") / "mcp" / "logins" / f"{name}.json")
 
@@ -96,17 +96,20 @@ class StoredLogin(httpx2.Auth):
 
     requires_response_body = True
 
-    def __init__(self, server: HttpServer) -> None:
+    def __init__(self, server: McpAddress) -> None:
         self._server = server
         self._store = login_store(server)
-        self._renewing = provider(server, "http://127.0.0.1/callback", redirect=self._refuse)
+        self._renewing = provider(server, "http://127.0.0.1/callback", redirect=self._refuse, answer=self._refuse)
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        if tokens := await self._store.get_tokens():
+        tokens = await self._store.get_tokens()
+        if tokens:
             request.headers["Authorization"] = f"Bearer {tokens.access_token}"
         response = yield request
         if response.status_code != HTTPStatus.UNAUTHORIZED:
             return
+        if tokens is None or not tokens.refresh_token:
+            await self._refuse()
         self._renewing.context.token_expiry_time = 1.0  # long past: the server does not take it any more
         flow = self._renewing.async_auth_flow(request)
         with contextlib.suppress(StopAsyncIteration):
@@ -114,16 +117,16 @@ class StoredLogin(httpx2.Auth):
             while True:
                 step = await flow.asend((yield step))
 
-    async def _refuse(self, _: str) -> None:
+    async def _refuse(self, _: str = "") -> NoReturn:
         raise ServerLost(f"it wants you to sign in: toolyard plugins login {self._server.name}")
 
 
-def stored_login(server: HttpServer) -> StoredLogin | None:
+def stored_login(server: McpAddress) -> StoredLogin | None:
     """What signs requests to a server; None for one whose headers say all."""
     return None if any(name.lower() == "authorization" for name, _ in server.headers) else StoredLogin(server)
 
 
-def provider(server: HttpServer, callback_url: str, *, redirect: Any, answer: Any = None) -> OAuthClientProvider:
+def provider(server: McpAddress, callback_url: str, *, redirect: Any, answer: Any = None) -> OAuthClientProvider:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
@@ -131,7 +134,7 @@ def provider(server: HttpServer, callback_url: str, *, redirect: Any, answer: An
     return OAuthClientProvider(server.url, about, login_store(server), redirect, answer)
 
 
-async def login(server: HttpServer, show_address: Callable[[str], None]) -> None:
+async def login(server: McpAddress, show_address: Callable[[str], None]) -> None:
     """Let a person sign in: they open an address, and their browser comes back to us. Raises what goes wrong."""
     from mcp import Client
 

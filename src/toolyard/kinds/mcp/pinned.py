@@ -16,13 +16,13 @@ from toolyard.core.lossless_json import decode_json
 from toolyard.files.atomic import replace_file
 from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
-from toolyard.kinds.mcp.reference import StdioServer
+from toolyard.kinds.mcp.reference import McpProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from toolyard.kinds.mcp.listing import McpDefinition
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
 
 LARGEST = 4 << 20
 
@@ -30,26 +30,26 @@ LARGEST = 4 << 20
 class PinnedDefinitions:
     """Those of one server, whatever configuration names it."""
 
-    def __init__(self, server: StdioServer | HttpServer) -> None:
+    def __init__(self, server: McpProgram | McpAddress) -> None:
         self._file = pinned_file(server)
         self._pinned: dict[str, str] | None = None
 
-    def objection(self, definition: McpDefinition) -> str:
+    def objection(self, definition: McpDefinition, digest: str) -> str:
         """Why somebody has to be asked about a tool again; empty when it is as it was, or was never let run."""
         known = self._read().get(definition.name)
-        if known is None or known == definition.digest:
+        if known is None or known == digest:
             return ""
         return (
             f"the MCP server describes '{definition.name}' in another way than when it was last allowed; "
             f"now it says: {definition.description}"
         )
 
-    def pin(self, definition: McpDefinition) -> None:
+    def pin(self, name: str, digest: str) -> None:
         """The tool was let run as it is described now."""
         pinned = self._read()
-        if pinned.get(definition.name) == definition.digest:
+        if pinned.get(name) == digest:
             return
-        pinned[definition.name] = definition.digest
+        pinned[name] = digest
         with contextlib.suppress(OSError):  # a home that cannot be written only makes us ask again
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(self._file, json.dumps(pinned, indent=1).encode())
@@ -70,6 +70,6 @@ def read_pins(file: Path) -> dict[str, str]:
         return {}
 
 
-def pinned_file(server: StdioServer | HttpServer) -> Path:
-    told = list(server.command) if isinstance(server, StdioServer) else [server.url]
+def pinned_file(server: McpProgram | McpAddress) -> Path:
+    told = list(server.command) if isinstance(server, McpProgram) else [server.url]
     return user_folder("state") / "mcp" / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]}.json"

@@ -11,6 +11,7 @@ import msgspec
 from toolyard.config.settings import MISFITS
 from toolyard.core.problems import Problem
 from toolyard.plugins.kind import Named, Reference
+from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +58,17 @@ class McpServer(Reference, frozen=True, kw_only=True):
         return (self.file,) if self.file else ()
 
 
-class StdioServer(McpServer, frozen=True, kw_only=True):
+def secret_values(values: Pairs) -> dict[str, str]:
+    """Those of some variables or headers that are secret; of `Bearer TOKEN` the token."""
+    words = {name: value.rpartition(" ")[2] for name, value in values}
+    return {
+        name: words[name]
+        for name, value in values
+        if len(words[name]) >= SHORTEST_SECRET and looks_like_credential(name, value)
+    }
+
+
+class McpProgram(McpServer, frozen=True, kw_only=True):
     """A program that speaks by its standard streams."""
 
     command: tuple[str, ...]
@@ -66,18 +77,26 @@ class StdioServer(McpServer, frozen=True, kw_only=True):
     """Where it runs; None for where calls work."""
 
     @property
+    def secrets(self) -> Mapping[str, str]:
+        return secret_values(self.env)
+
+    @property
     def paths(self) -> Sequence[str]:
         """What of its command is on this machine."""
         return [word for word in self.command if os.path.isabs(word) and os.path.exists(word)]
 
 
-class HttpServer(McpServer, frozen=True, kw_only=True):
+class McpAddress(McpServer, frozen=True, kw_only=True):
     """A server at an address."""
 
     url: str
     headers: Pairs = ()
     form: Literal["http", "sse"] = "http"
     """The transport: streamable HTTP, or the one before it with a stream of events."""
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        return secret_values(self.headers)
 
 
 class McpOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -178,11 +197,11 @@ def server_of(options: McpOptions, at: Place, *, base: str, file: str | None = N
     }
     if options.url is None:
         cwd = None if options.cwd is None else absolute(options.cwd, base)
-        return StdioServer(command=tuple(located(words, base)), env=pairs(options.env), cwd=cwd, **shared)
+        return McpProgram(command=tuple(located(words, base)), env=pairs(options.env), cwd=cwd, **shared)
     if not re.match(r"https?://[^/]", options.url):
         return at.problem("plugin_spec", f"'{options.url}' is no address of an MCP server", EXAMPLES)
     form: Literal["http", "sse"] = "sse" if options.type == "sse" else "http"
-    return HttpServer(url=options.url, headers=pairs(options.headers), form=form, **shared)
+    return McpAddress(url=options.url, headers=pairs(options.headers), form=form, **shared)
 
 
 def pairs(values: Mapping[str, str]) -> Pairs:

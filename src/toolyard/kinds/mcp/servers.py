@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
-from toolyard.kinds.mcp.reference import StdioServer
+from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.interpreter import find_program, why_missing
 from toolyard.process.limits import Limits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import CallContext
     from toolyard.kinds.mcp.connection import McpConnection
     from toolyard.kinds.mcp.listing import McpListing
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
     from toolyard.plugins.host import Host
 
@@ -35,14 +35,14 @@ LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 class ServerConnections:
     """Usually one; another where calls reach further or less far, or work in another folder."""
 
-    def __init__(self, server: StdioServer | HttpServer, host: Host, *, start_timeout: float) -> None:
+    def __init__(self, server: McpProgram | McpAddress, host: Host, *, start_timeout: float) -> None:
         self.server = server
         self.health = ServerHealth()
         self.protocol = ""
         """The revision that it is known to speak."""
         self.on_listing: Callable[[McpListing], None] | None = None
         """Told what the server offers whenever it was asked in passing."""
-        self._host = host
+        self.host = host
         self._start_timeout = start_timeout
         self._connections: dict[tuple[Reach, str], McpConnection] = {}
         self._retired: list[McpConnection] = []
@@ -55,7 +55,7 @@ class ServerConnections:
 
     @property
     def is_local(self) -> bool:
-        return isinstance(self.server, StdioServer)
+        return isinstance(self.server, McpProgram)
 
     async def ask(self, work: Callable[[Client], Awaitable[T]], context: CallContext, *, cwd: str, limit: float) -> T:
         """Do something with the server; what it leaves undone is ended before this returns, also when cancelled.
@@ -69,10 +69,14 @@ class ServerConnections:
             return answer
         except (TimeoutError, asyncio.CancelledError):
             # A server elsewhere was told; a child ends with all that the call started.
-            connection.retiring = self.is_local
+            connection.retiring = connection.retiring or self.is_local
             raise
         except ServerLost as lost:
             self._note(connection, lost)
+            raise
+        except Exception:
+            # Over HTTP it may be that the server has forgotten the session; a new connection costs little.
+            connection.retiring = connection.retiring or not self.is_local
             raise
         finally:
             if connection.retiring and not connection.busy:
@@ -141,29 +145,29 @@ class ServerConnections:
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
         from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
 
-        if isinstance(self.server, StdioServer):
-            return ChildStreams(self._host.children(reach).keeper, self._request(self.server, cwd))
+        if isinstance(self.server, McpProgram):
+            return ChildStreams(self.host.children(reach).keeper, self._request(self.server, cwd))
         from toolyard.kinds.mcp.login import stored_login
 
         return HttpStreams(self.server, stored_login(self.server))
 
-    def _request(self, server: StdioServer, cwd: str) -> CompanionRequest:
+    def _request(self, server: McpProgram, cwd: str) -> CompanionRequest:
         """How the program is started: with the variables that tools get, and those that its entry names.
 
         Its processor time is not limited, since it serves many calls, each with a limit of its own.
         """
         program, *rest = server.command
         if not os.path.isabs(program):
-            found = find_program(program, self._host.configuration.door, or_ours=True)
+            found = find_program(program, self.host.configuration.door, or_ours=True)
             if found is None:
                 self.health.failed(why_missing(program), b"")
                 raise ServerLost(why_missing(program))
             program = found
-        limits = self._host.runner.limits
+        limits = self.host.runner.limits
         return CompanionRequest(
             argv=[program, *rest],
             cwd=server.cwd or cwd,
-            env=self._host.runner.environment.current(),
+            env=self.host.runner.environment.current(),
             extra_env=dict(server.env),
             limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
         )

@@ -12,7 +12,7 @@ from toolyard.files.working_folder import working_folder
 from toolyard.kinds.mcp.health import ServerLost
 from toolyard.kinds.mcp.listing import McpListing, listing_cache, listing_key
 from toolyard.kinds.mcp.pinned import PinnedDefinitions
-from toolyard.kinds.mcp.reference import StdioServer
+from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.kinds.mcp.servers import ServerConnections
 from toolyard.kinds.mcp.settings import McpSettings
 from toolyard.kinds.mcp.tool import McpTool, PromptTool, ResourceTool
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolyard.core.problems import Problem
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.kinds.mcp.tool import ServerTool
     from toolyard.plugins.host import Host
 
@@ -34,7 +34,7 @@ LOOK_AGAIN = 5.0
 class McpSource:
     """One server, followed through the changes of what it offers."""
 
-    def __init__(self, reference: StdioServer | HttpServer, host: Host) -> None:
+    def __init__(self, reference: McpProgram | McpAddress, host: Host) -> None:
         self.reference = reference
         self.problems: Sequence[Problem] = ()
         """What is wrong with it now."""
@@ -57,7 +57,7 @@ class McpSource:
         if self.reference.file:
             return Path(self.reference.file)
         server = self.reference
-        return Path(server.command[0]) if isinstance(server, StdioServer) else Path(server.url.replace("://", ":/"))
+        return Path(server.command[0]) if isinstance(server, McpProgram) else Path(server.url.replace("://", ":/"))
 
     @property
     def name(self) -> str:
@@ -70,6 +70,7 @@ class McpSource:
     def adopt(self, newer: McpSource) -> None:
         """It is the same server, named from another place perhaps."""
         self.reference = newer.reference
+        self._host = self._servers.host = newer._host
 
     def plugins(self) -> Sequence[Plugin]:
         """A server is one plugin, on or off as a whole; `tools` of its entry chooses among its tools."""
@@ -116,7 +117,7 @@ class McpSource:
 
     async def status(self, *, start: bool) -> ServerStatus:
         """How the server is doing; with `start` it is asked now what it offers."""
-        if start and not self._servers.running:
+        if start and not self._servers.health.starts:
             await self._ask(listing_key(self._servers.server, self._host))
         health, listing = self._servers.health, self._listing
         failed = bool(health.failures)
@@ -139,7 +140,7 @@ class McpSource:
     async def login(self, show_address: Callable[[str], None]) -> Problem | None:
         """Let a person sign in by an address that they open, and use the server from then on."""
         server = self._servers.server
-        if isinstance(server, StdioServer):
+        if isinstance(server, McpProgram):
             hint = "give it what it needs by 'env' of its entry"
             return self.reference.at.problem("mcp_login", f"nobody signs in to the program '{server.name}'", hint)
         from toolyard.kinds.mcp.login import login
@@ -154,7 +155,7 @@ class McpSource:
 
     def logout(self) -> bool:
         server = self._servers.server
-        if isinstance(server, StdioServer):
+        if isinstance(server, McpProgram):
             return False
         from toolyard.kinds.mcp.login import login_store
 
@@ -213,7 +214,8 @@ class McpSource:
     def _failure(self, reason: str) -> Problem:
         name, printed = self.reference.name, self._servers.health.printed
         said = f"; it printed last: {printed}" if printed else ""
-        hint = f"try its command by hand, or look: toolyard plugins status {name}"
+        tries = "try its command by hand" if self._servers.is_local else "see whether it can be reached"
+        hint = f"{tries}, or look: toolyard plugins status {name}"
         return self.reference.at.problem("mcp_server", f"the MCP server '{name}' cannot be used: {reason}{said}", hint)
 
     def _bad_tool(self, fault: str) -> Problem:

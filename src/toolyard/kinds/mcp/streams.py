@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.message import SessionMessage
-from mcp.types.jsonrpc import JSONRPCResponse, jsonrpc_message_adapter
+from mcp.types.jsonrpc import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 
 from toolyard.kinds.mcp.listing import without_bad_tools
 from toolyard.process.companion import Companion
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
 
-    from toolyard.kinds.mcp.reference import HttpServer
+    from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.process.companion import CompanionEnd, CompanionRequest
     from toolyard.process.keeper.link import KeeperLink
 
@@ -64,6 +64,8 @@ class ChildStreams:
         except ValueError:
             self._keep(line + b"\n")  # a greeting, or a print that was forgotten
             return
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
+            return  # its log, which nobody asked for and which may be long
         if isinstance(message, JSONRPCResponse):
             without_bad_tools(message.result, self.faults)
         if self._messages.waiting >= MOST_WAITING:
@@ -142,7 +144,7 @@ class ChildInput:
 class HttpStreams:
     """A server at an address."""
 
-    def __init__(self, server: HttpServer, auth: Any) -> None:
+    def __init__(self, server: McpAddress, auth: Any) -> None:
         self.ended = asyncio.Event()
         self.printed = b""
         self.faults: list[str] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,7 +13,7 @@ from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerLost
-from toolyard.kinds.mcp.reference import StdioServer, fitting
+from toolyard.kinds.mcp.reference import McpProgram, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -39,17 +41,22 @@ class ServerTool:
         self.confined = servers.is_local
 
     @property
+    def asked_for(self) -> str:
+        """What the server is asked for, in its own words."""
+        return self.spec.name
+
+    @property
     def timeout(self) -> float:
         return self.spec.timeout or 60
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
-        """Which server is asked for what."""
+        """Which server is asked for what; the arguments are part of it, so that they are on record."""
         server = self.servers.server
-        if not isinstance(server, StdioServer):
-            return Plan(arguments=arguments, argv=[server.url], cwd=context.cwd)
-        return Plan(
-            arguments=arguments, argv=server.command, cwd=context.cwd, env_keys=[name for name, _ in server.env]
-        )
+        asked = [self.asked_for, json.dumps(arguments, ensure_ascii=False)]
+        if not isinstance(server, McpProgram):
+            return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd)
+        names = [name for name, _ in server.env]
+        return Plan(arguments=arguments, argv=[*server.command, *asked], cwd=context.cwd, env_keys=names)
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         return call_line(self.spec.name, plan.arguments)
@@ -114,6 +121,14 @@ class McpTool(ServerTool):
         super().__init__(spec, servers)
         self._prefixed: McpTool | None = None
 
+    @property
+    def asked_for(self) -> str:
+        return self.definition.name
+
+    @cached_property
+    def _digest(self) -> str:
+        return self.definition.digest
+
     def prefixed(self) -> McpTool:
         """The same tool with its server's name before its own."""
         if self._prefixed is None:
@@ -123,12 +138,12 @@ class McpTool(ServerTool):
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
         plan = super().plan(arguments, context)
-        return replace(plan, doubt=self._pinned.objection(self.definition))
+        return replace(plan, doubt=self._pinned.objection(self.definition, self._digest))
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import result_of
 
-        self._pinned.pin(self.definition)  # it was let run as it is now described
+        self._pinned.pin(self.definition.name, self._digest)  # it was let run as it is now described
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if context.emit:

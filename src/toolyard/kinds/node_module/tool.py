@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from toolyard.errors import ProcessError
 from toolyard.kinds.node_module.hosts import TimedOut
 from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 from toolyard.process.output import Captured, HeadTail
+from toolyard.process.waiting import cancelled_with
 
 if TYPE_CHECKING:
     from toolyard.core.content import Part
@@ -77,6 +79,8 @@ class NodeModuleTool:
         output = Output(context)
         try:
             reply = await self._ask("tools/call", plan, context, output=output)
+        except asyncio.CancelledError as error:
+            raise cancelled_with(output.answer(None)) from error
         except ProcessError as error:
             return self._failed(f"could not be run: {error}", output, failure="crash")
         match reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +22,7 @@ from toolyard.plugins.author_code.crashes import crash_text
 from toolyard.plugins.author_code.output import Outlet
 from toolyard.plugins.author_code.running import OutOfTime, Raised, Returned, is_async, run_authored
 from toolyard.process.output import Captured, HeadTail
+from toolyard.process.waiting import cancelled_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,6 +98,8 @@ class PythonTool:
         try:
             ready = await self._callee.ready(plan.prepared, call)
             ended = await self._run(ready, outlet, call, self._limit(context))
+        except asyncio.CancelledError as cancelled:
+            raise cancelled_with(outlet.answer(), outlet.close()) from cancelled
         finally:
             printed = outlet.close()
         match ended:

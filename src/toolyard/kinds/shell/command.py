@@ -102,6 +102,7 @@ class ShellCommandTool:
             limits=self._runner.limits,
             output_limit=context.output_limit // 2,  # there are two streams, and both are in the text
             spill_to=context.spill_to,
+            spill_errors_to=context.spill_errors_to,
             on_output=context.emit,
         )
 
@@ -163,7 +164,7 @@ def result_of(outcome: ChildOutcome, code: int, data: JsonObject, text: str | No
 
 
 def left_out(*streams: Captured) -> Truncation | None:
-    """What is missing of all streams together; only standard output is ever kept whole in a file."""
+    """What is missing of all streams together; the text of each says where the whole of it is."""
     cuts = [stream.truncated for stream in streams if stream.truncated]
     if not cuts:
         return None

@@ -31,6 +31,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_jobs: Annotated[int, msgspec.Meta(ge=1)] = 64
     tty: bool = False
     """Whether commands print to a terminal instead of a pipe."""
+    idle_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = 900.0
+    """After how long without a command a shell is given back that has nothing to do; None for never."""
     limits: ResourceLimits = ResourceLimits()
     """Instead of the general ones, as far as it says something."""
 

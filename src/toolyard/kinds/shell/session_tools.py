@@ -14,6 +14,7 @@ from toolyard.core.screen_text import readable
 from toolyard.core.text import first_line, joined, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError, ShellError
+from toolyard.kinds.shell.idle_shells import IdleShells
 from toolyard.kinds.shell.limits_text import with_limits
 from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
 from toolyard.process.waiting import cancelled_with
@@ -85,6 +86,7 @@ class LiveSessions:
         self.options = options
         self.runner = runner
         self._bashes: dict[tuple[str, str], BashSession] = {}
+        self._idle = IdleShells(options.idle_seconds)
         self._shown: dict[tuple[str, str], tuple[str, str, CarriedState | None]] = {}
         """What was shown of a session in the last question about it, and the call and the command that it was about."""
 
@@ -147,12 +149,14 @@ class LiveSessions:
                 children=self.runner.children[context.usual_reach],
                 parent=self.runner.environment,
             )
+        self._idle.used(self._bashes[key])
         return self._bashes[key]
 
     async def end(self, session: str | None = None) -> None:
         """End those of a conversation, or all, with everything that they started."""
         for key in [key for key in self._bashes if session is None or key[0] == session]:
-            await self._bashes.pop(key).aclose()
+            await self._idle.forget(bash := self._bashes.pop(key))
+            await bash.aclose()
 
 
 class BashTool:

@@ -51,10 +51,8 @@ class FileGuards:
         """What each held when it was surely guarded: in the moment of a rename even the file before can be written."""
         self.events = -1
         """Becomes readable when something may have been replaced; -1 where there is nothing to watch."""
-        self._names = names_in(listed)
-        """Where each of them is mounted."""
-        if self._names:
-            self._watch(list(self._names))
+        if paths := paths_in(listed):
+            self._watch(paths)
 
     def restore(self, end_all: Callable[[], None]) -> None:
         """After an event: stop all that is inside, put back what was replaced, and let it go on; or end it."""
@@ -171,7 +169,7 @@ class FileGuards:
         mounts = os.open(f"/proc/{innermost(self._started)}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
         for namespace in (fcntl.ioctl(mounts, OWNING_USERS), mounts):
             self._call("setns", namespace, 0)
-        for place in (name for path in paths for name in self._names[path]):
+        for place in paths:
             name = os.fsencode(place) + b"\0"
             self._call("mount", name, name, None, MS_BIND, None)
             kept = os.statvfs(place).f_flag & KEPT_FLAGS
@@ -200,13 +198,9 @@ def told_beside(listed: str) -> str:
     return f"{listed}.replaced"
 
 
-def names_in(listed: str) -> dict[str, list[str]]:
-    """The paths that a file names, each with all the names that it has inside; none when there is no such file."""
-    fields = [os.fsdecode(name) for name in (content(listed) or b"").split(SEPARATOR)[:-1]]
-    found: dict[str, list[str]] = {}
-    for path, name in zip(fields[::2], fields[1::2], strict=True):
-        found.setdefault(path, []).append(name)
-    return found
+def paths_in(listed: str) -> list[str]:
+    """The paths that a file names; none when there is no such file."""
+    return [os.fsdecode(path) for path in (content(listed) or b"").split(SEPARATOR)[:-1]]
 
 
 def innermost(pid: int) -> int:

@@ -69,6 +69,8 @@ class KeeperProcess:
         self._on_the_way = contextlib.ExitStack()
         """What is needed until the keeper is inside."""
         try:
+            if group:
+                group.open_again()
             self._groups = groups = group.paths() if group else []
             prefix = self._on_the_way.enter_context(confinement.ready_prefix()) if confinement else None
             told = (cleanup_file, confinement.guards if confinement else "")

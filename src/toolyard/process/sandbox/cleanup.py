@@ -14,7 +14,6 @@ from toolyard.files.user_folders import user_folder
 from toolyard.process.keeper.groups import kill_groups, remove_groups
 from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
 from toolyard.process.sandbox.git.nested import NestedRepositories
-from toolyard.process.sandbox.git.worktrees import AddedWorktrees
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
 
 if TYPE_CHECKING:
@@ -97,13 +96,14 @@ def remove_left(left: Mapping[str, Any]) -> None:
     kill_groups(groups)
     remove_groups(groups)
     move_unwanted(left.get("unwanted", ()))
-    workspace, private_parts = left.get("workspace", ()), left.get("private_parts", ())
-    for git, place in private_parts:
-        AddedWorktrees(git, place, workspace).tell_outside()
-    repositories = [git for git, _ in private_parts]
-    NestedRepositories(workspace, left.get("since", 0), left.get("guarded", {}), repositories=repositories).sweep(
-        at_end=True
-    )
+    exchange_once_more(left)
+    NestedRepositories(
+        left.get("workspace", ()),
+        left.get("since", 0),
+        left.get("guarded", {}),
+        repositories=[git for git, _, _ in left.get("repositories", {}).get("places", ())],
+        sealed=left.get("sealed", ()),
+    ).sweep(at_end=True)
     remove_unused(made_by(left))
     if span := left.get("span"):
         with contextlib.suppress(OSError):
@@ -112,6 +112,21 @@ def remove_left(left: Mapping[str, Any]) -> None:
     for place in left.get("common", ()):
         with contextlib.suppress(OSError):  # the application of another sandbox may still claim it
             remove_if_unclaimed(place)
+
+
+def exchange_once_more(left: Mapping[str, Any]) -> None:
+    """Hand over what git inside did before everybody was killed."""
+    if not (repositories := left.get("repositories")):
+        return
+    from toolyard.process.sandbox.git.inside_repository import InsideRepository, PrivateGitFolder
+    from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
+
+    folders = [
+        PrivateGitFolder(InsideRepository(git, is_new=is_new), place)
+        for git, place, is_new in repositories["places"]
+        if os.path.isdir(place)
+    ]
+    WorkspaceRepositories(folders, left.get("workspace", ()), repositories["program"]).exchange(at_end=True)
 
 
 def read_record(file: str) -> dict[str, Any]:

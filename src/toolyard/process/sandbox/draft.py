@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import text_of
-from toolyard.process.sandbox.git.private_common import LOCKED
 from toolyard.process.sandbox.mount_points import is_socket
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolyard.process.sandbox.git.private_common import InsideRepository
+    from toolyard.process.sandbox.git.inside_repository import InsideRepository
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
-Access = Literal["read", "write", "hidden", "private"]
-"""`private` is an empty folder of the sandbox's own."""
+Access = Literal["read", "write", "hidden", "private", "repository"]
+"""`private` is an empty folder of the sandbox's own; a `repository` is one that git inside has in its place."""
 
 
 class LayoutDraft(msgspec.Struct):
@@ -78,15 +76,9 @@ class LayoutDraft(msgspec.Struct):
             self.rules.setdefault(path, "write")
         self.repositories = [one for one in self.repositories if self.can_write(one.git)]
         for repository in self.repositories:
-            self._make_rooms(repository.mount_points())
-            if repository.is_new and (repository.git, None) not in self.mount_points:
-                self.mount_points.insert(0, (repository.git, None))  # left by somebody who was killed
-
-    def _make_rooms(self, wanted: Iterable[MountPoint]) -> None:
-        """Name what has to be made for mounts that are not about its own path."""
-        for path, content in wanted:
-            if (path, content) not in self.mount_points and (path in self.of_others or not os.path.lexists(path)):
-                self.mount_points.append((path, content))
+            self.mount_points += repository.mount_points()
+            self.rules[repository.git] = "repository"
+            self.rules |= dict.fromkeys(repository.shown(), "read")
 
     def _without_links(self) -> dict[str, bytes | None]:
         """The guards where they lead to, by the rules so far; a link itself cannot be guarded, and is named."""
@@ -143,25 +135,12 @@ def is_missing(path: str) -> bool:
     if name in SOCKETS and is_socket(path):
         return True
     try:
-        if not os.path.lexists(path) or (name in EMPTY and not os.listdir(path)):
-            return True
+        return not os.path.lexists(path) or (name in EMPTY and not os.listdir(path))
     except OSError:
         return False
-    return name in OURS and text_of(path) == OURS[name].decode()
 
 
-ITSELF, NOTHING, HELD = b".\n", b"# nothing\n", b"# held by toolyard while tools can run here\n"
-"""In `commondir` the first means that the repository's configuration and hooks are its own; the second is for
-`config.worktree`, the third for the lock of a configuration."""
-EMPTY = (".git", ".cargo")
+EMPTY = (".cargo",)
 """What is nothing as long as it is an empty folder."""
 SOCKETS = (".npmrc", ".yarnrc.yml")
 """What is nothing as long as it is a socket: package managers would stop at a folder."""
-OURS = {
-    "commondir": ITSELF,
-    "config.worktree": NOTHING,
-    "config.lock": HELD,
-    "config.worktree.lock": HELD,
-    "locked": LOCKED,
-}
-"""The contents by which a mount point of another sandbox is recognised, which will remove it when it ends."""

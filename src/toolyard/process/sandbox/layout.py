@@ -34,7 +34,7 @@ from toolyard.process.sandbox.secrets import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from toolyard.process.sandbox.git.private_common import InsideRepository
+    from toolyard.process.sandbox.git.inside_repository import InsideRepository
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -100,7 +100,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
     def guards(self) -> list[str]:
         """What cannot be written, though what is around it can."""
-        return [path for path, access in self.rules.items() if access != "write" and self._above(path) == "write"]
+        return [
+            path
+            for path, access in self.rules.items()
+            if access == "repository" or (access != "write" and self._above(path) == "write")
+        ]
 
     def sealed(self) -> set[str]:
         """Of what is guarded that which nothing can be written below."""
@@ -110,7 +114,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     def looking(self) -> Layout:
         """The same with nothing to write, and so nothing to guard."""
         rules: dict[str, Access] = dict(self.rules)
-        rules.update(dict.fromkeys((path for path, access in rules.items() if access == "write"), "read"))
+        rules.update({path: "read" for path, access in rules.items() if access in ("write", "repository")})
         return replace(self, rules=tidy(rules), mount_points=(), unwanted=(), unguarded=(), repositories=())
 
     def without(self, paths: Collection[str]) -> Layout:
@@ -222,12 +226,15 @@ def is_public(path: str) -> bool:
 
 
 def tidy(rules: dict[str, Access]) -> dict[str, Access]:
-    """Parents first, without rules that change nothing. A `write` below a `write` stays: it prevents a move."""
+    """Parents first, without rules that change nothing. A `write` below a `write` stays: it prevents a move.
+
+    So does a `repository` below another, of which git inside has one as well.
+    """
     kept: dict[str, Access] = {}
     for path in sorted(rules, key=parts_of):
         access = rules[path]
         above = nearest(kept, path)[1] if kept else None
         hides_nothing = access == "hidden" and above == "private"
-        if access == "write" or (access != above and not hides_nothing) or not kept:
+        if access in ("write", "repository") or (access != above and not hides_nothing) or not kept:
             kept[path] = access
     return kept

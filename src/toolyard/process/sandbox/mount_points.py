@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 MountPoint = tuple[str, bytes | None]
 """A path, and the content of a file; None for a folder."""
 SOCKET = b"\0socket"
+"""In the place of a content: a socket, which git does not see either, and over which a file can be mounted."""
+REPOSITORY = b"\0repository"
+"""In the place of a content: a git folder without anything, at which git stops."""
+EMPTY_HEAD = b"ref:  refs/heads/main  \n"
+"""Of such a folder; git reads it as any other, and never writes it so."""
 LONGEST_KEPT = 48
 """Characters of a name that stay in that of what is moved aside, whatever they take on the disk."""
-"""In the place of a content: a socket, which git does not see either, and over which a file can be mounted."""
 MOST_KEPT = 100
 LOCK_TRIES, LOCK_PAUSE = 20, 0.002
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,6 +75,8 @@ def make(path: str, content: bytes | None) -> bool:
         with folder_itself(os.path.dirname(path)) as folder, writable(folder):
             if content is None:
                 os.mkdir(os.path.basename(path), dir_fd=folder)
+            elif content == REPOSITORY:
+                make_empty_repository(os.path.basename(path), folder)
             elif content == SOCKET:
                 os.mknod(os.path.basename(path), stat.S_IFSOCK | 0o600, dir_fd=folder)
             else:
@@ -113,10 +119,49 @@ def remove_unchanged(path: str, content: bytes | None) -> None:
         if is_socket(path):
             os.unlink(path)
         return
+    if content == REPOSITORY:
+        if is_empty_repository(path):
+            remove_empty_repository(path)
+        return
     with open(path, "rb") as file:
         unchanged = file.read(len(content) + 1) == content
     if unchanged:
         os.unlink(path)
+
+
+def make_empty_repository(name: str, folder: int) -> None:
+    """Make a git folder without anything in an open folder, or what is missing of one."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+    git = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        for below in ("objects", "refs"):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(below, dir_fd=git)
+        with contextlib.suppress(FileExistsError), open(os.open("HEAD", NEW_FILE, 0o644, dir_fd=git), "wb") as file:
+            file.write(EMPTY_HEAD)
+    finally:
+        os.close(git)
+
+
+def is_empty_repository(path: str) -> bool:
+    """Whether a git folder is one that was made so, and nobody has used."""
+    try:
+        with open(os.path.join(path, "HEAD"), "rb") as file:
+            is_ours = file.read(len(EMPTY_HEAD) + 1) == EMPTY_HEAD
+        below = [os.path.join(path, name) for name in os.listdir(path) if name != "HEAD"]
+        return is_ours and not any(os.path.islink(folder) or os.listdir(folder) for folder in below)
+    except OSError:
+        return False
+
+
+def remove_empty_repository(path: str) -> None:
+    """Remove it; a folder that somebody uses by now stays, and the rest with it."""
+    for name in ("refs", "objects"):
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(os.path.join(path, name))
+    os.unlink(os.path.join(path, "HEAD"))
+    os.rmdir(path)
 
 
 def is_socket(path: str) -> bool:
@@ -178,6 +223,17 @@ def folder_itself(path: str) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def listing(folder: str) -> dict[str, bool]:
+    """The names in a folder, and whether each is one itself; also where somebody inside took our right to look."""
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    except PermissionError:
+        # A handle that is only for going on from there cannot be listed itself.
+        with folder_itself(folder) as opened, writable(opened), os.scandir(f"/proc/self/fd/{opened}") as entries:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
 
 
 def step_even_if_closed(name: str, folder: int) -> int:

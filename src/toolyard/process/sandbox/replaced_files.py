@@ -6,32 +6,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.process.keeper.file_guards import SEPARATOR, content, told_beside
-from toolyard.process.sandbox.git.settings import with_plain_changes
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, free_name, is_free, writable
 
 if TYPE_CHECKING:
     from toolyard.files.write_times import Identity
-
-GIT_CONFIGS = ("config", "config.worktree")
-
-
-def wanted(path: str, *, before: bytes, seen: bytes | None, found: bytes | None) -> bytes:
-    """What the file shall hold, of what it held before, at the first look, and when everything inside had stopped.
-
-    A change of git's configuration is kept as far as it names no program. Of other files the first look counts.
-    """
-    folder, name = os.path.split(path)
-    if found is None or name == "commondir":
-        return before
-    if not is_git_config(path):
-        return found if seen is None else seen
-    known, text = (data.decode("utf-8", "surrogateescape") for data in (before, found))
-    kept = with_plain_changes(known, text, folder, [os.path.dirname(folder)])
-    return kept.encode("utf-8", "surrogateescape")
-
-
-def is_git_config(path: str) -> bool:
-    return os.path.basename(path) in GIT_CONFIGS and ".git" in path.split(os.sep)
 
 
 def swap(path: str, data: bytes, *, like: int) -> str | None:
@@ -50,11 +28,12 @@ def swap(path: str, data: bytes, *, like: int) -> str | None:
 def keep_wanted(path: str, found_at: str, found: bytes | None, *, before: bytes, seen: bytes | None, like: int) -> str:
     """Put what is wanted of what was found into its place; tells where the rest went.
 
-    What was written there meanwhile is its owner's, since nobody else could.
+    That is what was seen at the first look. What was written there meanwhile is its owner's, since nobody else could.
     """
     above, name = os.path.split(path)
     now = content(path)
-    kept = wanted(path, before=before, seen=seen, found=found) if now == before else now
+    wanted = before if found is None else found if seen is None else seen
+    kept = wanted if now == before else now
     with folder_itself(above) as folder, writable(folder):
         if kept is not None and kept != now:
             new = write_new(folder, name, kept, os.fstat(like))

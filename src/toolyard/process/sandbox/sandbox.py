@@ -6,6 +6,7 @@ costs what it costs outside.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import time
@@ -22,18 +23,14 @@ from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
 from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
-from toolyard.process.sandbox.backends.bubblewrap import memory, private_commons
+from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
-from toolyard.process.sandbox.draft import HELD
-from toolyard.process.sandbox.git.config_locks import ConfigLocks
-from toolyard.process.sandbox.git.handover import Handover
 from toolyard.process.sandbox.git.nested import NestedRepositories
-from toolyard.process.sandbox.git.worktrees import AddedWorktrees
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
-from toolyard.process.sandbox.replaced_files import ReplacedFiles, is_git_config
+from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, identity_of
 
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
     from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
-    from toolyard.process.sandbox.git.private_common import PrivateCommon
+    from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
     from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
@@ -54,8 +51,6 @@ if TYPE_CHECKING:
 
 MOST_REMEMBERED = 32
 """How many of the refused connections are told again."""
-GUARDED_WITHIN, LOOK_EVERY = 2.0, 0.005
-"""How long it may take until a file that was replaced is guarded again, in seconds."""
 
 
 class Sandbox:
@@ -75,16 +70,11 @@ class Sandbox:
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
-        self._locks = ConfigLocks(())
-        self._commons: list[PrivateCommon] = []
-        self._handovers: list[Handover] = []
-        self._worktrees: list[AddedWorktrees] = []
+        self._repositories: WorkspaceRepositories | None = None
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
         self._put_aside: dict[str, str] = {}
-        self._configs: list[str] = []
-        """Of what is guarded git's configurations."""
         self._limits: SandboxLimits | None = None
         self._nested: NestedRepositories | None = None
         self._since = 0.0
@@ -178,7 +168,7 @@ class Sandbox:
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
         self._catch_up()
-        return self._watch.changed() or self._locks.are_lost
+        return self._watch.changed() or (self._repositories is not None and self._repositories.is_lost)
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
@@ -237,16 +227,20 @@ class Sandbox:
             return None
         if choice.backend != "landlock":
             self._make_mount_points()
-            self._commons = private_commons(self.layout, self.folder())
+            self._exchange(at_end=True)  # a keeper that was lost may have left something
         support = self._self_test().support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
+        if choice.backend != "landlock" and self.layout.repositories:
+            from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
+
+            folders = private_git_folders(self.layout, self.folder(), self.common)
+            self._repositories = WorkspaceRepositories(folders, self._worked_in())
+            self._repositories.fill()
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
         if choice.backend == "landlock":
             return confinement
-        self._handovers = [Handover(private, self._worked_in()) for private in self._commons]
-        self._worktrees = [AddedWorktrees(*each, self._worked_in()) for each in self._private_parts()]
         return replace(confinement, guards=self._list_guards())
 
     @property
@@ -336,10 +330,6 @@ class Sandbox:
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
-        if self._locks.hold():
-            for handover in self._handovers:
-                with contextlib.suppress(OSError):  # somebody inside put something else there
-                    handover.take_in()
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
@@ -347,7 +337,6 @@ class Sandbox:
 
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
-        self._locks.release()
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
 
     def end_span(self) -> None:
@@ -364,8 +353,8 @@ class Sandbox:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         if not self._is_in_use:
             return {}
-        self._wait_for_guards()
-        self._hand_over()
+        self._catch_up()
+        self._exchange(at_end=at_end)
         moved, self._put_aside = self._put_aside, {}
         moved |= move_unwanted(self.layout.unwanted)
         return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
@@ -375,21 +364,14 @@ class Sandbox:
         notes, self._notes = self._notes, []
         return notes
 
-    def begin_call(self) -> None:
-        """A call begins, which may need what the last one left for it."""
-        for worktrees in self._worktrees:
-            worktrees.tell_inside()
+    async def exchange_repositories(self) -> None:
+        """Before a call and after it: bring git inside what is new outside, and the other way round."""
+        if self._repositories and self._repositories.is_due():
+            await asyncio.to_thread(self._exchange)  # a large pack takes its time
 
-    def _hand_over(self) -> None:
-        """Give the owner what git inside wrote into its configuration and can do no harm."""
-        for worktrees in self._worktrees:
-            worktrees.tell_outside()
-        due = [handover for handover in self._handovers if handover.is_due]
-        if not due:
-            return
-        with self._locks.holding(), contextlib.suppress(OSError):
-            for handover in due:
-                self._notes += handover.hand_over()
+    def _exchange(self, *, at_end: bool = False) -> None:
+        if self._repositories and (at_end or self._repositories.is_due()):
+            self._notes += self._repositories.exchange(at_end=at_end)
 
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
@@ -413,67 +395,40 @@ class Sandbox:
                 needed.remove()
         if self._owns_common:
             self.common.remove()
-        self._locks.close()
         self._watch.close()
+        self._repositories = None
         self._folder = self._mount_points = self._limits = None
 
     def _make_mount_points(self) -> None:
         """Make what mounts will protect, and remember which files are protected and hidden now."""
         if self._mount_points is None:
-            self._locks.close()
-            self._locks = ConfigLocks(path for path, content in self.layout.mount_points if content == HELD)
-            self._mount_points = MountPoints(self.layout.mount_points, self._locks.left())
-            self._locks.note_made()
-        self._locks.hold()  # they must be there when they are mounted
+            self._mount_points = MountPoints(self.layout.mount_points)
         made = {path for path, _ in self._mount_points.made}
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._watch.close()
-        self._watch = FileWatch(exactly=self._steady_guards(), roughly=self._layout.secrets)
+        self._watch = FileWatch(exactly=self._layout.guards(), roughly=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"
         self._obeyed = {
             path: which for path, which in self._guarded.items() if of_git not in path and os.path.isfile(path)
         }
 
-    def _steady_guards(self) -> list[str]:
-        """What is guarded and stays where it is, unlike the locks of git's configurations."""
-        locks = {path for path, content in self.layout.mount_points if content == HELD}
-        return [path for path in self.layout.guards() if path not in locks]
-
     def _list_guards(self) -> str:
         """Name the files that are to be guarded again when they are replaced, in a file for whoever does that."""
         listed = os.path.join(self.folder().path, "guards")
-        paths = [path for path in self._steady_guards() if self.layout.rules[path] == "read"]
+        paths = [path for path in self.layout.guards() if self.layout.rules[path] in ("read", "repository")]
         with open(listed, "wb") as file:
-            for path in paths:
-                names = [path, *(name for private in self._commons for name in private.names_of(path))]
-                file.write(b"".join(os.fsencode(path) + SEPARATOR + os.fsencode(name) + SEPARATOR for name in names))
+            file.write(b"".join(os.fsencode(path) + SEPARATOR for path in paths))
         self._replaced = ReplacedFiles(listed)
-        self._configs = [path for path in paths if is_git_config(path)]
         return listed
 
     def _catch_up(self) -> None:
-        """Take note of what was replaced and is guarded again, and of where went what did not stay."""
-        if not self._replaced or not (replaced := self._replaced.new()):
-            return
-        self._put_aside |= {one.path: one.moved_to for one in replaced if one.moved_to}
-        # Of other files nobody can tell what was written in between: they make the sandbox stale, and are not obeyed.
-        for one in (each for each in replaced if each.path in self._configs):
-            self._guarded[one.path] = one.which
-            self._watch.replaced(one.path)
-        if self._nested:
-            self._nested.note_guarded(self._guarded)
+        """Take note of what was replaced and is guarded again, and of where went what did not stay.
 
-    def _wait_for_guards(self) -> None:
-        """If a file was replaced just now, wait a moment for the word that it is guarded again."""
-        self._catch_up()
-        give_up_at = time.monotonic() + GUARDED_WITHIN
-        while self._replaced and self._is_unguarded() and time.monotonic() < give_up_at:
-            time.sleep(LOOK_EVERY)
-            self._catch_up()
-
-    def _is_unguarded(self) -> bool:
-        return any(identity_of(path) != self._guarded.get(path) for path in self._configs)
+        Nobody can tell what was written in between: such files make the sandbox stale, and are not obeyed.
+        """
+        if self._replaced:
+            self._put_aside |= {one.path: one.moved_to for one in self._replaced.new() if one.moved_to}
 
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
@@ -490,21 +445,21 @@ class Sandbox:
                 "since": self._since,
                 "span": str(self._span.live) if self._span else "",
                 "guarded": self._guarded,
-                "private_parts": self._private_parts(),
+                "sealed": self._sealed(),
+                "repositories": self._repositories.described() if self._repositories else {},
             }
         )
         self._nested = self._nested or NestedRepositories(
             worked_in,
             self._since,
             self._guarded,
-            repositories=[git for git, _ in self._private_parts()],
-            sealed=self.layout.sealed().intersection(self._guarded),
+            repositories=[one.git for one in self.layout.repositories],
+            sealed=self._sealed(),
         )
         self._is_in_use = True
 
-    def _private_parts(self) -> list[tuple[str, str]]:
-        """The repositories of which git inside has a part for itself, and where that is."""
-        return [(private.repository.git, private.place) for private in self._commons]
+    def _sealed(self) -> list[str]:
+        return sorted(self.layout.sealed().intersection(self._guarded))
 
     def _worked_in(self) -> list[str]:
         """The folders of the workspace that can be written."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from toolyard.core.events import Event
-    from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import Answer
+    from toolyard.serve.mcp.questions import ClientQuestion
 
 
 LONGEST_MESSAGE = 16_384
@@ -29,7 +29,7 @@ class ServedCall:
         self.can_ask = can_ask
         self.progress = Progress(report) if report else None
         self._task: asyncio.Task[ToolResult] | None = None
-        self._question: Question | None = None
+        self._question: ClientQuestion | None = None
         self._answer: asyncio.Future[Answer] | None = None
         self._asking = asyncio.Lock()
         self._moved = asyncio.Event()
@@ -44,7 +44,7 @@ class ServedCall:
 
         self._task.add_done_callback(ended)
 
-    async def next(self) -> ToolResult | Question:
+    async def next(self) -> ToolResult | ClientQuestion:
         """Wait for the result, or for a question that comes before it."""
         await self._moved.wait()
         if self._task and self._task.done():
@@ -61,7 +61,7 @@ class ServedCall:
         if self._task and self._task.done():
             self._moved.set()
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: ClientQuestion) -> Answer:
         """Put a question to the person; one after the other, since a client shows one form at a time."""
         async with self._asking:
             self._question = question

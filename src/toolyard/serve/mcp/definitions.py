@@ -24,7 +24,7 @@ LONGEST_NAME = 64 - len("mcp__toolyard__")
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class Definitions(msgspec.Struct, frozen=True, kw_only=True):
+class ToolDefinitions(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent has, as clients see it."""
 
     tools: tuple[JsonObject, ...]
@@ -34,7 +34,7 @@ class Definitions(msgspec.Struct, frozen=True, kw_only=True):
     """The tools as JSON: a list may be long, and is asked for again and again."""
 
 
-def definitions_of(specs: Sequence[ToolSpec]) -> Definitions:
+def definitions_of(specs: Sequence[ToolSpec]) -> ToolDefinitions:
     """The definitions of some tools, without those that no client could call."""
     exported = export(specs, "mcp")
     for problem in exported.problems:
@@ -45,7 +45,7 @@ def definitions_of(specs: Sequence[ToolSpec]) -> Definitions:
         {**form, "name": fitted, "inputSchema": portable(form.get("inputSchema") or {})}
         for fitted, form in zip(names, exported.tools, strict=True)
     )
-    return Definitions(tools=tools, names=names, encoded=msgspec.Raw(encode_json(tools)))
+    return ToolDefinitions(tools=tools, names=names, encoded=msgspec.Raw(encode_json(tools)))
 
 
 def fitting_names(names: Iterable[str]) -> dict[str, str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolyard.permissions.approval import question_lines
+import msgspec
+
+from toolyard.core.tool import JsonObject  # noqa: TC001 - of a struct
+from toolyard.permissions.approval import Question, question_lines
 from toolyard.permissions.verdict import Answer
 
 if TYPE_CHECKING:
     from toolyard.core.tool import Json
-    from toolyard.permissions.approval import Question
 
 
 ELICITATION = "elicitation/create"
@@ -23,8 +25,23 @@ LONGER = {
 }
 
 
-def elicitation(question: Question) -> dict[str, Any]:
+class ClientQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person is asked: whether a call may run, or what a tool wants to be told while it does."""
+
+    asked: Question
+    form: JsonObject | None = None
+    """The schema of what a tool wants to be told."""
+
+
+def elicitation(question: ClientQuestion) -> dict[str, Any]:
     """The parameters of `elicitation/create`, with the same parts, rules and offers as at a terminal."""
+    if question.form is not None:
+        message = f"{question.asked.tool} asks: {question.asked.preview}"
+        return {"mode": "form", "message": message, "requestedSchema": dict(question.form)}
+    return permission_form(question.asked)
+
+
+def permission_form(question: Question) -> dict[str, Any]:
     choices = {"once": "Yes, this once", **(LONGER if question.offers else {}), "no": "No"}
     answer = {
         "type": "string",
@@ -44,13 +61,15 @@ def elicitation(question: Question) -> dict[str, Any]:
     }
 
 
-def answer_of(response: Json, question: Question) -> Answer:
+def answer_of(response: Json, question: ClientQuestion) -> Answer:
     """What a client sent back; anything but a clear yes means no."""
-    bound = question.fingerprint
+    bound, offers = question.asked.fingerprint, question.asked.offers
     match response:
+        case {"action": "accept", "content": dict(filled)} if question.form is not None:
+            return Answer(allowed=True, reason="filled in by the client's user", filled=filled, bound_to=bound)
         case {"action": "accept", "content": {"answer": "once"}}:
             return Answer(allowed=True, reason="approved by the client's user", bound_to=bound)
-        case {"action": "accept", "content": {"answer": "session" | "always" as scope}} if question.offers:
+        case {"action": "accept", "content": {"answer": "session" | "always" as scope}} if offers:
             return Answer(allowed=True, reason="approved by the client's user", scope=scope, bound_to=bound)
         case {"action": "accept", "content": {"reason": str(reason)}} if reason.strip():
             return Answer(allowed=False, reason=f"refused by the client's user: {reason.strip()}", bound_to=bound)

@@ -33,12 +33,21 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 def sample_calls(folder: str) -> Mapping[str, dict[str, Any]]:
     """Arguments for the built-in tools, in the order in which they can be called; they touch nothing but the folder."""
-    file = f"{folder}/{SAMPLE}"
+    file, new = f"{folder}/{SAMPLE}", f"{folder}/new.txt"
+    change = {"old_string": "milk", "new_string": "oat milk"}
     return {
         "bash": {"command": f"grep -c flour {file}"},
         "bash_job": {"action": "list"},
         "shell": {"command": f"wc -l {file}"},
         "read_line_range": {"path": file, "start_line": 2, "end_line": 3},
+        "read": {"file_path": file},
+        "glob": {"pattern": "*.txt", "path": folder, "no_ignore": True},
+        "grep": {"pattern": "flour", "path": folder},
+        "list": {"path": folder},
+        "write": {"file_path": new, "content": SAMPLE_TEXT},
+        "edit": {"file_path": file, **change},
+        "multi_edit": {"file_path": new, "edits": [change]},
+        "apply_patch": {"input": f"*** Begin Patch\n*** Update File: {new}\n@@\n-bread\n+rolls\n*** End Patch\n"},
     }
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolyard.core.tool import Json
-    from toolyard.permissions.approval import Question
     from toolyard.serve.mcp.line_wire import LineWire
+    from toolyard.serve.mcp.questions import ClientQuestion
     from toolyard.serve.mcp.tool_server import ToolServer
 
 log = logging.getLogger("toolyard.serve")
@@ -46,7 +46,7 @@ LAST_ANSWERS = 10.0
 """How many seconds calls may go on after the client closed its end, for one that still reads."""
 
 
-class StdioServer:
+class LineServer:
     """Answers one client until it closes its end."""
 
     def __init__(self, server: ToolServer, wire: LineWire, *, session: str) -> None:
@@ -226,7 +226,7 @@ class StdioServer:
             for id in self._subscribed:
                 self._send({**changed, "params": {"_meta": {SUBSCRIPTION_KEY: id}}})
 
-    async def _ask(self, question: Question) -> Json:
+    async def _ask(self, question: ClientQuestion) -> Json:
         """Put a question to the client and wait; a call that ends meanwhile takes it back."""
         id = f"question-{next(self._numbers)}"
         waiting = self._asked[id] = asyncio.get_running_loop().create_future()

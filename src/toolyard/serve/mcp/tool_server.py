@@ -11,7 +11,7 @@ from toolyard.core.tool import ToolResult
 from toolyard.permissions.verdict import Answer
 from toolyard.serve.mcp.calls import ServedCall
 from toolyard.serve.mcp.definitions import definitions_of
-from toolyard.serve.mcp.questions import CANNOT_ASK, answer_of, elicitation
+from toolyard.serve.mcp.questions import CANNOT_ASK, ClientQuestion, answer_of, elicitation
 from toolyard.serve.mcp.results import call_result
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from toolyard.app import AgentApplication
     from toolyard.core.tool import Json, JsonObject, ToolSpec
-    from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
-    from toolyard.serve.mcp.definitions import Definitions
+    from toolyard.serve.mcp.definitions import ToolDefinitions
 
 
 MOST_CALLS = 64
@@ -58,14 +57,15 @@ class ClientApprover:
         call = self.calls.get(request.call_id) or self._newest_of(request.session)
         if call is None or not call.can_ask:
             return Answer(allowed=False, reason=CANNOT_ASK)
-        return await call.ask(await question_for(request, verdict))
+        asked = await question_for(request, verdict)
+        return await call.ask(ClientQuestion(asked=asked, form=request.form))
 
     def _newest_of(self, session: str) -> ServedCall | None:
         """A call of the conversation that a question about a host belongs to."""
         return next((call for id, call in reversed(self.calls.items()) if id.startswith(f"{session}.")), None)
 
 
-class Conversation:
+class ClientConversation:
     """What one client does: its calls, the questions they wait with, and a session of its own for tools."""
 
     def __init__(self, server: ToolServer, id: str) -> None:
@@ -73,7 +73,7 @@ class Conversation:
         self._server = server
         self._number = 0
         self._under_way: dict[str, ServedCall] = {}
-        self._asked: dict[str, tuple[CallRequest, ServedCall, Question]] = {}
+        self._asked: dict[str, tuple[CallRequest, ServedCall, ClientQuestion]] = {}
         """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
 
     async def call(
@@ -81,7 +81,7 @@ class Conversation:
         agent: str | None,
         request: CallRequest,
         *,
-        ask: Callable[[Question], Awaitable[Json]] | None,
+        ask: Callable[[ClientQuestion], Awaitable[Json]] | None,
         report: Callable[[int, str], Awaitable[None]] | None = None,
     ) -> dict[str, Any]:
         """Take a call to its result; `ask` puts a question to the client and gives what came back."""
@@ -178,12 +178,12 @@ class ToolServer:
         self.agent = agent
         """The agent of whoever names none."""
         self.approver = approver
-        self._definitions: dict[str | None, tuple[list[ToolSpec], Definitions]] = {}
+        self._definitions: dict[str | None, tuple[list[ToolSpec], ToolDefinitions]] = {}
 
-    def conversation(self, id: str | None = None) -> Conversation:
-        return Conversation(self, id or os.urandom(16).hex())
+    def conversation(self, id: str | None = None) -> ClientConversation:
+        return ClientConversation(self, id or os.urandom(16).hex())
 
-    def definitions(self, agent: str | None) -> Definitions:
+    def definitions(self, agent: str | None) -> ToolDefinitions:
         """An agent's tools as they are now; made again only when one changed."""
         specs = self.app.tool_specs(agent)
         made_of, made = self._definitions.get(agent, (None, None))
@@ -197,7 +197,7 @@ class ToolServer:
         agents = self.app.agents()
         return self.agent or ("default" if "default" in agents else agents[0])
 
-    async def current_definitions(self, agent: str | None) -> Definitions:
+    async def current_definitions(self, agent: str | None) -> ToolDefinitions:
         """The same after a look at all files."""
         await self.app.refresh()
         return self.definitions(agent)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 
 import pytest
 
 from support import need
-from toolyard.process.sandbox.git.handover import Handover
-from toolyard.process.sandbox.git.private_common import InsideRepository, PrivateCommon
-from toolyard.process.sandbox.git.settings import edited, is_readable, settings_in, with_plain_changes, written
+from toolyard.process.sandbox.git.git_files import IsLocked
+from toolyard.process.sandbox.git.handover import ConfigHandover
+from toolyard.process.sandbox.git.settings import edited, is_readable, settings_in, written
 
 PIECES = [
     *("[core]", '[core "a b"]', "[a.B]", "\n", "x", "bare", " = ", "=", '"', "\\", "\\\n", "#", "; c", "true", "/w/p"),
@@ -62,16 +61,6 @@ def test_a_setting_goes_and_the_rest_of_a_configuration_stays_as_it_was():
     assert edited("", (), settings_in("[user] name = B")) == '[user]\n\tname = "B"\n'
 
 
-def test_what_is_not_plain_of_a_change_is_left_out_and_what_was_there_stays():
-    known = '[core]\n\tpager = less "-R"\n'
-    changed = f"{known}[user]\n\tname = A\n[core]\n\tfsmonitor = evil\n"
-    kept = [
-        ".".join((one.section, one.name)) for one in settings_in(with_plain_changes(known, changed, "/w/.git", ["/w"]))
-    ]
-    assert kept == ["core.pager", "user.name"]
-    assert with_plain_changes(known, known + "[user]\n\tname = A\n", "/w/.git", ["/w"]).endswith("\tname = A\n")
-
-
 TRAVELS = {
     "[user]\n\tname = Ada\n\temail = ada@example.org\n": True,
     "[remote \"o\"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/o/*\n": True,
@@ -117,12 +106,11 @@ def test_only_what_can_do_no_harm_is_handed_over(tmp_path, text):
     (tmp_path / "work" / "link-out").symlink_to("/etc")
     owners = '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/y\n'
     (git / "config").write_text(owners)
-    private = PrivateCommon(InsideRepository(str(git)), str(tmp_path / "private"))
-    private.make()
-    handover = Handover(private, [str(tmp_path / "work")])
-    with open(private.config, "a") as file:
-        file.write(text.replace("WORK", str(tmp_path / "work")))
-    notes = handover.hand_over()
+    (private := tmp_path / "private").mkdir()
+    (private / "config").write_text(owners)
+    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    (private / "config").write_text(owners + text.replace("WORK", str(tmp_path / "work")))
+    notes = handover.exchange()
     changed = list(settings_in((git / "config").read_text()))[2:]
     if TRAVELS[text]:
         assert changed == list(settings_in(text.replace("WORK", str(tmp_path / "work"))))
@@ -136,14 +124,25 @@ def test_a_link_in_the_place_of_the_private_configuration_is_not_followed(tmp_pa
     (git := tmp_path / "work" / ".git").mkdir(parents=True)
     (git / "config").write_text("")
     (tmp_path / "secret").write_text("[user]\n\tname = secret\n")
-    private = PrivateCommon(InsideRepository(str(git)), str(tmp_path / "private"))
-    private.make()
-    handover = Handover(private, [str(tmp_path / "work")])
-    os.unlink(private.config)
-    os.symlink(tmp_path / "secret", private.config)
-    handover.hand_over()
+    (private := tmp_path / "private").mkdir()
+    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    (private / "config").symlink_to(tmp_path / "secret")
+    handover.exchange()
     assert (git / "config").read_text() == ""
     (git / "config").write_text("[user]\n\tname = A\n")
-    with pytest.raises(OSError, match="symbolic"):
-        handover.take_in()
+    handover.exchange()
     assert (tmp_path / "secret").read_text() == "[user]\n\tname = secret\n"
+    assert not (private / "config").is_symlink()
+
+
+def test_what_its_owner_sets_while_the_lock_is_held_inside_is_taken_in_later(tmp_path):
+    (git := tmp_path / "work" / ".git").mkdir(parents=True)
+    (private := tmp_path / "private").mkdir()
+    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    (private / "config.lock").touch()
+    (git / "config").write_text("[user]\n\tname = A\n")
+    with pytest.raises(IsLocked):
+        handover.exchange()
+    (private / "config.lock").unlink()
+    handover.exchange()
+    assert "name = A" in (private / "config").read_text()

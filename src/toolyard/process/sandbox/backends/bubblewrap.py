@@ -11,7 +11,7 @@ from toolyard.files.inside import is_inside
 from toolyard.process.interpreter import find_program
 from toolyard.process.sandbox.backends.owner_map import can_map_owners
 from toolyard.process.sandbox.draft import nearest
-from toolyard.process.sandbox.git.private_common import PrivateCommon
+from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
 from toolyard.process.sandbox.secrets import ROOTS_ALONE
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Bubblewrap(NamedTuple):
 
     def _mounts(self, layout: Layout, folder: SharedFolder, common: CommonFolder, own_pids: bool) -> Iterator[str]:
         base = folder.view if maps_owners(layout) else "/"
+        repositories = {one.repository.git: one for one in private_git_folders(layout, folder, common)}
         yield from ("--ro-bind", base, "/", "--dev", "/dev")
         for path in layout.plain if base != "/" else ():
             if nearest(layout.rules, path)[0] == "/":
@@ -62,6 +63,8 @@ class Bubblewrap(NamedTuple):
             match access:
                 case "write":
                     yield from ("--bind", path, path)
+                case "repository":
+                    yield from repositories[path].mounts()
                 case "read" | "hidden" if path in layout.empty and os.path.lexists(path):
                     yield from ("--ro-bind", common.empty_file, path)
                 case "read" if path != "/":
@@ -86,8 +89,6 @@ class Bubblewrap(NamedTuple):
                 case "private":
                     yield from self._private(path)
         yield from ("--bind", folder.exchange, folder.exchange, "--ro-bind", common.handouts, common.handouts)
-        for private in private_commons(layout, folder):
-            yield from private.mounts(layout.guards())
         for path in hollow:
             yield from ("--remount-ro", path)
 
@@ -98,9 +99,12 @@ class Bubblewrap(NamedTuple):
         yield from ("--perms", "1777", "--tmpfs", path)
 
 
-def private_commons(layout: Layout, folder: SharedFolder) -> list[PrivateCommon]:
-    """The parts of repositories that git inside has for itself."""
-    return [PrivateCommon(one, f"{folder.path}/git-{number}") for number, one in enumerate(layout.repositories)]
+def private_git_folders(layout: Layout, folder: SharedFolder, common: CommonFolder) -> list[PrivateGitFolder]:
+    """The folders that git inside has in the place of others. They can grow, so they are not in memory."""
+    if not layout.repositories:
+        return []
+    start = os.path.join(common.repositories, os.path.basename(folder.path))
+    return [PrivateGitFolder(one, f"{start}-{number}") for number, one in enumerate(layout.repositories)]
 
 
 def maps_owners(layout: Layout) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
-from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners, private_commons
+from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners, private_git_folders
 from toolyard.process.sandbox.backends.kernel import landlock_version
 from toolyard.process.sandbox.backends.owner_map import in_mapped_mounts, mapped_mounts
 from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
@@ -95,7 +95,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
         view = folder.view if maps_owners(layout) else None
-        for private in private_commons(layout, folder):
+        for private in private_git_folders(layout, folder, common):
             private.make()
         options = self.bubblewrap.options(
             layout, folder=folder, common=common, network=policy.network, own_pids=own_pids
@@ -159,8 +159,9 @@ def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:
 def walk(path: str, access: Access, rules: dict[str, Access], readable: list[str], writable: list[str]) -> None:
     """Grant a path, or its entries one by one when not all of them are granted."""
     access = rules.get(path, access)
+    access = "write" if access == "repository" else access  # there are no mounts that could put another in its place
     below = [rule for other, rule in rules.items() if other != path and is_inside(other, path)]
-    whole = all(rule in ("write", "read") for rule in below) if access == "write" else not below
+    whole = all(rule in ("write", "read", "repository") for rule in below) if access == "write" else not below
     if path == "/dev":
         return
     if access == "write" and whole:

@@ -1,7 +1,6 @@
 """Handing over what git inside wrote into its own configuration: the keys that can do no harm, after each call.
 
-Everything else stays inside. What is handed over is written into the file that is there, never by rename, so that the
-guard stays on it.
+Everything else stays inside.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.files.inside import is_inside
-from toolyard.process.keeper.file_guards import content
+from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.settings import GitSetting, edited, is_one_line, settings_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from toolyard.process.sandbox.git.private_common import PrivateCommon
 
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*"
@@ -41,56 +38,76 @@ OF_A_NEW_REPOSITORY = {
 MOST_HANDED_OVER = 200
 
 
-def text_of(path: str) -> str:
-    """What a configuration says; nothing where there is none, or a link, which may lead anywhere."""
-    return (content(path) or b"").decode("utf-8", "surrogateescape")
+CONFIG = "config"
+PATIENCE = 0.2
+"""Seconds that somebody else may hold the lock."""
 
 
-class Handover:
+class ConfigHandover:
     """The configurations of one repository: the owner's, and the one that git inside has for itself."""
 
-    def __init__(self, private: PrivateCommon, roots: Sequence[str]) -> None:
-        self._private = private
-        self._git = private.repository.git
-        self._roots = [os.path.realpath(root) for root in roots]
-        self._owners = text_of(self.owners_config)
-        self._seen = stamp(private.config)
+    def __init__(self, git: str, place: str, roots: Sequence[str], *, is_new: bool) -> None:
+        """`place` is the folder that git inside has; `is_new` tells whether the repository was made there."""
+        self._git = git
+        self._is_new = is_new
+        self._roots = roots
+        self._outside, self._inside = GitFiles(git), GitFiles(place)
+        self._owners = text_in(self._outside)
+        # One that was made inside has something to hand over from the beginning.
+        self._seen: object = None if is_new else self._stamps()
         self._told: set[GitSetting] = set()
 
-    @property
-    def owners_config(self) -> str:
-        return f"{self._git}/config"
-
-    @property
     def is_due(self) -> bool:
-        """Whether git inside has changed its configuration since the last time."""
-        return stamp(self._private.config) != self._seen
+        """Whether one of them was changed since the last time."""
+        return self._stamps() != self._seen
 
-    def take_in(self) -> None:
+    def has_long_ids(self) -> bool:
+        """Whether objects are named by SHA-256."""
+        return any(
+            (one.section, one.name, one.value) == ("extensions", "objectformat", "sha256")
+            for one in settings_in(text_in(self._outside) or text_in(self._inside))
+        )
+
+    def exchange(self) -> list[str]:
+        """Give each side what it may have of the other; tells what stays inside, each once."""
+        if not self.is_due():
+            return []
+        self._take_in()
+        notes = self._hand_over()
+        self._seen = self._stamps()
+        return notes
+
+    def _take_in(self) -> None:
         """Give git inside what the owner changed meanwhile, and keep what it has of its own."""
-        now = text_of(self.owners_config)
+        now = text_in(self._outside)
         if now == self._owners:
             return
-        before, inside = list(settings_in(self._owners)), list(settings_in(text_of(self._private.config)))
+        before, inside = list(settings_in(self._owners)), list(settings_in(text_in(self._inside)))
         own = [setting for setting in inside if setting not in before]
+        with self._inside.locked(CONFIG, PATIENCE) as file:
+            file.replace(data_of(edited(now, (), own)))
         self._owners = now
-        write_in_place(self._private.config, edited(now, (), own))
-        self._seen = stamp(self._private.config)
 
-    def hand_over(self) -> list[str]:
-        """Write what is harmless into the owner's configuration; tells what stays inside, each once."""
-        self._seen = stamp(self._private.config)
-        text = text_of(self.owners_config)
-        owners, inside = list(settings_in(text)), list(settings_in(text_of(self._private.config)))
+    def _hand_over(self) -> list[str]:
+        """Write what is harmless into the owner's configuration."""
+        inside = list(settings_in(text_in(self._inside)))
+        owners = list(settings_in(self._owners))
         added = [one for one in dict.fromkeys(inside) if one not in owners]
         taken = [one for one in added if self._may_travel(one, owners, inside)][:MOST_HANDED_OVER]
         removed = [one for one in owners if one not in inside and self._may_go(one, inside)]
         if taken or removed:
-            write_in_place(self.owners_config, edited(text, removed, taken))
-            self._owners = text_of(self.owners_config)
+            with self._outside.locked(CONFIG, PATIENCE) as file:
+                text = decoded(file.content())
+                there = list(settings_in(text))
+                new = edited(text, removed, [one for one in taken if one not in there])
+                file.replace(data_of(new))
+            self._owners = new
         kept = [one for one in added if one not in taken and one not in self._told]
         self._told |= set(kept)
         return [told(one) for one in kept if not self._is_of_no_use_outside(one)]
+
+    def _stamps(self) -> tuple[object, object]:
+        return stamp(f"{self._git}/{CONFIG}"), stamp(f"{self._inside.root}/{CONFIG}")
 
     def _may_travel(self, one: GitSetting, owners: Collection[GitSetting], inside: Collection[GitSetting]) -> bool:
         value = one.value or ""
@@ -105,6 +122,10 @@ class Handover:
             case ("remote", str(remote), "fetch"):
                 has_address = any(self._is_address_of(each, remote, owners) for each in inside)
                 return bool(re.fullmatch(NAME, remote) and re.fullmatch(REFSPEC, value)) and has_address
+            case ("submodule", str(name), "url"):
+                return bool(re.fullmatch(NAME, name)) and self._is_address(value)
+            case ("submodule", str(name), "active"):
+                return bool(re.fullmatch(NAME, name)) and value in ("true", "false")
             case ("branch", str(branch), "remote"):
                 is_remote = any(self._is_address_of(each, value, owners) for each in (*owners, *inside))
                 return bool(re.fullmatch(NAME, branch)) and (
@@ -116,7 +137,7 @@ class Handover:
                 return bool(re.fullmatch(NAME, branch)) and value in ("true", "false", "merges")
         is_first = not any((each.section, each.name) == (one.section, one.name) for each in owners)
         known = OF_A_NEW_REPOSITORY.get((one.section, one.name), ()) if one.subsection is None else ()
-        return self._private.repository.is_new and is_first and value in known
+        return self._is_new and is_first and value in known
 
     def _may_go(self, one: GitSetting, inside: Collection[GitSetting]) -> bool:
         """Whether a setting of the owner's goes because git inside removed or replaced it."""
@@ -143,7 +164,8 @@ class Handover:
 
     def _is_of_no_use_outside(self, one: GitSetting) -> bool:
         """Whether git writes a setting by itself, so that nobody misses it."""
-        return (one.section, one.name) in OF_A_NEW_REPOSITORY
+        is_place = (one.section, one.name) == ("core", "worktree")  # of a submodule, which is found without
+        return (one.section, one.name) in OF_A_NEW_REPOSITORY or (self._is_new and is_place)
 
 
 def told(one: GitSetting) -> str:
@@ -154,16 +176,17 @@ def told(one: GitSetting) -> str:
     )
 
 
-def write_in_place(path: str, text: str) -> None:
-    """Replace what a file holds, so that whoever reads it meanwhile sees the old text or the new one."""
-    data = text.encode("utf-8", "surrogateescape")
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    try:
-        padding = b"\n" * max(0, os.fstat(fd).st_size - len(data))
-        os.pwrite(fd, data + padding, 0)
-        os.ftruncate(fd, len(data))
-    finally:
-        os.close(fd)
+def text_in(tree: GitFiles) -> str:
+    """What a configuration says; nothing where there is none, or a link, which may lead anywhere."""
+    return decoded(tree.content(CONFIG))
+
+
+def decoded(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def data_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def stamp(path: str) -> tuple[int, int, int]:

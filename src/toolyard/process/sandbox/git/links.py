@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from toolyard.process.sandbox.mount_points import folder_itself, writable
+from toolyard.process.sandbox.mount_points import folder_itself, listing, writable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,12 +51,13 @@ class PlantedLinks:
             changed = os.lstat(folder).st_ctime_ns
             if (seen := self._seen.get(folder)) and seen[0] == changed:
                 return seen[1], []
-            with os.scandir(folder) as entries:
-                listed = list(entries)
+            listed = listing(folder)
         except OSError:
             return [], []
-        links = [entry.path for entry in listed if entry.is_symlink() and self._is_new(entry.path)]
-        below = [entry.path for entry in listed if entry.is_dir(follow_symlinks=False)]
+        paths = {os.path.join(folder, name): is_folder for name, is_folder in listed.items()}
+        links = [path for path, is_folder in paths.items() if not is_folder and os.path.islink(path)]
+        links = [path for path in links if self._is_new(path)]
+        below = [path for path, is_folder in paths.items() if is_folder]
         if not links:
             self._seen[folder] = changed, below
         return below, links

@@ -15,9 +15,10 @@ from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, data_of, text_of
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
 from toolyard.process.sandbox.git.links import PlantedLinks
 from toolyard.process.sandbox.git.settings import plain_part
-from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, move_aside, writable
+from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
 
 TYPE_CHECKING = False
@@ -81,8 +82,8 @@ class NestedRepositories:
         moved: dict[str, str] = {}
         for git in self._repositories():
             moved |= self._disarm(git)
-        for git in (*self._repositories_of_worktrees, *self._elsewhere()):
-            moved |= self._links.remove_from(git)
+        for git in self._elsewhere():
+            moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
         self._next = time.monotonic() + (time.monotonic() - started) * REST
         return moved
 
@@ -124,14 +125,17 @@ class NestedRepositories:
 
     def _is_sealed(self, path: str) -> bool:
         """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
-        return path in self._sealed and identity_of(path) == self._guarded.get(path)
+        return any(is_inside(path, top) and identity_of(top) == self._guarded.get(top) for top in self._sealed)
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
         named, git = git, os.path.realpath(git)
+        if self._is_sealed(git):
+            return {}
         if not self._is_ours(git):
             return self._put_aside(named) if os.path.islink(named) else {}
         moved = self._links.remove_from(git) if os.path.isdir(git) else {}
+        self._name_real_objects(git)
         if depth > DEEPEST_POINTER or git in self._spared:
             return moved
         if os.path.isfile(git):
@@ -144,6 +148,18 @@ class NestedRepositories:
             moved |= self._disarm_configs(git)
             moved |= self._disarm_hooks(git)
         return moved
+
+    def _name_real_objects(self, git: str) -> None:
+        """A clone of a repository that git inside has for itself names its objects as they are called inside."""
+        names = {f"{real}/{REAL_OBJECTS}": f"{real}/objects" for real in self._repositories_of_worktrees}
+        lines = os.fsdecode(data_of(os.path.join(git, "objects", "info", "alternates"))).splitlines()
+        if not any(line in names for line in lines):
+            return
+        text = "".join(f"{line}\n" for line in dict.fromkeys(names.get(line, line) for line in lines))
+        with contextlib.suppress(OSError), folder_itself(os.path.join(git, "objects", "info")) as folder:
+            with open(os.open("alternates.new", NEW_FILE, 0o644, dir_fd=folder), "wb") as file:
+                file.write(os.fsencode(text))
+            os.rename("alternates.new", "alternates", src_dir_fd=folder, dst_dir_fd=folder)
 
     def _follow(self, pointer: str, target: str, depth: int) -> dict[str, str]:
         """Disarm what a pointer leads to; one that leads to where nobody looks is put aside itself."""
@@ -223,16 +239,6 @@ def pointer_in(path: str) -> str:
     return os.fsdecode(data_of(path).rstrip(b"\r\n").split(b"\0")[0])
 
 
-def listing(folder: str) -> dict[str, bool]:
-    """The names in a folder, and whether each is one itself; also where somebody inside took our right to look."""
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-    except PermissionError:
-        with folder_itself(folder) as opened, writable(opened), os.scandir(opened) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-
-
 def is_idle(hook: str) -> bool:
     """Whether git does not run a file in the folder of hooks because of its name."""
     return "." in hook
@@ -240,7 +246,7 @@ def is_idle(hook: str) -> bool:
 
 def names_in(folder: str) -> Iterable[str]:
     try:
-        return [] if os.path.islink(folder) else os.listdir(folder)
+        return [] if os.path.islink(folder) else list(listing(folder))
     except OSError:
         return []
 

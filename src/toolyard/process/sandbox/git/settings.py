@@ -65,19 +65,9 @@ def plain_part(text: str, git: str, roots: Sequence[str]) -> str | None:
     return None if is_all_kept(text, kept) else written(kept)
 
 
-def with_plain_changes(known: str, text: str, git: str, roots: Sequence[str]) -> str:
-    """A configuration after a change; if that is not plain, the one from before with what is plain of the change."""
-    before = list(settings_in(known))
-    kept = [one for one in settings_in(text) if one in before or is_harmless(one, git, roots)]
-    if is_all_kept(text, kept, known):
-        return text
-    return known + ("" if known.endswith("\n") else "\n") + written(one for one in kept if one not in before)
-
-
-def is_all_kept(text: str, kept: list[GitSetting], known: str = "") -> bool:
-    """Whether a text says what is kept and nothing else, however one reads it; its lines may be in a known one."""
-    lines = set(known.split("\n"))
-    is_plain = all(re.fullmatch(PLAIN, line) or line in lines for line in text.split("\n"))
+def is_all_kept(text: str, kept: list[GitSetting]) -> bool:
+    """Whether a text says what is kept and nothing else, however one reads it."""
+    is_plain = all(re.fullmatch(PLAIN, line) for line in text.split("\n"))
     return is_plain and is_readable(text) and kept == list(settings_in(text))
 
 

@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 from toolyard.process.common_folder import CommonFolder
 from toolyard.process.interpreter import find_program
 from toolyard.process.private_folders import SharedFolder
+from toolyard.process.sandbox.backends.bubblewrap import private_git_folders
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
 from toolyard.process.sandbox.mount_points import make, move_unwanted
 from toolyard.process.sandbox.policy import BACKENDS, SandboxPolicy
 from toolyard.process.sandbox.self_test.cache import SelfTestResult
+from toolyard.process.sandbox.self_test.tries import IN_GIT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +64,7 @@ class Scene:
         self.mark = f"toolyard-{secrets.token_hex(8)}"
         self._closing = contextlib.ExitStack()
         self._layout: Layout | None = None
+        self._repositories: WorkspaceRepositories | None = None
         self._since = time.time()
 
     def __enter__(self) -> Scene:
@@ -118,10 +122,17 @@ class Scene:
         if backend != "landlock":
             for path, content in layout.mount_points:
                 make(path, content)
-        return support.confinement(backend, layout, SandboxPolicy(), shared, common)
+        confinement = support.confinement(backend, layout, SandboxPolicy(), shared, common)
+        if backend != "landlock":
+            folders = private_git_folders(layout, shared, common)
+            self._repositories = WorkspaceRepositories(folders, [str(self.folder / "repository")])
+            self._repositories.fill()
+        return confinement
 
     def _clean_up_as_outside(self) -> None:
         """What is done after each call in a sandbox, whatever it is made of."""
+        if self._repositories:
+            self._repositories.exchange(at_end=True)
         if self._layout:
             move_unwanted(self._layout.unwanted)
             NestedRepositories([str(self.folder / "workspace")], self._since).sweep()
@@ -136,6 +147,12 @@ class Scene:
             found["obeyed"].append("leave_rules")
         if "fsmonitor" in (workspace / "nested" / ".git" / "config").read_text():
             found["obeyed"].append("plant_repository")
+        git = self.folder / "repository" / ".git"
+        git = moved if (moved := git.with_name(".git-old")).exists() else git
+        written = {name: git.joinpath(*path) for name, path in IN_GIT_FOLDER.items()}
+        found["protected"] += [name for name, path in written.items() if path.exists() and path.read_text() != "secret"]
+        if (workspace / ".git" / "hooks").exists():
+            found["protected"].append("make_repository")
         left = [name for name in os.listdir(public_tmp()) if name.startswith(self.mark)]
         if left:
             found["temporary"].append("leave_temporary_file")
@@ -196,12 +213,13 @@ def supervised_run(argv: list[str]) -> subprocess.CompletedProcess[bytes]:
 
 def make_files(folder: Path) -> None:
     inside = [f"workspace/{name}" for name in ("store", "bin", "environment", "state")]
-    for name in ("home/.ssh", *inside, "repository/.git", "outside"):
+    for name in ("home/.ssh", *inside, "repository/.git/objects", "repository/.git/refs", "outside"):
         (folder / name).mkdir(parents=True)
     files = ("home/.ssh/key", "home/.netrc", "home/.bashrc", "home/other", "outside/file")
     for name in (
         *files,
         "repository/.git/config",
+        "repository/.git/HEAD",
         "repository/toolyard.json",
         "workspace/state/lock",
         "workspace/kept",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import functools
 import json
 import os
 import signal
@@ -56,6 +57,16 @@ def hand_out(supervision: list[int]) -> None:
         starter.detach()
     for fd in supervision:
         os.close(fd)
+
+
+IN_GIT_FOLDER = {
+    "write_hook": ("hooks", "pre-commit"),
+    "write_git_config": ("config",),
+    # Git outside writes this file and then moves it into the place of its configuration.
+    "write_what_git_moves_into_place": ("config.lock",),
+    # Git takes hooks and configuration from where this file says.
+    "put_repository_elsewhere": ("commondir",),
+}
 
 
 def succeeds(attempt: Try, scene: Scene) -> bool:
@@ -109,10 +120,18 @@ def change_flags(fd: int) -> None:
     fcntl.ioctl(fd, SET_FLAGS, changed.to_bytes(8, sys.byteorder))
 
 
-def write_hook(scene: Scene) -> None:
-    hooks = os.path.join(scene["repository"], ".git", "hooks")
-    os.makedirs(hooks, exist_ok=True)
-    write(hooks, "pre-commit")
+def write_in_git_folder(scene: Scene, names: tuple[str, ...]) -> bool:
+    """It can be done where git inside has a folder of its own; whether it is in the real one is looked for outside."""
+    path = os.path.join(scene["repository"], ".git", *names)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write(path, mode="a")
+    return False
+
+
+def make_repository(scene: Scene) -> bool:
+    """Looked for from outside, too."""
+    os.makedirs(os.path.join(scene["workspace"], ".git", "hooks"))
+    return False
 
 
 def move_repository_away(scene: Scene) -> None:
@@ -315,14 +334,9 @@ TRIES: dict[str, dict[str, Try]] = {
         ),
     },
     "protected": {
-        "write_hook": write_hook,
-        "write_git_config": lambda scene: write(scene["repository"], ".git", "config", mode="a"),
-        # Git outside writes this file and then moves it into the place of its configuration.
-        "write_what_git_moves_into_place": lambda scene: write(scene["repository"], ".git", "config.lock", mode="a"),
-        # Git takes hooks and configuration from where this file says.
-        "put_repository_elsewhere": lambda scene: write(scene["repository"], ".git", "commondir"),
+        **{name: functools.partial(write_in_git_folder, names=path) for name, path in IN_GIT_FOLDER.items()},
         "move_repository_away": move_repository_away,
-        "make_repository": lambda scene: os.makedirs(os.path.join(scene["workspace"], ".git", "hooks")),
+        "make_repository": make_repository,
         "write_rules": lambda scene: write(scene["repository"], "toolyard.json", mode="a"),
         "replace_rules": replace_rules,
         "write_store": lambda scene: write(scene["store"], "audit.ndjson", mode="a"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolyard.serve.mcp.tool_server import Refused
 
 if TYPE_CHECKING:
-    from toolyard.serve.mcp.tool_server import Conversation, ToolServer
+    from toolyard.serve.mcp.tool_server import ClientConversation, ToolServer
 
 MOST_CONVERSATIONS = 512
 LONGEST_IDLE = 1800.0
@@ -28,7 +28,7 @@ Connection = tuple[str, int]
 class OpenConversation:
     """A conversation and who uses it."""
 
-    def __init__(self, conversation: Conversation, *, ends_with_connections: bool) -> None:
+    def __init__(self, conversation: ClientConversation, *, ends_with_connections: bool) -> None:
         self.conversation = conversation
         self.ends_with_connections = ends_with_connections
         self.connections: set[Connection] = set()
@@ -74,7 +74,7 @@ class Conversations:
         found.requests -= 1
         found.unused_since = asyncio.get_running_loop().time()
 
-    def find(self, id: str) -> Conversation | None:
+    def find(self, id: str) -> ClientConversation | None:
         return self._open[id].conversation if id in self._open else None
 
     def connection_closed(self, connection: Connection) -> None:

@@ -60,7 +60,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode())
 
 
-class Refusal(Exception):
+class HttpRefusal(Exception):
     """A request that ends here."""
 
     def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
@@ -68,7 +68,7 @@ class Refusal(Exception):
         self.response = PlainTextResponse(text + "\n", status, headers)
 
 
-class Guard:
+class HttpGuard:
     """Lets through what is allowed, with the agent and the conversation of each request in its scope."""
 
     def __init__(self, app: ASGIApp, server: ToolServer, conversations: Conversations, access: Access) -> None:
@@ -85,19 +85,19 @@ class Guard:
             self._check(headers)
             scope["agent"] = self._agent(scope["path"])
             body = await read_body(receive)
-        except Refusal as refusal:
+        except HttpRefusal as refusal:
             await refusal.response(scope, receive, send)
             return
         await self._pass_on(scope, headers, replayed(body, receive), send)
 
     def _check(self, headers: Headers) -> None:
         if not self._access.allows_host(headers.get("host")):
-            raise Refusal(421, "this server is not known under that name")
+            raise HttpRefusal(421, "this server is not known under that name")
         if not self._access.allows_origin(headers.get("origin")):
-            raise Refusal(403, "pages of that origin may not use this server")
+            raise HttpRefusal(403, "pages of that origin may not use this server")
         if not self._access.allows_token(headers.get("authorization")):
             need = {"WWW-Authenticate": 'Bearer realm="toolyard"'}
-            raise Refusal(401, "send the token that `toolyard serve` showed, as Authorization: Bearer TOKEN", need)
+            raise HttpRefusal(401, "send the token that `toolyard serve` showed, as Authorization: Bearer TOKEN", need)
 
     def _agent(self, path: str) -> str | None:
         if path.rstrip("/") == PATH:
@@ -105,7 +105,7 @@ class Guard:
         known = self._server.app.agents()
         agent = unquote(path.removeprefix(f"{PATH}/").rstrip("/"))
         if not path.startswith(f"{PATH}/") or agent not in known:
-            raise Refusal(404, f"there is {PATH}, and {PATH}/AGENT for each of: {', '.join(known)}")
+            raise HttpRefusal(404, f"there is {PATH}, and {PATH}/AGENT for each of: {', '.join(known)}")
         return agent
 
     async def _pass_on(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
@@ -142,15 +142,15 @@ async def read_body(receive: Receive) -> bytes:
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Refusal(400, "the request ended before its body did")
+                    raise HttpRefusal(400, "the request ended before its body did")
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
                 if size > LARGEST_BODY:
-                    raise Refusal(413, f"a request has at most {LARGEST_BODY} bytes", {"Connection": "close"})
+                    raise HttpRefusal(413, f"a request has at most {LARGEST_BODY} bytes", {"Connection": "close"})
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:
-        raise Refusal(
+        raise HttpRefusal(
             408, f"the request was not sent within {BODY_WITHIN:g} seconds", {"Connection": "close"}
         ) from None
 

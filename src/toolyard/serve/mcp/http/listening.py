@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolyard.serve.mcp.http.conversations import KEPT_AFTER_CLOSE, Conversations
-from toolyard.serve.mcp.http.guard import KEEP_ALIVE, PATH, Access, Guard
+from toolyard.serve.mcp.http.guard import KEEP_ALIVE, PATH, Access, HttpGuard
 from toolyard.serve.mcp.http.server import HttpTools
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ async def listening(
     tools = HttpTools(server, conversations)
     with bound(address) as sock:
         config = uvicorn.Config(
-            Guard(tools.app, server, conversations, address.access()),
+            HttpGuard(tools.app, server, conversations, address.access()),
             http=connections_telling(conversations),
             ws="none",
             lifespan="off",
@@ -83,7 +83,7 @@ async def listening(
             headers=[("Keep-Alive", f"timeout={KEEP_ALIVE}")],
         )
         async with tools.running():
-            http = HttpServer(config)
+            http = UvicornServer(config)
             serving = asyncio.create_task(http.serve(sockets=[sock]))
             try:
                 yield msgspec.structs.replace(address, port=sock.getsockname()[1])
@@ -112,7 +112,7 @@ def bound(address: Address) -> Iterator[socket.socket]:
         yield sock
 
 
-class HttpServer(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     """Leaves signals to whoever runs it."""
 
     @contextmanager

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from toolyard.core.tool import Json
-    from toolyard.permissions.approval import Question
     from toolyard.serve.mcp.http.conversations import Conversations
+    from toolyard.serve.mcp.questions import ClientQuestion
     from toolyard.serve.mcp.tool_server import ToolServer
 
     Context = ServerRequestContext[Any, Any]
@@ -171,10 +171,10 @@ def can_ask(context: Context) -> bool:
     return capabilities is not None and can_elicit(capabilities.model_dump(exclude_none=True))
 
 
-def asker(context: Context) -> Callable[[Question], Awaitable[Json]]:
+def asker(context: Context) -> Callable[[ClientQuestion], Awaitable[Json]]:
     """What puts a question to a client of the older era, on the stream of the request that it is about."""
 
-    async def ask(question: Question) -> Json:
+    async def ask(question: ClientQuestion) -> Json:
         form = elicitation(question)
         try:
             answer = await context.session.elicit_form(form["message"], form["requestedSchema"], context.request_id)

@@ -1,0 +1,141 @@
+"""Markdown that comes piece by piece: whole blocks are drawn once, the open one anew with each piece."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolyard.core.screen_text import as_seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+#.-]*)")
+MOST_OPEN_LINES = 24
+"""Lines of code after which what is there is drawn for good, so that a long listing costs no more with every word."""
+TRAILING_BLANKS = re.compile(r"[ \t]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A piece of Markdown that can be drawn by itself; `language` is None for all that is no code."""
+
+    text: str
+    language: str | None = None
+
+
+class MarkdownStream:
+    """Cuts what comes into blocks."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._language: str | None = None
+        """Of the fence that is open, and the marks that close it."""
+        self._closing = ""
+
+    def feed(self, text: str) -> list[Block]:
+        """The blocks that are whole now."""
+        self._text += text
+        return list(self._whole())
+
+    @property
+    def open(self) -> Block | None:
+        """What has come of the last block."""
+        return Block(self._text, self._language) if self._text.strip() else None
+
+    def finish(self) -> list[Block]:
+        """Nothing follows: what is left is a block, too."""
+        left, self._text, self._language = self.open, "", None
+        return [left] if left else []
+
+    def _whole(self) -> Iterator[Block]:
+        while True:
+            found = self._code() if self._language is not None else self._prose()
+            if found is None:
+                return
+            if found.text.strip():
+                yield found
+
+    def _code(self) -> Block | None:
+        """Code up to the end of its fence, or so much of it that it is drawn already."""
+        lines = self._text.splitlines(keepends=True)
+        for number, line in enumerate(lines):
+            if line.endswith("\n") and closes(line, self._closing):
+                return self._take(lines, number, skip=1, language=None)
+        if len(lines) > MOST_OPEN_LINES:
+            return self._take(lines, len(lines) - 1, language=self._language)
+        return None
+
+    def _prose(self) -> Block | None:
+        """Text up to a fence, or up to an empty line after which something begins anew."""
+        lines = self._text.splitlines(keepends=True)
+        for number, line in enumerate(lines):
+            if line.endswith("\n") and (fence := FENCE.match(line)):
+                block = self._take(lines, number, skip=1, language=fence[2])
+                self._closing = fence[1]
+                return block
+            begun = lines[number + 1] if number + 1 < len(lines) else ""
+            if not line.strip() and begun.strip() and not begun[0].isspace():
+                return self._take(lines, number, skip=1, language=None)
+        return None
+
+    def _take(self, lines: list[str], upto: int, *, language: str | None, skip: int = 0) -> Block:
+        block = Block("".join(lines[:upto]), self._language)
+        self._text, self._language = "".join(lines[upto + skip :]), language
+        return block
+
+
+def closes(line: str, marks: str) -> bool:
+    """Whether a line ends a fence: at least as many of the same marks, and nothing else."""
+    bare = line.strip()
+    return len(bare) >= len(marks) and set(bare) == {marks[0]}
+
+
+class MarkdownPainter:
+    """Draws blocks as lines for a terminal; rich is imported when the first is drawn."""
+
+    def __init__(self, *, colour: bool) -> None:
+        self._colour = colour
+        self._consoles: dict[int, Any] = {}
+
+    def paint(self, block: Block, width: int) -> str:
+        """The block in lines of at most this width, without whatever could move the cursor elsewhere."""
+        console = self._console(max(width, 10))
+        with console.capture() as captured:
+            console.print(drawable(Block(as_seen(block.text).expandtabs(4), block.language)))
+        return TRAILING_BLANKS.sub(r"\1", captured.get()).strip("\n")
+
+    def _console(self, width: int) -> Any:
+        if width not in self._consoles:
+            import io
+
+            from rich.console import Console
+
+            self._consoles[width] = Console(
+                file=io.StringIO(),
+                width=width,
+                force_terminal=self._colour,
+                color_system="standard" if self._colour else None,
+                highlight=False,
+                legacy_windows=False,
+            )
+        return self._consoles[width]
+
+
+def drawable(block: Block) -> Any:
+    if block.language is None:
+        from rich.markdown import Markdown
+
+        return Markdown(block.text, code_theme="ansi_dark", hyperlinks=False)
+    from rich.padding import Padding
+    from rich.syntax import Syntax
+
+    code = Syntax(
+        block.text.rstrip("\n"),
+        block.language or "text",
+        theme="ansi_dark",
+        background_color="default",
+        word_wrap=True,
+    )
+    return Padding(code, (0, 0, 0, 2))

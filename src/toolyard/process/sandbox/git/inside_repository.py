@@ -1,0 +1,93 @@
+"""A repository that git inside has to itself: a folder of ours in the place of `.git`, and the real one out of reach.
+
+Git inside writes there whatever it likes, and nobody outside obeys that. The real objects can be read inside; new ones
+are made in the folder. What may travel between the two is exchanged before and after calls (`exchange.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import NamedTuple
+
+from toolyard.files.plain_text import data_of, text_of
+from toolyard.files.removal import remove_tree
+from toolyard.process.sandbox.mount_points import REPOSITORY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolyard.process.sandbox.mount_points import MountPoint
+
+
+REAL_OBJECTS = "objects-outside"
+"""Where the real objects are inside, in the git folder."""
+EXCHANGED = {
+    *("objects", "refs", "logs", "info", "worktrees", "modules", "rebase-merge", "rebase-apply", "sequencer"),
+    *("rr-cache", "branches", "remotes", REAL_OBJECTS),
+}
+"""Folders that git inside has for itself, or that only git outside reads."""
+MOST_SHOWN = 16
+
+
+class InsideRepository(NamedTuple):
+    """A git folder that is another one inside."""
+
+    git: str
+    is_new: bool = False
+    """Whether there is no repository yet, only room for one."""
+    is_below_another: bool = False
+    """Whether what is to be new lies in another repository, which git must go on finding from there."""
+
+    def mount_points(self) -> list[MountPoint]:
+        """What has to be there so that it can be mounted; parents first.
+
+        Where nothing is above, the room is a repository without anything, so that git outside stops at it, and does not
+        take the folder around it for one by what lies in there.
+        """
+        if not self.is_new:
+            return []
+        return [(self.git, None if self.is_below_another else REPOSITORY), (f"{self.git}/objects", None)]
+
+    def shown(self) -> list[str]:
+        """What of the real folder can be read inside as it is: hooks, and folders that are none of git's own."""
+        if self.is_new:
+            return []
+        with contextlib.suppress(OSError), os.scandir(self.git) as entries:
+            found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [f"{self.git}/{name}" for name in sorted(found) if name not in EXCHANGED][:MOST_SHOWN]
+        return []
+
+
+class PrivateGitFolder:
+    """Such a folder, made outside, and how it is mounted inside."""
+
+    def __init__(self, repository: InsideRepository, place: str) -> None:
+        self.repository = repository
+        self.place = place
+
+    def make(self) -> None:
+        """Make it anew, with nothing but what git inside needs to find the real objects."""
+        git = self.repository.git
+        remove_tree(self.place)
+        for name in ("objects/info", "objects/pack", REAL_OBJECTS):
+            os.makedirs(f"{self.place}/{name}")
+        if not self.repository.is_new:
+            os.makedirs(f"{self.place}/refs")
+        with open(f"{self.place}/objects/info/alternates", "wb") as file:
+            file.writelines(os.fsencode(path) + b"\n" for path in (f"{git}/{REAL_OBJECTS}", *alternates_of(git)))
+        with open(f"{self.place}/config", "wb") as file:
+            file.write(data_of(f"{git}/config"))
+
+    def mounts(self) -> Iterator[str]:
+        """Options for bubblewrap."""
+        git = self.repository.git
+        yield from ("--bind", self.place, git, "--ro-bind", f"{git}/objects", f"{git}/{REAL_OBJECTS}")
+
+
+def alternates_of(git: str) -> list[str]:
+    """Other stores of objects that a repository names; git takes no relative ones at second hand."""
+    objects = f"{git}/objects"
+    lines = text_of(f"{objects}/info/alternates").splitlines()
+    return [os.path.normpath(os.path.join(objects, line)) for line in lines if line and not line.startswith(("#", '"'))]

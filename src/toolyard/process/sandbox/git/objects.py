@@ -1,0 +1,157 @@
+"""Handing over objects that git inside made: each is what its name says, or it stays inside."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+import subprocess
+import zlib
+
+from toolyard.process.sandbox.git.git_files import FOLDER, READ, write_all
+from toolyard.process.sandbox.mount_points import folder_itself
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+HALF = re.compile(r"[0-9a-f]{2}")
+REST = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
+PACK = re.compile(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
+HEADER = re.compile(rb"(?:blob|tree|commit|tag) (\d{1,18})\0")
+CHUNK = 1 << 18
+LONGEST_HEADER, MOST_UNPACKED = 64, 1 << 31
+PATIENCE = 600.0
+"""Seconds that git may take to check what it is given; a large pack takes minutes."""
+
+
+class ObjectHandover:
+    """The objects of one repository, each handed over once."""
+
+    def __init__(self, inside: str, git: str, program: str) -> None:
+        """`program` is the git that may run outside; empty where there is none."""
+        self._inside, self._git, self._program = f"{inside}/objects", git, program
+        self._given: set[str] = set()
+
+    def hand_over(self) -> None:
+        """Copy what is new and is what it says; whoever needs the rest will miss it."""
+        with contextlib.suppress(OSError), folder_itself(self._inside) as top:
+            self._hand_over_loose(top)
+            self._hand_over_packs(top)
+
+    def missing(self, values: Iterable[str]) -> list[str]:
+        """Of some commits those that are not there outside with all that they are made of."""
+        wanted = sorted(set(values))
+        if not wanted or self._is_whole(wanted):
+            return []
+        return [value for value in wanted if not self._is_whole([value])]
+
+    def _hand_over_loose(self, top: int) -> None:
+        for half in filter(HALF.fullmatch, names_at(top)):
+            with contextlib.suppress(OSError), opened(half, FOLDER, top) as folder:
+                for rest in filter(REST.fullmatch, names_at(folder)):
+                    name = half + rest
+                    is_there = name in self._given or os.path.lexists(f"{self._git}/objects/{half}/{rest}")
+                    if not is_there:
+                        self._copy(half, rest, folder)
+                    self._given.add(name)
+
+    def _copy(self, half: str, rest: str, folder: int) -> None:
+        """Copy one object while its name is checked; nobody inside can change the copy."""
+        place = f"{self._git}/objects/{half}"
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(place)
+        with folder_itself(place) as target, opened(rest, READ, folder) as source:
+            temporary = f"tmp_obj_{os.urandom(6).hex()}"
+            new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=target)
+            try:
+                if copy_checked(source, new, half + rest):
+                    with contextlib.suppress(FileExistsError):
+                        os.link(temporary, rest, src_dir_fd=target, dst_dir_fd=target)
+            finally:
+                os.close(new)
+                os.unlink(temporary, dir_fd=target)
+
+    def _hand_over_packs(self, top: int) -> None:
+        """Packs are read by git itself, which works out and checks each object and makes the list of them anew."""
+        with contextlib.suppress(OSError), opened("pack", FOLDER, top) as folder:
+            for name in filter(PACK.fullmatch, names_at(folder)):
+                if name in self._given or os.path.lexists(f"{self._git}/objects/pack/{name}"):
+                    continue
+                with opened(name, READ, folder) as source:
+                    if stat.S_ISREG(os.fstat(source).st_mode):
+                        self._run(["index-pack", "--stdin", "--fix-thin"], stdin=source)
+                self._given.add(name)
+
+    def _is_whole(self, values: list[str]) -> bool:
+        """As git asks itself after a fetch."""
+        words = ["rev-list", "--objects", "--quiet", "--stdin", "--exclude-promisor-objects", "--not", "--all"]
+        return self._run(words, given="".join(f"{value}\n" for value in values).encode())
+
+    def _run(self, words: list[str], *, stdin: int | None = None, given: bytes | None = None) -> bool:
+        """Run git outside on the repository as its owner has it."""
+        if not self._program:
+            return False
+        env = {"PATH": os.path.dirname(self._program), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+        env |= {"GIT_DIR": self._git, "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
+        try:
+            ran = subprocess.run(
+                [self._program, *words],
+                cwd=self._git,
+                env=env,
+                stdin=stdin if given is None else None,
+                input=given,
+                capture_output=True,
+                timeout=PATIENCE,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return False
+        return ran.returncode == 0
+
+
+def copy_checked(source: int, target: int, name: str) -> bool:
+    """Copy a compressed object; whether it unpacks to what its name is the digest of."""
+    if not stat.S_ISREG(os.fstat(source).st_mode):
+        return False
+    digest, unpacking = (
+        hashlib.new("sha1" if len(name) == 40 else "sha256", usedforsecurity=False),
+        zlib.decompressobj(),
+    )
+    begin, length = b"", 0
+    while piece := os.read(source, CHUNK):
+        write_all(target, piece)
+        is_more = True
+        while is_more and not unpacking.eof:
+            try:
+                data = unpacking.decompress(piece, CHUNK)
+            except zlib.error:
+                return False
+            piece = unpacking.unconsumed_tail
+            is_more = len(data) == CHUNK or bool(piece)
+            begin += data[: LONGEST_HEADER - len(begin)]
+            length += len(data)
+            digest.update(data)
+        if length > MOST_UNPACKED or unpacking.unused_data:
+            return False
+    header = HEADER.match(begin)
+    return (
+        unpacking.eof and digest.hexdigest() == name and header is not None and int(header[1]) == length - header.end()
+    )
+
+
+def names_at(folder: int) -> list[str]:
+    """The names in an open folder."""
+    with opened(".", FOLDER, folder) as listed:
+        return sorted(os.listdir(listed))
+
+
+@contextlib.contextmanager
+def opened(name: str, flags: int, folder: int) -> Iterator[int]:
+    fd = os.open(name, flags, dir_fd=folder)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

@@ -1,0 +1,87 @@
+"""The repositories of a workspace that git inside has for itself, and those that come to be below them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from toolyard.process.sandbox.git.exchange import RepositoryExchange
+from toolyard.process.sandbox.git.git_files import GitFiles
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
+from toolyard.process.sandbox.git.submodules import modules_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
+
+
+class WorkspaceRepositories:
+    """All of them, brought up to date together."""
+
+    def __init__(self, folders: Sequence[PrivateGitFolder], roots: Sequence[str], program: str | None = None) -> None:
+        """`program` is the git that may run outside; it is looked for where it is not given."""
+        self._roots = list(roots)
+        self._program = git_program() if program is None else program
+        self._exchanges: dict[str, RepositoryExchange] = {}
+        for folder in folders:
+            self._add(folder.repository.git, folder.place, f"{folder.place}.known", is_new=folder.repository.is_new)
+
+    def fill(self) -> None:
+        """Give the folders, which were just made, what is outside."""
+        for one in self._exchanges.values():
+            one.fill()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether one of them was removed inside, so that only a new sandbox has it again."""
+        return any(one.is_lost for one in list(self._exchanges.values()))
+
+    def is_due(self) -> bool:
+        return any(one.is_due() for one in list(self._exchanges.values()))
+
+    def exchange(self, *, at_end: bool = False) -> list[str]:
+        """Bring each side what is new on the other; tells what could not be."""
+        notes = [note for one in list(self._exchanges.values()) for note in one.exchange(at_end=at_end)]
+        return notes + [note for one in self._new_modules() for note in one.exchange(at_end=at_end)]
+
+    def described(self) -> dict[str, Any]:
+        """What whoever cleans up after us needs to exchange once more."""
+        places = [(one.git, one.place, one.is_new) for one in self._exchanges.values()]
+        return {"places": places, "program": self._program}
+
+    def _new_modules(self) -> list[RepositoryExchange]:
+        """The repositories of submodules that were added inside."""
+        found = []
+        for one in list(self._exchanges.values()):
+            for place in modules_of(one.place):
+                git = place and one.git + place[len(one.place) :]
+                if git and place and git not in self._exchanges:
+                    number = len(self._exchanges)
+                    found.append(self._add(git, place, f"{one.place}.{number}.known", is_new=True))
+                    self._share_objects(git, place)
+        return found
+
+    def _share_objects(self, git: str, place: str) -> None:
+        """A new one that is a clone of another of ours goes on using its objects."""
+        names = {os.fsencode(f"{real}/{REAL_OBJECTS}"): os.fsencode(f"{real}/objects") for real in self._exchanges}
+        lines = (GitFiles(place).content("objects/info/alternates") or b"").splitlines()
+        shared = [names[line] for line in lines if line in names]
+        with contextlib.suppress(FileExistsError):
+            os.makedirs(git, exist_ok=True)
+            GitFiles(git).add("objects/info/alternates", b"".join(line + b"\n" for line in shared))
+
+    def _add(self, git: str, place: str, known_file: str, *, is_new: bool) -> RepositoryExchange:
+        self._exchanges[git] = RepositoryExchange(
+            git, place, known_file, roots=self._roots, program=self._program, is_new=is_new
+        )
+        return self._exchanges[git]
+
+
+def git_program() -> str:
+    """The git that no tool can have put on PATH; empty where there is none."""
+    from toolyard.process.interpreter import find_program
+
+    return find_program("git") or ""

@@ -1,0 +1,234 @@
+"""Calls of a server's tools: what comes back, what is heard meanwhile, and what a person is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+
+import pytest
+
+from mcp_servers import ECHO_SERVER, thin_server
+from mcp_servers.over_http import probe_url
+from support import need_backend
+from toolyard.core.content import AudioPart, ImagePart, LinkPart
+from toolyard.permissions.verdict import Answer
+from yard import Yard
+
+pytestmark = pytest.mark.anyio
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+WAV = b"RIFF\x24\x00\x00\x00WAVEfmt " + bytes(28)
+FORM = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "loud": {"type": "boolean", "default": False}},
+    "required": ["name"],
+}
+GREET = f"""
+def greet(arguments, call):
+    return text(json.dumps(call.elicit("Who are you?", {FORM!r})))
+serve([({{"name": "greet", "inputSchema": {{"type": "object"}}}}, greet)])
+"""
+
+
+def one_tool(body: str) -> str:
+    return (
+        f"def run(arguments, call):\n    {body}\nserve([({{'name': 'it', 'inputSchema': {{'type': 'object'}}}}, run)])"
+    )
+
+
+async def test_progress_is_heard_as_partial_output(yard: Yard):
+    body = "call.progress(1, 'one of two'); call.progress(2, 'two of two'); return text('done')"
+    async with yard.app(thin_server(yard, one_tool(body))) as app:
+        result = await app.call_tool("it", {}, on_event=yard.watch)
+    assert (result.text, yard.streamed()) == ("done", "one of two\ntwo of two\n")
+
+
+async def test_pictures_sound_and_links_come_with_the_result(yard: Yard):
+    parts = [
+        {"type": "text", "text": "look"},
+        {"type": "image", "mimeType": "image/png", "data": base64.b64encode(PNG).decode()},
+        {"type": "audio", "mimeType": "audio/wav", "data": base64.b64encode(WAV).decode()},
+        {"type": "resource_link", "uri": "file:///x.txt", "name": "x"},
+    ]
+    async with yard.app(thin_server(yard, one_tool(f"return {{'content': {parts!r}}}"))) as app:
+        result = await app.call_tool("it", {})
+    assert result.text == "look"
+    assert result.attachments == (
+        ImagePart(media_type="image/png", data=PNG),
+        AudioPart(media_type="audio/wav", data=WAV),
+        LinkPart(uri="file:///x.txt", name="x"),
+    )
+
+
+async def test_structured_content_is_data_and_the_text_where_there_is_no_other(yard: Yard):
+    structured = {"temperature": 21.5, "wörter": ["a"]}
+    async with yard.app(
+        thin_server(yard, one_tool(f"return {{'content': [], 'structuredContent': {structured!r}}}"))
+    ) as app:
+        alone = await app.call_tool("it", {})
+    body = f"return {{**text('21.5 degrees'), 'structuredContent': {structured!r}}}"
+    async with yard.app(thin_server(yard, one_tool(body))) as app:
+        both = await app.call_tool("it", {})
+    assert (alone.text, alone.data) == ('{"temperature": 21.5, "wörter": ["a"]}', structured)
+    assert (both.text, both.data) == ("21.5 degrees", structured)
+
+
+async def test_resources_and_prompts_can_be_reached(yard: Yard):
+    code = """
+resource = {"uri": "note://one", "name": "One", "description": "The first."}
+template = {"uriTemplate": "note://{id}", "name": "Any"}
+prompt = {"name": "review", "description": "Asks.", "arguments": [{"name": "code", "required": True}]}
+said = lambda code: {"messages": [{"role": "user", "content": {"type": "text", "text": "Review " + code}}]}
+handlers = {
+    "resources/list": lambda _: {"resources": [resource]},
+    "resources/templates/list": lambda _: {"resourceTemplates": [template]},
+    "resources/read": lambda params: {"contents": [{"uri": params["uri"], "text": "content of " + params["uri"]}]},
+    "prompts/list": lambda _: {"prompts": [prompt]},
+    "prompts/get": lambda params: said(params["arguments"]["code"]),
+}
+serve([(ECHO, echo)], handlers, {"resources": {}, "prompts": {}})
+"""
+    async with yard.app(thin_server(yard, code, name="notes")) as app:
+        specs = {spec.name: spec for spec in app.tool_specs()}
+        assert list(specs) == ["echo", "notes_read_resource", "notes_get_prompt"]
+        assert "note://one: One - The first." in specs["notes_read_resource"].description
+        assert "note://{id}" in specs["notes_read_resource"].description
+        assert "review(code): Asks." in specs["notes_get_prompt"].description
+        read = await app.call_tool("notes_read_resource", {"uri": "note://7"})
+        got = await app.call_tool("notes_get_prompt", {"name": "review", "arguments": {"code": "x = 1"}})
+        assert (read.text, got.text) == ("content of note://7", "user: Review x = 1")
+        assert (await app.call_tool("notes_get_prompt", {"name": "other"})).failure == "invalid_arguments"
+
+
+async def test_what_a_server_reports_as_an_error_is_told(yard: Yard):
+    code = one_tool("send({'id': call.id, 'error': {'code': -32603, 'message': 'no luck today'}})")
+    async with yard.app(thin_server(yard, code)) as app:
+        result = await app.call_tool("it", {})
+    assert result.failure == "crash"
+    assert "no luck today" in result.text
+
+
+async def test_a_person_fills_in_what_a_server_asks_for(yard: Yard):
+    asked = []
+
+    def approve(request):
+        asked.append((request.form, request.plan.arguments["message"]))
+        return Answer(allowed=True, reason="typed", filled={"name": "Ada"})
+
+    config = yard.config(thin_server(yard, GREET))
+    async with yard.open(config, approver=approve) as app:
+        result = await app.call_tool("greet", {})
+    assert json.loads(result.text) == {"action": "accept", "content": {"name": "Ada", "loud": False}}
+    assert asked == [(FORM, "Who are you?")]
+
+
+@pytest.mark.parametrize("answer", [None, False, True])
+async def test_a_form_that_nobody_fills_in_is_declined(yard: Yard, answer: bool | None):
+    options = {} if answer is None else {"approver": lambda _: answer}
+    async with yard.open(yard.config(thin_server(yard, GREET)), **options) as app:
+        result = await app.call_tool("greet", {})
+    assert result.text == '{"action": "decline"}'
+
+
+async def test_the_time_in_which_a_person_is_asked_does_not_count(yard: Yard):
+    limit = 4
+
+    async def approve(request):
+        await asyncio.sleep(limit + 1)
+        return Answer(allowed=True, reason="typed at leisure", filled={"name": "Ada"})
+
+    config = yard.config(thin_server(yard, GREET), policy={"mcp_timeout_seconds": limit})
+    async with yard.open(config, approver=approve) as app:
+        result = await app.call_tool("greet", {})
+    assert (result.failure, '"Ada"' in result.text) == (None, True)
+
+
+async def test_a_program_gets_the_variables_that_are_named_and_no_other_credentials(yard: Yard, monkeypatch):
+    monkeypatch.setenv("OTHER_TOKEN", "tok-0123456789")
+    monkeypatch.setenv("ITS_TOKEN", "tok-9876543210")
+    body = "return text(str(os.environ.get('ITS_TOKEN', '')[-3:]), str('OTHER_TOKEN' in os.environ))"
+    entry = thin_server(yard, one_tool(body), env={"ITS_TOKEN": "${env:ITS_TOKEN}"})
+    async with yard.app(entry) as app:
+        assert (await app.call_tool("it", {})).text == "210\nFalse"
+
+
+async def test_a_program_runs_in_the_sandbox(yard: Yard):
+    need_backend("bubblewrap", "landlock")
+    outside = yard.folder.parent / f"{yard.folder.name}-outside"
+    code = f"""
+def run(arguments, call):
+    try:
+        open({str(outside)!r}, "w").close()
+    except OSError as error:
+        return text(error.strerror)
+    return text("written")
+serve([({{"name": "it", "inputSchema": {{"type": "object"}}}}, run)])
+"""
+    async with yard.app(thin_server(yard, code), sandbox={"mode": "require"}) as app:
+        result = await app.call_tool("it", {})
+    assert (result.text in ("Read-only file system", "Permission denied"), outside.exists()) == (True, False)
+
+
+async def test_a_call_is_recorded_with_its_arguments_and_without_secrets(yard: Yard, monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "tok-1234567890")
+    headers = {"Authorization": "Bearer ${env:SOME_TOKEN}", "X-Behaviour": "echo", "X-Folder": str(yard.folder)}
+    async with yard.app({"mcp": {"url": probe_url(), "headers": headers}}) as app:
+        result = await app.call_tool("probe", {"value": "it is tok-1234567890"})
+    assert result.text == "it is [redacted SOME_TOKEN]"
+    (start, end) = yard.audit()
+    assert (start["kind"], end["failure"]) == ("mcp", None)
+    assert start["argv"] == [probe_url(), "probe", '{"value": "it is [redacted SOME_TOKEN]"}']
+
+
+async def test_secrets_that_another_client_s_file_holds_are_redacted(yard: Yard):
+    body = "return text(os.environ['MY_API_KEY'])"
+    server = thin_server(yard, one_tool(body))["mcp"] | {"env": {"MY_API_KEY": "written-in-plain-text"}}
+    yard.file(
+        ".mcp.json",
+        json.dumps({"mcpServers": {"it": {**server, "command": server["command"][0], "args": ["./server.py"]}}}),
+    )
+    async with yard.app("mcp:it") as app:
+        assert (await app.call_tool("it", {})).text == "[redacted MY_API_KEY]"
+
+
+async def test_a_rule_lets_a_program_reach_outside(yard: Yard):
+    need_backend("bubblewrap", "landlock")
+    outside = yard.folder.parent / f"{yard.folder.name}-reached"
+    code = one_tool(f"open({str(outside)!r}, 'w').close(); return text('written')")
+    rules = {"preset": "sandboxed", "allow": [{"tool": "it", "reach": "outside"}]}
+    async with yard.app(thin_server(yard, code), permissions=rules, sandbox={"mode": "require"}) as app:
+        assert (await app.call_tool("it", {})).text == "written"
+    assert outside.exists()
+
+
+CHANGED = ECHO_SERVER.replace("ECHO,", "{**ECHO, 'description': 'Sends it to me.'},")
+RULES = {"permissions": {"allow": [{"tool": "echo"}]}}
+
+
+async def test_a_definition_that_changes_after_it_was_allowed_is_asked_about_again(yard: Yard):
+    asked = []
+
+    def approve(request, verdict):
+        asked.append(verdict.reason)
+        return len(asked) > 1
+
+    async def call(code: str):
+        async with yard.open(yard.config(thin_server(yard, code), **RULES), approver=approve) as app:
+            return (await app.call_tool("echo", {"value": "x"})).failure
+
+    assert [await call(ECHO_SERVER), await call(ECHO_SERVER), asked] == [None, None, []]
+    assert await call(CHANGED) == "denied"
+    assert "Sends it to me." in asked[0]
+    assert await call(CHANGED) is None, "approved"
+    assert await call(CHANGED) is None
+    assert len(asked) == 2
+
+
+async def test_a_definition_that_nobody_let_run_may_change(yard: Yard):
+    for code in (ECHO_SERVER, CHANGED):
+        async with yard.app(thin_server(yard, code), **RULES) as app:
+            assert app.problems() == []
+    async with yard.app(thin_server(yard, CHANGED), **RULES) as app:
+        assert (await app.call_tool("echo", {"value": "x"})).text == "x"
