@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks.measure import Note, Row, compiling_environment, milliseconds
 from toolyard import AgentApplication
+from toolyard.agents.session import AgentSession
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, CallBegan, PromptGiven, TurnEnded, TurnStarted
 from toolyard.agents.sessions.store import SessionStore
@@ -108,18 +109,23 @@ async def compared(folder: Path, origin: str) -> tuple[float, float]:
 
     ours, floor = [], []
     async with AgentApplication(config_for(origin), folder / "one") as app, httpx2.AsyncClient() as client:
-        session = await app.open_session()
-        for number in range(TURNS + 3):
+        for number in range(TURNS):
+            if number % TURNS_OF_EACH == 0:  # peers begin anew with each turn
+                session = await app.open_session()
+                await whole_turn(session)
             started = time.perf_counter()
-            async for _ in session.send("What is six times seven?"):
-                pass
+            await whole_turn(session)
             between = time.perf_counter()
             for _ in range(2):
                 await bare_request(client, origin)
-            if number >= 3:
-                ours.append(between - started)
-                floor.append(time.perf_counter() - between)
+            ours.append(between - started)
+            floor.append(time.perf_counter() - between)
     return statistics.median(ours), statistics.median(floor)
+
+
+async def whole_turn(session: AgentSession) -> None:
+    async for _ in session.send("What is six times seven?"):
+        pass
 
 
 async def bare_request(client: Any, origin: str) -> None:
@@ -132,7 +138,7 @@ async def bare_request(client: Any, origin: str) -> None:
 def peer_turn(name: str, origin: str) -> float:
     argv = [str(PEERS_PYTHON), str(HERE / "agent_peer.py"), name, origin, str(TURNS)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300)
-    return statistics.median(json.loads(done.stdout.splitlines()[-1]))
+    return float(statistics.median(json.loads(done.stdout.splitlines()[-1])))
 
 
 async def many_agents(folder: Path, origin: str) -> Row:
@@ -140,10 +146,9 @@ async def many_agents(folder: Path, origin: str) -> Row:
     async with AgentApplication(config_for(origin), folder / "many") as app:
         sessions = [await app.open_session() for _ in range(AGENTS)]
 
-        async def converse(session: Any) -> None:
+        async def converse(session: AgentSession) -> None:
             for _ in range(TURNS_OF_EACH):
-                async for _ in session.send("What is six times seven?"):
-                    pass
+                await whole_turn(session)
 
         started = time.perf_counter()
         await asyncio.gather(*map(converse, sessions))
