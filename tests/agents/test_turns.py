@@ -227,3 +227,17 @@ async def test_a_session_that_names_its_plugins_has_no_others(folder: Path) -> N
     assert [tool.name for tool in provider.requests[0].tools] == ["shell"] or "bash" not in [
         tool.name for tool in provider.requests[0].tools
     ]
+
+
+async def test_a_provider_that_breaks_ends_the_turn_and_not_the_application(folder: Path) -> None:
+    def broken(_: object) -> object:
+        raise ValueError("boom")
+
+    async with session_with(ScriptedProvider(broken, "Well again."), folder) as session:
+        ended = await turn(session, "go")
+        assert (ended.outcome, ended.fault, ended.reason) == (
+            "error",
+            "answer",
+            "the provider failed: ValueError: boom",
+        )
+        assert (await turn(session, "again")).outcome == "answered"
