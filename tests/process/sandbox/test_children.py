@@ -391,3 +391,9 @@ async def test_processes_inside_are_bounded_together(box, backend):
     folders = list(limits.group.folders)
     await children.aclose()
     assert not [folder for folder in folders if os.path.exists(folder)]
+
+
+async def test_a_sandbox_that_was_chosen_is_known(box, backend):
+    children = box.children(backend)
+    await box.bash(children, "true")
+    assert children.sandbox.is_known()
