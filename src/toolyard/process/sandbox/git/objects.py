@@ -32,8 +32,8 @@ class ObjectHandover:
     """The objects of one repository, each handed over once."""
 
     def __init__(self, inside: str, git: str, program: str) -> None:
-        """`program` is the git that may run outside; empty where there is none."""
-        self._inside, self._git, self._program = f"{inside}/objects", git, program
+        """`inside` is their folder; `program` is the git that may run outside, empty where there is none."""
+        self._inside, self._git, self._program = inside, git, program
         self._given: set[str] = set()
 
     def hand_over(self) -> None:
