@@ -252,3 +252,17 @@ async def test_pictures_that_differ_are_no_circle_and_the_same_long_output_is_on
             session = await app.open_session()
             updates = [update async for update in session.send("go")]
         assert updates[-1].event.outcome == outcome
+
+
+async def test_a_provider_that_breaks_ends_the_turn_and_not_the_application(folder: Path) -> None:
+    def broken(_: object) -> object:
+        raise ValueError("boom")
+
+    async with session_with(ScriptedProvider(broken, "Well again."), folder) as session:
+        ended = await turn(session, "go")
+        assert (ended.outcome, ended.fault, ended.reason) == (
+            "error",
+            "answer",
+            "the provider failed: ValueError: boom",
+        )
+        assert (await turn(session, "again")).outcome == "answered"

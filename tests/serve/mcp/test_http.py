@@ -17,14 +17,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import ElicitResult
 
+from mcp_serving import TOKEN, serving
 from support import PATIENCE
 from toolyard import tool
-from toolyard.app import AgentApplication
-from toolyard.serve.mcp.http.listening import Address, listening
-from toolyard.serve.mcp.tool_server import ClientApprover, ToolServer
+from toolyard.serve.mcp.http.listening import Address
 
 pytestmark = pytest.mark.anyio
-TOKEN = "a token of the tests"
 MODES = ("auto", "legacy")
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
 ENVELOPE = {
@@ -37,20 +35,6 @@ ENVELOPE = {
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
-
-
-@asynccontextmanager
-async def serving(
-    config: Any, folder: Path, *, kept_after_close: float = 60, address: Address | None = None, **options: Any
-) -> AsyncIterator[Address]:
-    approver = ClientApprover()
-    async with (
-        AgentApplication(config, folder / "sessions", approver=approver, **options) as app,
-        listening(
-            ToolServer(app, approver), address or Address(token=TOKEN), kept_after_close=kept_after_close
-        ) as found,
-    ):
-        yield found
 
 
 @asynccontextmanager

