@@ -54,10 +54,11 @@ class EventLog:
         self._fold = HistoryFold()
         self._fold.add(*events)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether `events` are all that there are."""
-        return not self.events or len(self.events) == self.events[-1].seq
+    def all_events(self, *, after: int = 0) -> list[Stored]:
+        """What was kept, from an event on; read from the store where only a part is at hand."""
+        if self.events and len(self.events) < self.events[-1].seq:
+            return self._store.events(self.session, after=after)
+        return [one for one in self.events if one.seq > after]
 
     def history(self) -> History:
         """What the conversation is now."""
