@@ -225,14 +225,18 @@ async def storing(folder: Path) -> AsyncIterator[Row]:
 
 
 def events_of_a_turn() -> list[Any]:
+    """A turn of ten calls."""
     text = "word " * 130
     call = ToolCall(id="call_1", name="bash", arguments={"command": f"echo {text}"})
-    return [
-        PromptGiven(message=UserMessage(content=(TextPart(text=text),))),
-        TurnStarted(turn=1),
+    step = [
         AnswerReceived(message=AssistantMessage(text=text, calls=(call,))),
         CallBegan(call=call),
         CallAnswered(answer=CallAnswer(call_id="call_1", name="bash", text=text)),
+    ]
+    begin = [PromptGiven(message=UserMessage(content=(TextPart(text=text),))), TurnStarted(turn=1)]
+    return [
+        *begin,
+        *step * 10,
         AnswerReceived(message=AssistantMessage(text=text)),
         TurnEnded(turn=1, outcome="answered"),
     ]

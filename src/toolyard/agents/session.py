@@ -22,7 +22,7 @@ from toolyard.agents.sessions.events import (
 from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.turn_loop import Turn
 from toolyard.agents.turn_setup import Conditions, setup_for
-from toolyard.agents.turn_states import PlannedRewind, Rewind, TurnStates, rewind_target
+from toolyard.agents.turn_states import PlannedRewind, Rewind, TurnStates
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, UserMessage
 from toolyard.core.model import Answered, ModelRequest
@@ -218,7 +218,7 @@ class AgentSession:
     def _target(self, to: int | None) -> int:
         if self._turn:
             raise ProviderError("the session works; interrupt it first", fault="setup")
-        return rewind_target(self.history(), to)
+        return self._states.target(to)
 
     async def aclose(self) -> None:
         """End the work, and what tools keep for the session; it can be opened again."""

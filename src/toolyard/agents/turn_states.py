@@ -45,6 +45,13 @@ class TurnStates:
         self._log = log
         self._states = states
 
+    def target(self, to: int | None) -> int:
+        """The event to go back to before; without one, that at which the last turn begins."""
+        starts = turn_starts(read_history(self._log.all_events()))
+        if to is None and not starts:
+            raise ProviderError("there is no turn to go back from", fault="setup")
+        return to if to is not None else starts[-1][1]
+
     async def plan(self, target: int, *, files: bool) -> PlannedRewind:
         """What going back to before an event would change."""
         kept = state_before(self._log.all_events(), target) if files else None
@@ -75,14 +82,6 @@ class TurnStates:
         if self._states is None or turn not in states_by_turn(self._log.history()):
             return None
         return await self._states.keep(self._log.session, f"after turn {turn}")
-
-
-def rewind_target(history: History, to: int | None) -> int:
-    """The event to go back to before; without one, that at which the last turn begins."""
-    starts = turn_starts(history)
-    if to is None and not starts:
-        raise ProviderError("there is no turn to go back from", fault="setup")
-    return to if to is not None else starts[-1][1]
 
 
 def state_before(events: Sequence[Stored], seq: int) -> str | None:
