@@ -112,9 +112,8 @@ async def one_turn(folder: Path, origin: str) -> AsyncIterator[Row | Note]:
             kept=mine < more,
         )
     costs = {"ours": cpu, **{name: spent for name, (_, spent) in peers.items()}}
-    yield Note(
-        f"CPU of the process for a turn: {', '.join(f'{name} {milliseconds(one)}' for name, one in costs.items())}."
-    )
+    told = ", ".join(f"{name} {milliseconds(one)}" for name, one in costs.items())
+    yield Note(f"CPU of the process for a turn: {told}.")
     if not theirs:
         yield Note("The peers are not installed; `make bench` does it.")
 

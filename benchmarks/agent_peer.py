@@ -1,4 +1,4 @@
-"""One peer in a process of its own: turns with one call of bash each; how long each took, and how much CPU of it, as JSON.
+"""One peer in a process of its own: turns with one call of bash each; the seconds and the CPU of each, as JSON.
 
 .venv-bench/bin/python benchmarks/agent_peer.py NAME ORIGIN TURNS
 """
