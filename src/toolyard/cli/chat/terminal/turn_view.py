@@ -33,6 +33,7 @@ from toolyard.cli.chat.terminal.transcript import (
 )
 from toolyard.cli.render import has_colour, paint_line, show_note, show_text, terminal_width
 from toolyard.core.events import CallStarted, OutputChunk, PermissionAsked, PreviewReady
+from toolyard.core.json_values import brief
 from toolyard.core.model import CallDelta, TextDelta, ThinkingDelta, Waiting
 from toolyard.core.screen_text import as_seen
 from toolyard.core.visible_text import escaped
@@ -45,11 +46,14 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.history import History
     from toolyard.cli.chat.terminal.markdown import Block
     from toolyard.core.conversation import CallAnswer
+    from toolyard.core.tool import ToolCall
 
 MOST_LIVE_TAIL = 5
 MOST_OUTPUT = 8192
 """Characters of a running call's output that are kept to be shown."""
 LONGEST_THOUGHT = 400
+MOST_ARGUMENTS = 200
+"""Characters of the arguments of a call of before."""
 MOST_RECALLED = 40
 """Events of a session that goes on."""
 
@@ -109,6 +113,9 @@ class TurnView:
         """Show the end of what was said in a session that goes on."""
         for one in history.events[-MOST_RECALLED:]:
             self._hear_kept(one.event)
+            if isinstance(one.event, AnswerReceived):
+                self._calls |= {call.id: recalled(call) for call in one.event.message.calls}
+        self._calls.clear()
 
     def live(self, width: int, rows: int) -> str:
         """What is under way, at most so many rows of it."""
@@ -167,6 +174,13 @@ class TurnView:
     def _show(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             show_text(f"{self._painter.paint(block, terminal_width())}\n\n")
+
+
+def recalled(call: ToolCall) -> RunningCall:
+    """A call of before, by its arguments, since nobody previews it any more."""
+    given = call.arguments
+    shown = given if isinstance(given, str) else str(given.get("command") or brief(dict(given), MOST_ARGUMENTS))
+    return RunningCall(name=call.name, started=0.0, preview=shown)
 
 
 def summary(preview: str) -> str:
