@@ -18,7 +18,15 @@ from benchmarks.measure import Note, Row, compiling_environment, milliseconds
 from toolyard import AgentApplication
 from toolyard.agents.session import AgentSession
 from toolyard.agents.sessions.event_log import EventLog
-from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, CallBegan, PromptGiven, TurnEnded, TurnStarted
+from toolyard.agents.sessions.events import (
+    AnswerReceived,
+    CallAnswered,
+    CallBegan,
+    ContextShortened,
+    PromptGiven,
+    TurnEnded,
+    TurnStarted,
+)
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.core.content import TextPart
 from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
@@ -198,15 +206,16 @@ async def storing(folder: Path) -> AsyncIterator[Row]:
             kept=rate >= promise,
         )
     long = await store.create("default")
-    for _ in range(LONG_SESSION // 1000):
-        await store.append(long.id, (step * 1000)[:1000])
+    for number in range(LONG_SESSION // 1000):  # a conversation of that length was summed up many times
+        summary = ContextShortened(what="summary", upto=number * 1000 + 900, summary="word " * 300)
+        await store.append(long.id, [*(step * 1000)[:999], summary])
     started = time.perf_counter()
     log = EventLog(store, long.id)
     seconds = time.perf_counter() - started
     assert log.history().turn > 0
     store.close()
     yield Row(
-        what=f"a session of {LONG_SESSION:,} events opens",
+        what=f"a session of {LONG_SESSION:,} events opens, with {LONG_SESSION // 1000} summaries",
         ours=milliseconds(seconds),
         floor="-",
         figure=milliseconds(seconds),

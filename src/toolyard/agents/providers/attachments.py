@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.core.content import AudioPart, FilePart, ImagePart, TextPart, in_words, text_of
+from toolyard.core.content import AudioPart, FilePart, ImagePart, TextPart, in_words
 from toolyard.core.conversation import ToolMessage, UserMessage
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def in_text(message: Message) -> Message:
 
 
 def answer_in_text(answer: CallAnswer) -> CallAnswer:
-    return replace(answer, text=text_of(answer.content), attachments=())
+    return replace(answer, text=answer.words, attachments=())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.core.content import DataPart, Part
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import JsonObject
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """What both OpenAI and Anthropic look at; one of another type makes them refuse the whole request."""
@@ -147,12 +147,8 @@ def mcp_form(part: Part, number: int) -> JsonObject:
             return {"type": "resource", "resource": held}
 
 
-def parts_of_mcp(content: Json) -> list[Part]:
-    """The parts of an MCP result's content; what has an unknown or a broken form is named."""
-    return [part_of_mcp(form) for form in content if isinstance(form, Mapping)] if isinstance(content, list) else []
-
-
 def part_of_mcp(form: JsonObject) -> Part:
+    """One of an MCP result's content; what has an unknown or a broken form is named."""
     match form:
         case {"type": "text", "text": str(text)}:
             return TextPart(text=text)
