@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
-from toolyard.agents.model_choice import model_of, searches_tools
+from toolyard.agents.model_choice import model_of, searches_tools, settings_in
 from toolyard.agents.request import features_of, with_controls
 from toolyard.agents.session_calls import Caller, RecordedCalls
 from toolyard.agents.sessions.event_log import EventLog
@@ -25,7 +25,7 @@ from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.tool_search import SearchTool, shown_tools, without_search
 from toolyard.agents.turn_loop import Turn, TurnSetup
 from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
-from toolyard.config.agent_settings import BudgetSettings, ContextSettings, settings_in
+from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.config.layers import mapping
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, UserMessage
