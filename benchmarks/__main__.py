@@ -33,6 +33,7 @@ NAMES = (
     "files",
     "providers",
     "agent",
+    "mcp",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
