@@ -32,6 +32,7 @@ NAMES = (
     "checkpoints",
     "files",
     "providers",
+    "chat",
     "agent",
     "mcp",
 )

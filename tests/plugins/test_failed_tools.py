@@ -80,3 +80,44 @@ def run(
         sent = {"text": "t", "choice": "aaa", "number": 2, "many": ["x"]}
         result = await app.call_tool("demo_py", sent)
         assert result.data == {**sent, "maybe": None, "untyped": None}
+
+
+async def test_a_plain_file_without_run_has_a_tool_in_each_function_that_it_describes(tmp_path):
+    yard = Yard(tmp_path)
+    yard.file(
+        "tools.py",
+        '''
+import json
+from os.path import join
+
+
+def add_todo(desc: str):
+    """Add a new todo item.
+    Args:
+        desc: What is to do
+    """
+    return _save(desc)
+
+
+async def list_todos() -> str:
+    """Show all."""
+    return "sweep"
+
+
+def _save(desc):
+    """Not for models."""
+    return f"saved {desc}"
+
+
+def helper(): ...
+''',
+    )
+    async with yard.app("path:tools.py") as app:
+        assert app.problems() == []
+        assert {spec.name: spec.description for spec in app.tool_specs()} == {
+            "add_todo": "Add a new todo item.",
+            "list_todos": "Show all.",
+        }
+        assert (await app.call_tool("add_todo", {"desc": "sweep"})).text == "saved sweep"
+        assert (await app.call_tool("add_todo", {})).failure == "invalid_arguments"
+        assert (await app.call_tool("list_todos", {})).text == "sweep"

@@ -21,7 +21,7 @@ CREDENTIAL_ENDINGS = (
     *("PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIALS"),
 )
 """What ends a word that is written without a break, as in PGPASSWORD."""
-NOT_CREDENTIALS = frozenset({"PWD", "OLDPWD"})
+NOT_CREDENTIALS = frozenset({"COREPACK_INTEGRITY_KEYS", "OLDPWD", "PWD"})
 COUNTED_TOKENS = re.compile(
     r"\b(?:MAX|MIN|NUM|TOTAL)(?: (?:COMPLETION|CONTEXT|INPUT|NEW|OUTPUT|PROMPT|THINKING))? TOKENS\b"
     r"|\bTOKENS? (?:BUDGET|COUNT|LIMIT|PER)\b"

@@ -131,6 +131,59 @@ async def test_a_module_with_run_is_described_by_its_comment_and_named_after_its
         assert (await app.call_tool("demo_js", {"text": "x"})).failure == "invalid_arguments"
 
 
+SEVERAL = {
+    "todo.cjs": """
+        const list = [];
+        /**
+         * Add a new todo item.
+         * @param {Object} args
+         * @param {string} args.desc - What is to do
+         */
+        exports.add_todo = function addTodo({ desc }) { list.push(desc); return `${list.length}` };
+        /** Show all. */
+        exports.list_todos = () => list.join(", ");
+        exports._helper = () => 1;
+        exports.MOST = 5;
+        """,
+    "todo.mjs": """
+        const list = [];
+        /**
+         * Add a new todo item.
+         * @param {Object} args
+         * @param {string} args.desc - What is to do
+         */
+        export async function add_todo({ desc }) { list.push(desc); return `${list.length}` }
+        /** Show all. */
+        export const list_todos = () => list.join(", ");
+        export class Todo {}
+        export const MOST = 5;
+        """,
+}
+
+
+@pytest.mark.parametrize("file", SEVERAL)
+async def test_a_module_that_is_no_tool_itself_has_one_in_each_function_that_it_exports(tmp_path, file):
+    yard = Yard(tmp_path)
+    yard.file(file, SEVERAL[file])
+    for _ in range(2):  # the second time from what is kept of the first
+        async with yard.app(f"node:{file}") as app:
+            assert app.problems() == []
+            assert {spec.name: spec.description for spec in app.tool_specs()} == {
+                "add_todo": "Add a new todo item.",
+                "list_todos": "Show all.",
+            }
+            assert (await app.call_tool("add_todo", {"desc": "sweep"})).text == "1"
+            assert (await app.call_tool("add_todo", {})).failure == "invalid_arguments"
+            assert (await app.call_tool("list_todos", {})).text == "sweep"
+
+
+async def test_one_that_is_named_is_the_only_one(tmp_path):
+    yard = Yard(tmp_path)
+    yard.file("todo.mjs", SEVERAL["todo.mjs"])
+    async with yard.app({"node_tool": {"file": "todo.mjs", "export": "list_todos"}}) as app:
+        assert [spec.name for spec in app.tool_specs()] == ["todo"]
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_a_comment_may_describe(tmp_path, shape):
     file, text, properties = SHAPES[shape]

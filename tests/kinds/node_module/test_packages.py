@@ -635,3 +635,29 @@ async def test_yarn_builds_a_package_in_the_sandbox(yard, monkeypatch, tmp_path_
     async with yard.app("node:pkg", sandbox={"readable": [str(programs)]}) as app:
         assert app.get_config_errors() == []
         assert await call(app) == "built"
+
+
+COREPACK = """#!/usr/bin/env bash
+# As corepack does of a yarn that its registry has not signed.
+[ "${COREPACK_INTEGRITY_KEYS-}" = 0 ] || { echo "Error: No compatible signature found in metadata" >&2; exit 1; }
+[ "$2" = --version ] && { echo 1.22.22; exit; }
+echo "export default { description: 'd', run: () => 'built' }" >index.js
+"""
+
+
+async def test_corepack_may_be_told_to_trust_a_registry_that_signs_nothing(yard, monkeypatch, tmp_path_factory):
+    programs = tmp_path_factory.mktemp("programs")
+    (programs / "corepack").write_text(COREPACK)
+    (programs / "corepack").chmod(0o755)
+    for name in ("node", "bash", "env"):
+        (programs / name).symlink_to(shutil.which(name))
+    yard.package({"yarn.lock": ""}, TOOL, **MODULE, scripts={"build": "x"})
+    monkeypatch.setenv("PATH", str(programs))
+    async with yard.app("node:pkg", sandbox={"mode": "off"}) as app:
+        (told,) = app.get_config_errors()
+        assert "No compatible signature found" in told["detail"]
+        assert told["hint"].startswith("install the package manager itself, or a newer corepack, or set COREPACK_")
+    monkeypatch.setenv("COREPACK_INTEGRITY_KEYS", "0")
+    async with yard.app("node:pkg", sandbox={"mode": "off"}) as app:
+        assert app.get_config_errors() == []
+        assert await call(app) == "built"

@@ -50,6 +50,9 @@ QUIET = {
 """Variables by which package managers ask nothing, and install to where Node looks."""
 OFFLINE = {"NPM_CONFIG_OFFLINE": "true", "YARN_ENABLE_NETWORK": "false", "COREPACK_ENABLE_NETWORK": "0"}
 """Variables by which they use what they have, and ask nobody for more."""
+UNSIGNED = ("No compatible signature found", "Cannot find matching keyid")
+"""What corepack says of a package manager that its registry has not signed, or with a key that it does not know."""
+DISTRUSTED = "install the package manager itself, or a newer corepack, or set COREPACK_INTEGRITY_KEYS=0; or "
 DOWNLOADS = {
     "NPM_CONFIG_CACHE": "npm",
     "NPM_CONFIG_STORE_DIR": "pnpm",
@@ -166,11 +169,12 @@ class Build:
         key = "node_install_deps" if step.code == "node_install" else "node_build"
         offline = step.code == "node_install" and not self._host.policy.allow_remote
         why = "what it depends on may not be downloaded (allow_remote is false), and " if offline else ""
-        download = 'set "plugin_policy": {"allow_remote": true} to download it; or ' if offline else ""
+        first = 'set "plugin_policy": {"allow_remote": true} to download it; or ' if offline else ""
+        first += DISTRUSTED if any(words in reason for words in UNSIGNED) else ""
         return Problem(
             code=step.code,
             message=f"{why}`{step.command}` failed: {reason}",
-            hint=f'{download}try it in {self._snapshot.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
+            hint=f'{first}try it in {self._snapshot.folder}; "plugin_policy": {{"{key}": false}} leaves it out',
             where=Position(file=self._snapshot.facts.document.path),
         )
 

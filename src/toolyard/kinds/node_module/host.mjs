@@ -2,7 +2,7 @@
 // What tools print goes elsewhere, so that nothing they do to their standard streams is in the way.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Socket } from "node:net";
-import { Fault, asAnswer, asText, findTool, words } from "./host_tools.mjs";
+import { Fault, asAnswer, asText, findTool, findTools, words } from "./host_tools.mjs";
 
 const OLDEST_NODE = 20;
 const PIECE = 1 << 18; // characters of one message
@@ -102,7 +102,7 @@ async function listTools() {
   const faults = [];
   for (const each of declared.values()) {
     try {
-      tools.push((await loadTool(each)).listing);
+      for (const one of await loadAll(each)) tools.push(one.listing);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       faults.push({ id: each.id, code: error.code, message: error.message, hint: error.hint, ...error.place });
@@ -179,11 +179,14 @@ async function toolNamed(name) {
   return loadTool(found);
 }
 
-async function loadTool(found) {
+const loadTool = (found) => whileLoading(() => findTool(root, found));
+const loadAll = (found) => whileLoading(() => findTools(root, found));
+
+async function whileLoading(find) {
   loading += 1;
   try {
     // What a module sets going when it is loaded belongs to no call.
-    return await current.exit(() => findTool(root, found));
+    return await current.exit(find);
   } finally {
     loading -= 1;
   }

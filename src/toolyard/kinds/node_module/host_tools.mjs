@@ -23,6 +23,20 @@ export function findTool(root, declared) {
   return loaded.get(key);
 }
 
+/** The same of a module that stands alone: where it is no tool itself, each function that it exports is one. */
+export async function findTools(root, declared) {
+  const names = declared.may_be_several ? severalIn(await importModule(resolve(root, declared.entry)), declared.id) : [];
+  const each = names.length ? names.map((name) => ({ ...declared, id: name, export: name })) : [declared];
+  return Promise.all(each.map((one) => findTool(root, one)));
+}
+
+function severalIn(module, id) {
+  const outer = module.default?.__esModule ? module.default : module;
+  const all = outer.default ?? outer;
+  if (typeof all !== "object" || runnerOf(all) || runnerOf(outer) || outer[id] !== undefined) return [];
+  return Object.keys(all).filter((name) => typeof all[name] === "function" && !name.startsWith("_") && !isConstructor(all[name]));
+}
+
 async function load(file, declared) {
   const module = await importModule(file);
   const exported = select(module, declared, file);

@@ -132,7 +132,7 @@ class NodeHosts:
     def _start(self, cwd: str, reach: Reach) -> NodeProcess:
         keeper = self.runner.children[reach].keeper
         link = JsonRpcClient(keeper, host_request(self.runner, self.node, self.package), log=log)
-        declared = [{"id": tool.id, "entry": tool.entry, "export": tool.export} for tool in self.package.tools]
+        declared = [msgspec.to_builtins(tool) for tool in self.package.tools]
         # Nothing is waited for: the first call follows at once, and is answered when the host has come up.
         link.ask("initialize", {"_meta": {"toolyard/root": self.package.root, "toolyard/tools": declared}})
         host = NodeProcess(link, cwd, reach, retiring=self._retired)

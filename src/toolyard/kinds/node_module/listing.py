@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Host
 
 
-LISTING = b"2"
+LISTING = b"3"
 """Changes when what is kept of a listing does."""
 
 
@@ -91,7 +91,7 @@ def listing_cache(host: Host) -> ContentCache[NodeListing]:
 
 def listing_key(package: NodePackage, host: Host) -> str:
     """What a listing depends on: the content, which tools are meant, and the Node that reads them."""
-    declared = json.dumps([[tool.id, tool.entry, tool.export] for tool in package.tools]).encode()
+    declared = json.dumps([msgspec.structs.astuple(tool) for tool in package.tools]).encode()
     parts = (LISTING, host.required("node").identity.encode(), package.fingerprint.encode(), declared)
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.config.document import Document, Place, read_document
 from toolyard.core.problems import Position, Problem
@@ -33,6 +34,8 @@ class DeclaredTool(msgspec.Struct, frozen=True, kw_only=True):
     entry: str
     """A file, relative to the package."""
     export: str | None = None
+    may_be_several: bool = False
+    """Whether each function that it exports is a tool, where the module itself is none."""
 
 
 class NodePackage(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +45,14 @@ class NodePackage(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[DeclaredTool, ...]
     fingerprint: str
     """Of its content."""
+
+
+def with_exports(package: NodePackage, names: Sequence[str]) -> NodePackage:
+    """The package once the names of its tools are known, which may be several of one module."""
+    known = {tool.id: tool for tool in package.tools}
+    modules = [tool for tool in package.tools if tool.may_be_several]
+    found = [DeclaredTool(id=name, entry=each.entry, export=name) for each in modules for name in names]
+    return replace(package, tools=tuple(known.get(each.id, each) for each in found) or package.tools)
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +181,8 @@ def read_package(reference: NodeFolder, folder: Path) -> tuple[PackageFacts | No
 
 def lone_module(file: Path, id: str | None, export: str | None) -> PackageFacts:
     """The same of a module that stands alone."""
-    tool = DeclaredTool(id=id or tool_name(file.name), entry=file.name, export=export)
+    is_free = id is None and export is None
+    tool = DeclaredTool(id=id or tool_name(file.name), entry=file.name, export=export, may_be_several=is_free)
     return facts_of(Document(file.with_name(PACKAGE), "{}", {}), file.parent, [tool], [()])
 
 

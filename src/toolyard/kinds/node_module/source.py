@@ -20,6 +20,7 @@ from toolyard.kinds.node_module.package import (
     problem_of,
     read,
     tree_now,
+    with_exports,
 )
 from toolyard.kinds.node_module.reference import NodeFile, NodeFolder, NodeGit
 from toolyard.kinds.node_module.settings import NodeModuleSettings
@@ -185,6 +186,7 @@ class NodeSource:
         """These are the tools now, unless they are the ones there were; what worked stays where nothing works."""
         self._tree = snapshot.tree
         self.problems = [*self.problems, *(problem_of(fault, snapshot, package) for fault in faults)]
+        package = with_exports(package, [tool.id for tool in listing.tools])
         same = self._hosts is not None and self._hosts.package == package and bool(self._tools)
         if not listing.tools or (same and not faults):
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -100,15 +100,17 @@ async def adopt_module(entry: str, module: ModuleType, author: AuthorCode, **giv
     if not isinstance(listed, Returned):
         return failed(entry, author, listed)
     found = [await adopt(f"{entry}.{name}", target, author, **given) for name, target in listed.value]
-    run = vars(module).get("run")
-    if not found and inspect.isfunction(run) and run.__module__ == module.__name__:
+    plain = {} if found else plain_functions(module)
+    if run := plain.get("run"):
         # As in collections of tools of which each is one file with this one function.
         name = entry.rpartition(".")[2]
         made = await author.run(lambda: adopt_function(entry, run, author, given["timeout"], name=name))
         return made.value if isinstance(made, Returned) else failed(entry, author, made)
+    described = {name: function for name, function in plain.items() if function.__doc__}
+    found += [await adopt(f"{entry}.{name}", function, author, **given) for name, function in described.items()]
     if not found:
         message = f"'{entry}' is a module without plugins"
-        hint = "mark its functions with @tool, define run(…), or name a class: module.Class"
+        hint = "mark its functions with @tool, or give them docstrings; define run(…), or name a class: module.Class"
         return Adopted(problems=[problem("plugin_entry", message, hint, Position(file=author.file))])
     return Adopted(
         plugins=[plugin for each in found for plugin in each.plugins],
@@ -124,6 +126,14 @@ def plugins_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
         is_plugin = isinstance(target, type) and isinstance(getattr(target, "id", None), str) and kind_of(target)
         if is_plugin or (inspect.isroutine(target) and options_of(target)):
             yield name, target
+
+
+def plain_functions(module: ModuleType) -> dict[str, FunctionType]:
+    """The public functions that a module defines, for one that marks none as a tool."""
+    own = {
+        name: one for name, one in vars(module).items() if isinstance(one, FunctionType) and not name.startswith("_")
+    }
+    return {name: one for name, one in own.items() if one.__module__ == module.__name__}
 
 
 def adopt_function(

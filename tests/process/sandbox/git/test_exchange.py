@@ -135,6 +135,27 @@ async def test_an_owner_s_status_in_between_is_no_conflict(box, work):
     assert git(work, "diff", "--cached", "--name-only") == "a\n"
 
 
+async def test_a_commit_on_a_branch_that_is_locked_until_the_end_is_kept(box, work):
+    children = box.mounts()
+    await inside(box, children, "true")
+    (work / ".git/refs/heads/main.lock").touch()
+    await inside(box, children, f"{WRITE} git commit -q --allow-empty -m two")
+    await children.aclose()
+    assert git(work, "log", "-1", "--format=%s", "refs/from-sandbox/heads/main") == "two\n"
+    assert git(work, "log", "-1", "--format=%s", "main") == "one\n"
+
+
+async def test_a_branch_can_take_the_place_of_a_folder_of_branches(box, work):
+    git(work, "branch", "a/b")
+    children = box.mounts()
+    assert await inside(box, children, "git branch -D a/b; git branch a") == []
+    assert "refs/heads/a\n" in git(work, "for-each-ref", "--format=%(refname)")
+    git(work, "branch", "-D", "a")
+    git(work, "branch", "a/c")
+    await inside(box, children, 'test "$(git branch --list a/c)" = "  a/c"; git branch -D a/c; git branch a')
+    assert "refs/heads/a\n" in git(work, "for-each-ref", "--format=%(refname)")
+
+
 @pytest.mark.parametrize("lock", ["refs/heads/main", "index", "HEAD"])
 async def test_what_is_locked_outside_is_handed_over_later(box, work, lock):
     children = box.mounts()
@@ -314,3 +335,12 @@ def test_objects_are_read_in_pieces(tmp_path):
         (tmp_path / "from").write_bytes(content)
         with (tmp_path / "from").open("rb") as source, (tmp_path / "to").open("wb") as target:
             assert copy_checked(source.fileno(), target.fileno(), given) is is_whole
+
+
+async def test_a_repository_that_is_too_large_is_not_there_inside_and_that_is_said(box, work, monkeypatch):
+    monkeypatch.setattr("toolyard.process.sandbox.git.git_files.MOST_FILES", 5)
+    children = box.mounts()
+    (note,) = await inside(box, children, "! git status")
+    assert "too many loose refs and logs" in note
+    assert await inside(box, children, "! git status") == []
+    assert git(work, "log", "-1", "--format=%s") == "one\n"

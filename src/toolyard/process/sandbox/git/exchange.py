@@ -8,18 +8,30 @@ owner has it, and a line says where the other is. Everything that comes from ins
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import re
 import threading
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git.git_files import PACKED, GitFiles, IsLocked, TooManyFiles, WasChanged
+from toolyard.process.sandbox.git.git_files import GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
-from toolyard.process.sandbox.git.index_file import staged_in
 from toolyard.process.sandbox.git.objects import ObjectHandover
-from toolyard.process.sandbox.git.refs import change_ref, is_ref, is_value, refs_in, text_of
+from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
+from toolyard.process.sandbox.git.travelling import (
+    HEAD,
+    INDEX,
+    LOG,
+    ONLY_INWARDS,
+    POINTER,
+    UNREADABLE,
+    added_to,
+    heads_in,
+    is_commit,
+    order_of,
+    travels,
+    value_of,
+    value_of_text,
+)
 from toolyard.process.sandbox.mount_points import EMPTY_HEAD
 
 TYPE_CHECKING = False
@@ -27,21 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-OF_A_WORKTREE = r"(?:worktrees/[^/\x00-\x1f]+/)?"
-HEAD = re.compile(rf"{OF_A_WORKTREE}HEAD")
-INDEX = re.compile(rf"{OF_A_WORKTREE}(?:index|sharedindex\.[0-9a-f]{{40,64}})")
-LOG = re.compile(rf"{OF_A_WORKTREE}logs/[^\x00-\x1f]+")
-POINTER = re.compile(r"(worktrees/[^/\x00-\x1f]+)/(gitdir|commondir|locked)")
-TEXT = re.compile(
-    rf"{OF_A_WORKTREE}(?:[A-Z]+(?:_[A-Z]+)+|shallow|description|info/(?:exclude|attributes|sparse-checkout)"
-    r"|(?:rebase-merge|rebase-apply|sequencer)/[^\x00-\x1f]+)|worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+"
-)
-ONLY_INWARDS = re.compile(rf"{OF_A_WORKTREE}config\.worktree")
-KINDS = (HEAD, INDEX, LOG, POINTER, TEXT, ONLY_INWARDS)
 LONGEST_TEXT = 1 << 24
 KEPT_AT = "refs/from-sandbox"
 """Below it is what a branch was inside that was changed outside, too."""
-UNREADABLE = "?"
+TOO_LARGE = (
+    "[git: this repository has too many loose refs and logs to be there inside; to have it there, run outside: "
+    "git pack-refs --all]"
+)
 PATIENCE, PATIENCE_AT_END = 0.2, 3.0
 """Seconds that somebody else may hold a lock."""
 
@@ -61,25 +65,32 @@ class RepositoryExchange:
         self._id_length = 20
         self._known_file = known_file
         self._known = read_known(known_file)
+        self._compared: dict[str, dict[str, tuple[bytes, str | None]]] = {}
         self._told: set[str] = set()
         self._must_try_again = False
+        self._is_too_large = False
         self.is_lost = False
         """Whether it was removed inside: then nothing is exchanged any more."""
         self._turn = threading.Lock()
 
     def fill(self) -> None:
-        """Give a folder that was just made what the repository has now."""
-        contents = self._outside.contents()
-        values = self._values(contents)
-        for name, data in contents.items() if values else ():
-            self._inside.add(name, data)
+        """Give a folder that was just made what the repository has now; nothing of one that is too large."""
+        try:
+            contents = self._outside.contents()
+        except TooManyFiles:
+            self._is_too_large = True
+            return
+        values = self._values(self._outside, contents)
+        if values:
+            self._inside.fill(contents)
         self._remember(values)
-        self._inside.contents()
 
     def is_due(self) -> bool:
         """Whether something may have changed on one of the sides."""
+        if self.is_lost or self._is_too_large:
+            return self._is_too_large and TOO_LARGE not in self._told
         has_changed = self._config.is_due() or self._inside.has_changed() or self._outside.has_changed()
-        return not self.is_lost and (self._must_try_again or has_changed)
+        return self._must_try_again or has_changed
 
     def exchange(self, *, at_end: bool = False) -> list[str]:
         """Bring each side what is new on the other; tells what could not be, each once."""
@@ -88,9 +99,9 @@ class RepositoryExchange:
         with self._turn:
             self._must_try_again = False
             try:
-                notes = self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
+                notes = [TOO_LARGE] if self._is_too_large else self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
             except TooManyFiles as error:
-                notes = [f"[git: nothing was handed over from inside: {error}; `git pack-refs --all` may help]"]
+                notes = [f"[git: nothing was handed over from inside: {error}]"]
             except OSError as error:
                 self._must_try_again = True
                 notes = [f"[git: not everything was handed over from inside: {error.strerror or error}]"]
@@ -101,7 +112,7 @@ class RepositoryExchange:
     def _exchange(self, patience: float) -> list[str]:
         inner, outer = self._inside.contents(), self._outside.contents()
         self._id_length = 32 if self._config.has_long_ids() else 20
-        inside, outside = self._values(inner), self._values(outer)
+        inside, outside = self._values(self._inside, inner), self._values(self._outside, outer)
         notes = []
         if self._known and not ("HEAD" in inside and self._inside.has_folder("refs")):
             self.is_lost = True
@@ -112,7 +123,7 @@ class RepositoryExchange:
             notes += self._exchange_configs()
         changed = [
             name
-            for name in sorted({*inside, *outside, *self._known}, key=order_of)
+            for name in sorted({*inside, *outside, *self._known}, key=lambda name: order_of(name, self._known))
             if not inside.get(name) == outside.get(name) == self._known.get(name)
         ]
         if not changed:
@@ -159,10 +170,29 @@ class RepositoryExchange:
             self._must_try_again = True
         except IsLocked:
             self._must_try_again = True
-            return [f"[git: {step.name} is locked outside or inside, so it is handed over later: {step.name}.lock]"]
+            return self._settle_later(step, missing)
         except OSError as error:
             return [f"[git: {step.name} could not be handed over: {error.strerror or error}]"]
         return []
+
+    def _settle_later(self, step: ExchangeStep, missing: set[str]) -> list[str]:
+        """What is locked: it is tried again; at the end a commit is kept where nobody holds a lock."""
+        said = f"[git: {step.name} is locked, so it is not handed over"
+        if step.patience != PATIENCE_AT_END:
+            return [f"{said} before the next call]"]
+        kept = self._keep(step, missing)
+        return [f"{said}; what it was inside is kept as {kept}]" if kept else f"{said}]"]
+
+    def _keep(self, step: ExchangeStep, missing: set[str]) -> str:
+        """Give the commit of a ref from inside another name outside; tells which, nothing where there is none."""
+        if not is_ref(step.name) or not step.inside or not is_commit(step.inside) or step.inside in missing:
+            return ""
+        kept = f"{KEPT_AT}/{step.name.removeprefix('refs/')}"
+        now = refs_in(self._outside.contents()).get(kept)
+        with contextlib.suppress(OSError):
+            change_ref(self._outside, kept, now, step.inside, step.patience)
+            return kept
+        return ""
 
     def _settle_conflict(
         self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes], missing: set[str]
@@ -175,14 +205,12 @@ class RepositoryExchange:
             self._put(self._inside, step, step.inside, value, merged)
             self._note_known(name, value)
             return []
-        note = [f"[git: {name} was changed outside, too, so it is as it is there, and not as it was left inside]"]
-        if is_ref(name) and step.inside and is_commit(step.inside) and step.inside not in missing:
-            kept = f"{KEPT_AT}/{name.removeprefix('refs/')}"
-            change_ref(self._outside, kept, refs_in(self._outside.contents()).get(kept), step.inside, step.patience)
-            note = [f"[git: {name} was changed outside, too; what it was inside is kept as {kept}]"]
+        note = f"[git: {name} was changed outside, too, so it is as it is there, and not as it was left inside]"
+        if kept := self._keep(step, missing):
+            note = f"[git: {name} was changed outside, too; what it was inside is kept as {kept}]"
         self._put(self._inside, step, step.inside, step.outside, outer)
         self._note_known(name, step.outside)
-        return note if is_ref(name) or HEAD.fullmatch(name) or INDEX.fullmatch(name) else []
+        return [note] if is_ref(name) or HEAD.fullmatch(name) or INDEX.fullmatch(name) else []
 
     def _refusal(self, step: ExchangeStep, inner: Mapping[str, bytes], missing: set[str]) -> str:
         """Why something from inside is not for git outside; empty when it is."""
@@ -233,7 +261,8 @@ class RepositoryExchange:
             return
         with tree.locked(name, step.patience) as file:
             now = file.content()
-            if self._value(name, now) not in (expected, value) and not (now == EMPTY_HEAD and expected is None):
+            is_expected = value_of(name, now, self._id_length) in (expected, value)
+            if not is_expected and not (now == EMPTY_HEAD and expected is None):
                 raise WasChanged(name)
             if value is None:
                 file.remove()
@@ -242,26 +271,18 @@ class RepositoryExchange:
         if value is None:
             tree.remove_empty(name, name.partition("/")[0])
 
-    def _values(self, contents: Mapping[str, bytes]) -> dict[str, str]:
+    def _values(self, side: GitFiles, contents: Mapping[str, bytes]) -> dict[str, str]:
         """What is compared of each thing that may travel."""
         refs = refs_in(contents)
         if contents.get("HEAD") == EMPTY_HEAD and not refs:
             return {}  # only room for a repository
-        named = ((name, self._value(name, data)) for name, data in contents.items())
-        return {name: value for name, value in named if value is not None} | refs
-
-    def _value(self, name: str, data: bytes | None) -> str | None:
-        if data is None or name == PACKED or name.startswith("refs/"):
-            return None
-        if HEAD.fullmatch(name):
-            text = re.sub(r"^ref:\s+", "ref: ", text_of(data))
-            return text if is_value(text) else UNREADABLE + digest_of(data)
-        if INDEX.fullmatch(name):
-            try:
-                return f"staged:{staged_in(data, self._id_length)}"
-            except (ValueError, IndexError):
-                return UNREADABLE + digest_of(data)
-        return value_of_text(data)
+        before = self._compared.get(side.root, {})
+        compared = {}
+        for name, data in contents.items():
+            seen = before.get(name)  # the very same object as long as the file is the same
+            compared[name] = seen if seen and seen[0] is data else (data, value_of(name, data, self._id_length))
+        self._compared[side.root] = compared
+        return {name: value for name, (_, value) in compared.items() if value is not None} | refs
 
     def _make_room(self) -> None:
         """Make what git takes a folder for a repository by, in one that is none yet."""
@@ -291,47 +312,11 @@ class ExchangeStep:
         self.patience = patience
 
 
-def travels(name: str) -> bool:
-    """Whether a file in a git folder is compared at all."""
-    return name == PACKED or name.startswith("refs/") or any(kind.fullmatch(name) for kind in KINDS)
-
-
-def order_of(name: str) -> tuple[int, str]:
-    """What has to be there first comes first."""
-    kinds = (name == "shallow", is_ref(name), bool(POINTER.fullmatch(name)), bool(HEAD.fullmatch(name)))
-    return next((place for place, is_it in enumerate(kinds) if is_it), len(kinds)), name
-
-
-def heads_in(contents: Mapping[str, bytes]) -> list[str]:
-    """What the repository and its worktrees have checked out."""
-    return [text_of(data) for name, data in contents.items() if HEAD.fullmatch(name)]
-
-
 def is_needed(step: ExchangeStep, inner: Mapping[str, bytes]) -> bool:
     """Whether something was removed inside that a repository, or a worktree that is still there, cannot be without."""
     top = step.name.rpartition("/")[0]
     is_of_one = INDEX.fullmatch(step.name) or HEAD.fullmatch(step.name)
     return step.inside is None and bool(is_of_one) and (not top or f"{top}/gitdir" in inner)
-
-
-def is_commit(value: str) -> bool:
-    return is_value(value) and not value.startswith("ref: ")
-
-
-def digest_of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def value_of_text(data: bytes) -> str:
-    return f"{len(data)}:{digest_of(data)}"
-
-
-def added_to(known: str | None, data: bytes | None) -> bytes | None:
-    """What was written behind what a text was before; None when it was changed otherwise."""
-    if known is None or data is None:
-        return data
-    length = int(known.partition(":")[0])
-    return data[length:] if value_of_text(data[:length]) == known else None
 
 
 def read_known(file: str) -> dict[str, str]:

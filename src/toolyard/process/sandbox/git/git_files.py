@@ -16,7 +16,7 @@ from toolyard.files.steps import open_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 ENTERED = re.compile(
@@ -55,18 +55,24 @@ class GitFiles:
         self.root = root
         self._is_wanted = is_wanted
         self._read: dict[str, tuple[Stamp, bytes]] = {}
-        self._folders: dict[str, Stamp] = {}
-        self._looked_at = 0
+        self._folders: dict[str, int] = {}
+        self._watched: list[tuple[str, int]] = []
+        self._is_unsure = True
 
     def has_changed(self) -> bool:
-        """Whether something was made, replaced or removed since `contents` was last asked for."""
-        return any(self._is_another(name, stamp) for name, stamp in self._folders.items()) or not self._folders
+        """Whether something was made, replaced or removed since `contents` was last asked for.
+
+        That is asked often, so it must be quick. Logs are not looked at: they change with what they are about.
+        """
+        try:
+            return self._is_unsure or any(os.lstat(path).st_ctime_ns != time for path, time in self._watched)
+        except OSError:
+            return True
 
     def contents(self) -> dict[str, bytes]:
         """What each file that may travel holds, by its path in the folder."""
         found: dict[str, bytes] = {}
-        self._folders, length = {}, 0
-        self._looked_at = time.time_ns()
+        self._folders, length, now = {}, 0, time.time_ns()
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._folder("") as top:
             for name, facts, folder in self._walk(top, "", 0):
                 length += facts.st_size
@@ -75,6 +81,12 @@ class GitFiles:
                 if (data := self._content(name, facts, folder)) is not None:
                     found[name] = data
         self._read = {name: seen for name, seen in self._read.items() if name in found}
+        self._watched = [
+            (os.path.join(self.root, path), changed)
+            for path, changed in self._folders.items()
+            if not path.startswith(("logs", "info"))
+        ]
+        self._is_unsure = not self._folders or now - max(self._folders.values()) < JUST_NOW
         return found
 
     def has_folder(self, name: str) -> bool:
@@ -89,6 +101,18 @@ class GitFiles:
                 return read_at(folder, last)
         except OSError:
             return None
+
+    def fill(self, contents: Mapping[str, bytes]) -> None:
+        """Write files into a folder that was just made, and that nobody else has seen yet."""
+        for above in {name.rpartition("/")[0] for name in contents}:
+            os.makedirs(os.path.join(self.root, above), exist_ok=True)
+        for name, data in contents.items():
+            fd = os.open(os.path.join(self.root, name), NEW, 0o666)
+            write_all(fd, data)
+            self._read[name] = stamp_of(os.fstat(fd)), data
+            os.close(fd)
+        self.contents()
+        self._is_unsure = False
 
     def add(self, name: str, data: bytes) -> None:
         """Write a file that is not there yet."""
@@ -119,16 +143,9 @@ class GitFiles:
                     os.rmdir(last, dir_fd=folder)
                 above = outer
 
-    def _is_another(self, name: str, stamp: Stamp) -> bool:
-        try:
-            facts = os.lstat(os.path.join(self.root, name))
-        except OSError:
-            return True
-        return stamp_of(facts) != stamp or self._looked_at - facts.st_ctime_ns < JUST_NOW
-
     def _walk(self, folder: int, path: str, depth: int) -> Iterator[tuple[str, os.stat_result, int]]:
         """The files in an open folder and below, each with the folder it is in, as long as that is open."""
-        self._folders[path] = stamp_of(os.fstat(folder))
+        self._folders[path] = os.fstat(folder).st_ctime_ns
         with os.scandir(folder) as entries:
             listed = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
         for name, facts in listed:

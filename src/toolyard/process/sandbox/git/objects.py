@@ -36,11 +36,11 @@ class ObjectHandover:
         self._inside, self._git, self._program = f"{inside}/objects", git, program
         self._given: set[str] = set()
 
-    def hand_over(self) -> list[str]:
-        """Copy what is new; tells the names of what is not what it says."""
+    def hand_over(self) -> None:
+        """Copy what is new and is what it says; whoever needs the rest will miss it."""
         with contextlib.suppress(OSError), folder_itself(self._inside) as top:
-            return [*self._loose(top), *self._packs(top)]
-        return []
+            self._hand_over_loose(top)
+            self._hand_over_packs(top)
 
     def missing(self, values: Iterable[str]) -> list[str]:
         """Of some commits those that are not there outside with all that they are made of."""
@@ -49,17 +49,17 @@ class ObjectHandover:
             return []
         return [value for value in wanted if not self._is_whole([value])]
 
-    def _loose(self, top: int) -> Iterator[str]:
+    def _hand_over_loose(self, top: int) -> None:
         for half in filter(HALF.fullmatch, names_at(top)):
             with contextlib.suppress(OSError), opened(half, FOLDER, top) as folder:
                 for rest in filter(REST.fullmatch, names_at(folder)):
-                    if (half + rest) in self._given:
-                        continue
-                    self._given.add(half + rest)
-                    if not os.path.lexists(f"{self._git}/objects/{half}/{rest}") and not self._copy(half, rest, folder):
-                        yield half + rest
+                    name = half + rest
+                    is_there = name in self._given or os.path.lexists(f"{self._git}/objects/{half}/{rest}")
+                    if not is_there:
+                        self._copy(half, rest, folder)
+                    self._given.add(name)
 
-    def _copy(self, half: str, rest: str, folder: int) -> bool:
+    def _copy(self, half: str, rest: str, folder: int) -> None:
         """Copy one object while its name is checked; nobody inside can change the copy."""
         place = f"{self._git}/objects/{half}"
         with contextlib.suppress(FileExistsError):
@@ -68,26 +68,23 @@ class ObjectHandover:
             temporary = f"tmp_obj_{os.urandom(6).hex()}"
             new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=target)
             try:
-                if not copy_checked(source, new, half + rest):
-                    return False
-                with contextlib.suppress(FileExistsError):
-                    os.link(temporary, rest, src_dir_fd=target, dst_dir_fd=target)
-                return True
+                if copy_checked(source, new, half + rest):
+                    with contextlib.suppress(FileExistsError):
+                        os.link(temporary, rest, src_dir_fd=target, dst_dir_fd=target)
             finally:
                 os.close(new)
                 os.unlink(temporary, dir_fd=target)
 
-    def _packs(self, top: int) -> Iterator[str]:
+    def _hand_over_packs(self, top: int) -> None:
         """Packs are read by git itself, which works out and checks each object and makes the list of them anew."""
         with contextlib.suppress(OSError), opened("pack", FOLDER, top) as folder:
             for name in filter(PACK.fullmatch, names_at(folder)):
                 if name in self._given or os.path.lexists(f"{self._git}/objects/pack/{name}"):
                     continue
-                self._given.add(name)
                 with opened(name, READ, folder) as source:
-                    is_file = stat.S_ISREG(os.fstat(source).st_mode)
-                    if not is_file or not self._run(["index-pack", "--stdin", "--fix-thin"], stdin=source):
-                        yield name
+                    if stat.S_ISREG(os.fstat(source).st_mode):
+                        self._run(["index-pack", "--stdin", "--fix-thin"], stdin=source)
+                self._given.add(name)
 
     def _is_whole(self, values: list[str]) -> bool:
         """As git asks itself after a fetch."""

@@ -1,0 +1,81 @@
+"""What of a git folder travels between outside and inside, and what is compared of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from toolyard.process.sandbox.git.git_files import PACKED
+from toolyard.process.sandbox.git.index_file import staged_in
+from toolyard.process.sandbox.git.refs import is_ref, is_value, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+OF_A_WORKTREE = r"(?:worktrees/[^/\x00-\x1f]+/)?"
+HEAD = re.compile(rf"{OF_A_WORKTREE}HEAD")
+INDEX = re.compile(rf"{OF_A_WORKTREE}(?:index|sharedindex\.[0-9a-f]{{40,64}})")
+LOG = re.compile(rf"{OF_A_WORKTREE}logs/[^\x00-\x1f]+")
+POINTER = re.compile(r"(worktrees/[^/\x00-\x1f]+)/(gitdir|commondir|locked)")
+TEXT = re.compile(
+    rf"{OF_A_WORKTREE}(?:[A-Z]+(?:_[A-Z]+)+|shallow|description|info/(?:exclude|attributes|sparse-checkout)"
+    r"|(?:rebase-merge|rebase-apply|sequencer)/[^\x00-\x1f]+)|worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+"
+)
+ONLY_INWARDS = re.compile(rf"{OF_A_WORKTREE}config\.worktree")
+KINDS = (HEAD, INDEX, LOG, POINTER, TEXT, ONLY_INWARDS)
+UNREADABLE = "?"
+"""Before the value of what git could not read, or would be led elsewhere by."""
+
+
+def travels(name: str) -> bool:
+    """Whether a file in a git folder is compared at all."""
+    return name == PACKED or name.startswith("refs/") or any(kind.fullmatch(name) for kind in KINDS)
+
+
+def order_of(name: str, known: Mapping[str, str]) -> tuple[int, bool, str]:
+    """What has to be there first comes first; what may have gone before what may take its place."""
+    kinds = (name == "shallow", is_ref(name), bool(POINTER.fullmatch(name)), bool(HEAD.fullmatch(name)))
+    rank = next((place for place, is_it in enumerate(kinds) if is_it), len(kinds))
+    return rank, name not in known, name
+
+
+def value_of(name: str, data: bytes | None, id_length: int) -> str | None:
+    """What is compared of a file that is no ref; of an index that is what is staged."""
+    if data is None or name == PACKED or name.startswith("refs/"):
+        return None
+    if HEAD.fullmatch(name):
+        text = re.sub(r"^ref:\s+", "ref: ", text_of(data))
+        return text if is_value(text) else UNREADABLE + digest_of(data)
+    if INDEX.fullmatch(name):
+        try:
+            return f"staged:{staged_in(data, id_length)}"
+        except (ValueError, IndexError):
+            return UNREADABLE + digest_of(data)
+    return value_of_text(data)
+
+
+def value_of_text(data: bytes) -> str:
+    return f"{len(data)}:{digest_of(data)}"
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def added_to(known: str | None, data: bytes | None) -> bytes | None:
+    """What was written behind what a text was before; None when it was changed otherwise."""
+    if known is None or data is None:
+        return data
+    length = int(known.partition(":")[0])
+    return data[length:] if value_of_text(data[:length]) == known else None
+
+
+def heads_in(contents: Mapping[str, bytes]) -> list[str]:
+    """What the repository and its worktrees have checked out."""
+    return [text_of(data) for name, data in contents.items() if HEAD.fullmatch(name)]
+
+
+def is_commit(value: str) -> bool:
+    return is_value(value) and not value.startswith("ref: ")
