@@ -34,6 +34,7 @@ NAMES = (
     "providers",
     "chat",
     "agent",
+    "mcp",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
