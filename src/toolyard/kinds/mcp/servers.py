@@ -121,9 +121,12 @@ class ServerConnections:
         connection = self._usable(key)
         if connection is None:
             connection = self._connections[key] = self._open(reach, cwd)
-            self._look_again(connection)
+            connection.listed = self._look_again(connection)
         try:
-            return connection, await connection.client(self._start_timeout)
+            client = await connection.client(self._start_timeout)
+            if not self.is_local and connection.listed:  # what headers a call has is in the list of tools
+                await asyncio.wait([connection.listed])
+            return connection, client
         except ServerLost as lost:
             self._note(connection, lost)
             raise
@@ -172,11 +175,12 @@ class ServerConnections:
             limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
         )
 
-    def _look_again(self, connection: McpConnection) -> None:
+    def _look_again(self, connection: McpConnection) -> asyncio.Task[None]:
         """Ask in the background what the server offers now."""
         task = asyncio.ensure_future(self._look(connection))
         self._looking.add(task)
         task.add_done_callback(self._looking.discard)
+        return task
 
     async def _look(self, connection: McpConnection) -> None:
         from toolyard.kinds.mcp.listing import fetch_listing
