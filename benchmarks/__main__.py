@@ -32,6 +32,7 @@ NAMES = (
     "checkpoints",
     "files",
     "providers",
+    "chat",
     "agent",
 )
 ON_REQUEST = {"--cases": "shell_cases"}

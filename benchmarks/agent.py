@@ -16,8 +16,17 @@ from typing import Any
 
 from benchmarks.measure import Note, Row, compiling_environment, milliseconds
 from toolyard import AgentApplication
+from toolyard.agents.session import AgentSession
 from toolyard.agents.sessions.event_log import EventLog
-from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, CallBegan, PromptGiven, TurnEnded, TurnStarted
+from toolyard.agents.sessions.events import (
+    AnswerReceived,
+    CallAnswered,
+    CallBegan,
+    ContextShortened,
+    PromptGiven,
+    TurnEnded,
+    TurnStarted,
+)
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.core.content import TextPart
 from toolyard.core.conversation import AssistantMessage, CallAnswer, UserMessage
@@ -108,18 +117,23 @@ async def compared(folder: Path, origin: str) -> tuple[float, float]:
 
     ours, floor = [], []
     async with AgentApplication(config_for(origin), folder / "one") as app, httpx2.AsyncClient() as client:
-        session = await app.open_session()
-        for number in range(TURNS + 3):
+        for number in range(TURNS):
+            if number % TURNS_OF_EACH == 0:  # peers begin anew with each turn
+                session = await app.open_session()
+                await whole_turn(session)
             started = time.perf_counter()
-            async for _ in session.send("What is six times seven?"):
-                pass
+            await whole_turn(session)
             between = time.perf_counter()
             for _ in range(2):
                 await bare_request(client, origin)
-            if number >= 3:
-                ours.append(between - started)
-                floor.append(time.perf_counter() - between)
+            ours.append(between - started)
+            floor.append(time.perf_counter() - between)
     return statistics.median(ours), statistics.median(floor)
+
+
+async def whole_turn(session: AgentSession) -> None:
+    async for _ in session.send("What is six times seven?"):
+        pass
 
 
 async def bare_request(client: Any, origin: str) -> None:
@@ -132,7 +146,7 @@ async def bare_request(client: Any, origin: str) -> None:
 def peer_turn(name: str, origin: str) -> float:
     argv = [str(PEERS_PYTHON), str(HERE / "agent_peer.py"), name, origin, str(TURNS)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300)
-    return statistics.median(json.loads(done.stdout.splitlines()[-1]))
+    return float(statistics.median(json.loads(done.stdout.splitlines()[-1])))
 
 
 async def many_agents(folder: Path, origin: str) -> Row:
@@ -140,10 +154,9 @@ async def many_agents(folder: Path, origin: str) -> Row:
     async with AgentApplication(config_for(origin), folder / "many") as app:
         sessions = [await app.open_session() for _ in range(AGENTS)]
 
-        async def converse(session: Any) -> None:
+        async def converse(session: AgentSession) -> None:
             for _ in range(TURNS_OF_EACH):
-                async for _ in session.send("What is six times seven?"):
-                    pass
+                await whole_turn(session)
 
         started = time.perf_counter()
         await asyncio.gather(*map(converse, sessions))
@@ -193,15 +206,16 @@ async def storing(folder: Path) -> AsyncIterator[Row]:
             kept=rate >= promise,
         )
     long = await store.create("default")
-    for _ in range(LONG_SESSION // 1000):
-        await store.append(long.id, (step * 1000)[:1000])
+    for number in range(LONG_SESSION // 1000):  # a conversation of that length was summed up many times
+        summary = ContextShortened(what="summary", upto=number * 1000 + 900, summary="word " * 300)
+        await store.append(long.id, [*(step * 1000)[:999], summary])
     started = time.perf_counter()
     log = EventLog(store, long.id)
     seconds = time.perf_counter() - started
     assert log.history().turn > 0
     store.close()
     yield Row(
-        what=f"a session of {LONG_SESSION:,} events opens",
+        what=f"a session of {LONG_SESSION:,} events opens, with {LONG_SESSION // 1000} summaries",
         ours=milliseconds(seconds),
         floor="-",
         figure=milliseconds(seconds),

@@ -1,4 +1,4 @@
-"""A model that calls bash once and then answers, in OpenAI's Chat form, streamed or whole: for our agent and its peers."""
+"""A model that calls bash once and then answers, in OpenAI's Chat form, streamed or whole: for us and for peers."""
 
 from __future__ import annotations
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import statistics
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from benchmarks.measure import Note, Row, interleave, milliseconds
 from toolyard import AgentApplication
-from toolyard.files.workspace.changing import edit
-from toolyard.files.workspace.contents import version_of
-from toolyard.files.workspace.places import Workspace
 
 FILES = 50_000
 FOLDERS = 500
@@ -41,33 +40,38 @@ async def rows() -> AsyncIterator[Row | Note]:
 
 
 async def editing(app: AgentApplication, folder: Path) -> AsyncIterator[Row]:
-    """An edit in the middle of a megabyte, beside reading it and writing it so that nobody sees half of it."""
+    """An edit in the middle of a megabyte, beside what a model does without one, and beside the bare disk."""
     line = "".join(random.Random(1).choices("abcdefgh ", k=63)) + "\n"
     half = line * (LARGE // 2 // len(line))
-    names = ("large.txt", "other.txt", "copy.txt")
-    for name in names:
+    for name in ("large.txt", "whole.txt", "bare.txt"):
         (folder / name).write_text(f"{half}here is 0\n{half}")
     assert (await app.call_tool("read", {"file_path": "large.txt", "limit": 1})).ok
-    workspace = Workspace(str(folder))
-    seen = version_of((folder / "other.txt").stat())
+    changes = [
+        {"old_string": f"here is {n}\n", "new_string": f"here is {n + 1}\n"} for n in reversed(range(2 * ROUNDS))
+    ]
+    text = (folder / "whole.txt").read_text()
 
-    def floor() -> None:
-        data = (folder / "copy.txt").read_bytes()
-        (folder / "spare").write_bytes(data)
-        (folder / "spare").rename(folder / "copy.txt")
-
-    async def work() -> None:
-        nonlocal seen
-        seen = edit(workspace, "other.txt", [changes.pop()], seen, dry=False)["version"]
-
-    async def call() -> None:
-        result = await app.call_tool("edit", {"file_path": "large.txt", **calls.pop()})
+    async def edit() -> None:
+        result = await app.call_tool("edit", {"file_path": "large.txt", **changes.pop()})
         assert result.ok, result
 
-    steps = [{"old_string": f"here is {n}\n", "new_string": f"here is {n + 1}\n"} for n in reversed(range(ROUNDS))]
-    changes, calls = list(steps), list(steps)
-    yield row("the work of an edit in a 1 MB file", *await interleave(ROUNDS, work, floor), "read and write", 1.5)
-    yield row("the whole call of it", *await interleave(ROUNDS, call, floor), "read and write", None)
+    async def read_and_write() -> None:
+        for tool, arguments in (("read", {}), ("write", {"content": text})):
+            result = await app.call_tool(tool, {"file_path": "whole.txt", **arguments})
+            assert result.ok, result
+
+    def bare() -> None:
+        (folder / "spare").write_bytes((folder / "bare.txt").read_bytes())
+        (folder / "spare").rename(folder / "bare.txt")
+
+    ours, floor = [], []
+    for _ in range(ROUNDS):
+        for call, times in ((edit, ours), (read_and_write, floor)):
+            started = time.perf_counter()
+            await call()
+            times.append(time.perf_counter() - started)
+    yield row("edit of a 1 MB file", statistics.median(ours), statistics.median(floor), "read and write by tools", 1.5)
+    yield row("the same beside the disk alone", *await interleave(ROUNDS, edit, bare), "read, write, move", None)
 
 
 def make_tree(top: Path) -> None:

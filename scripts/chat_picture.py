@@ -22,7 +22,7 @@ from support import CommandLine
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "images" / "chat.svg"
-WIDTH, HEIGHT = 92, 40
+WIDTH, HEIGHT = 102, 40
 PROGRAM = "def total(prices):\n    return sum(prices) - 1\n"
 TEST = "from shop import total\n\nassert total([1, 2]) == 3, total([1, 2])\nprint('all tests pass')\n"
 FIRST = "I run the test first."
@@ -52,7 +52,7 @@ def draw(folder: Path) -> str:
         terminal.until("the plain sum", " out")
         terminal.line("Push it.")
         terminal.until("Allow?")
-        return terminal.seen(colours=True)
+        return terminal.seen(colours=True).replace(f"{toolyard.folder}/", "")
     finally:
         terminal.close()
         model.close()

@@ -10,9 +10,11 @@ import contextlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -125,27 +127,28 @@ class CrashRun:
 
     def kill_once(self) -> None:
         """Start the session, kill its process after some lines of its and a moment, and look at what is left."""
-        process, lines = self._start("crash"), self.chance.randrange(1, 40)
-        for number, line in enumerate(self._lines(process)):
-            self._note(line)
-            if number == 0 and self.chance.random() < 0.3:
-                self._try_second(process.pid)
-            if number >= lines:
-                break
-        time.sleep(self.chance.random() * 0.02)  # a moment by chance, which is the point
-        process.kill()
-        for line in self._lines(process):
-            self._note(line)
-        process.wait(PATIENCE)
+        lines = self.chance.randrange(1, 40)
+        with self._started("crash") as process:
+            for number, line in enumerate(self._lines(process)):
+                self._note(line)
+                if number == 0 and self.chance.random() < 0.3:
+                    self._try_second(process.pid)
+                if number >= lines:
+                    break
+            time.sleep(self.chance.random() * 0.02)  # a moment by chance, which is the point
+            process.kill()
+            for line in self._lines(process):
+                self._note(line)
+        assert process.returncode == -signal.SIGKILL
         self.seen["kills"] += 1
         self.check()
 
     def finish(self) -> None:
         """Let it go on until its turn ends; nothing is left to answer then."""
-        process = self._start("finish")
-        for line in self._lines(process):
-            self._note(line)
-        assert process.wait(PATIENCE) == 0
+        with self._started("finish") as process:
+            for line in self._lines(process):
+                self._note(line)
+        assert process.returncode == 0
         self.check()
         with self._store() as store:
             history = read_history(store.events(self.session))
@@ -206,14 +209,22 @@ class CrashRun:
         else:
             raise AssertionError("a second process was let in")
 
-    def _start(self, what: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    @contextlib.contextmanager
+    def _started(self, what: str) -> Iterator[subprocess.Popen[str]]:
+        """A process of the session, which is killed when it takes longer than any should."""
+        with subprocess.Popen(
             [sys.executable, __file__, what, str(self.folder / "sessions"), self.session],
             stdout=subprocess.PIPE,
             text=True,
             cwd=self.folder / "work",
             env={**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "XDG_CONFIG_HOME": str(self.folder)},
-        )
+        ) as process:
+            watch = threading.Timer(PATIENCE, process.terminate)
+            watch.start()
+            try:
+                yield process
+            finally:
+                watch.cancel()
 
     def _lines(self, process: subprocess.Popen[str]) -> Iterator[list[str]]:
         assert process.stdout

@@ -42,3 +42,10 @@ async def test_a_repository_that_comes_back_is_disarmed(states: WorkspaceStates)
     assert kept
     await states.restore(kept, "s")
     assert "evil" not in config.read_text()
+
+
+def test_what_is_guarded_is_told_below_the_workspace_and_never_as_all_of_it(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    guarded = [str(tmp_path / "work"), str(tmp_path / "work/a/b"), str(tmp_path / "other")]
+    states = WorkspaceStates(tmp_path / "kept", tmp_path / "work", guarded=lambda: guarded)
+    assert states.guarded() == ["a/b"]

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
+from toolyard.agents.budget import spent_in
+from toolyard.agents.session import message_of
 from toolyard.agents.sessions.database import SCHEMA, SINCE_VERSION_1, VERSION, StoreError, connect
+from toolyard.agents.sessions.event_log import EventLog, needed_events
+from toolyard.agents.sessions.events import (
+    AnswerReceived,
+    CallAnswered,
+    CallBegan,
+    ContextShortened,
+    PromptGiven,
+    Rewound,
+    SessionEvent,
+    TurnEnded,
+    TurnStarted,
+)
+from toolyard.agents.sessions.history import read_history
 from toolyard.agents.sessions.store import SessionStore
+from toolyard.core.conversation import AssistantMessage, CallAnswer
+from toolyard.core.tool import ToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +59,51 @@ def test_a_store_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
     connect(path).execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(StoreError, match="newer version"):
         connect(path)
+
+
+def chance_events(chance: random.Random) -> list[SessionEvent]:
+    """A conversation as it could have been: turns, calls, summaries, ways back, at last perhaps an open turn."""
+    made: list[SessionEvent] = []
+    for turn in range(1, chance.randrange(2, 12)):
+        made += [PromptGiven(message=message_of(f"prompt {turn}")), TurnStarted(turn=turn)]
+        for step in range(chance.randrange(4)):
+            call = ToolCall(id=f"c{step}", name="bash", arguments={"command": f"echo {turn}.{step}"})
+            made += [AnswerReceived(message=AssistantMessage(calls=(call,))), CallBegan(call=call)]
+            made.append(CallAnswered(answer=CallAnswer(call_id=call.id, name="bash", text="x" * 900)))
+            if chance.random() < 0.3:
+                what: Any = chance.choice(["summary", "outputs"])
+                upto = chance.randrange(max(1, len(made) - 8), len(made) + 1)
+                made.append(ContextShortened(what=what, upto=upto, summary=f"until {turn}.{step}"))
+        made += [AnswerReceived(message=AssistantMessage(text="Done.")), TurnEnded(turn=turn, outcome="answered")]
+        if chance.random() < 0.15:
+            made.append(Rewound(to=chance.randrange(1, len(made))))
+    return made[: chance.randrange(len(made) // 2, len(made) + 1)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_a_session_that_is_opened_from_its_last_summary_is_the_same(tmp_path: Path, seed: int) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    row = await store.create("default")
+    await store.append(row.id, chance_events(random.Random(seed)))
+    log, whole = EventLog(store, row.id), read_history(store.events(row.id))
+    opened = log.history()
+    store.close()
+    assert (opened.messages, opened.unanswered, opened.turn) == (whole.messages, whole.unanswered, whole.turn)
+    assert (opened.is_open, opened.partial) == (whole.is_open, whole.partial)
+    assert spent_in(opened.events) == spent_in(whole.events)
+
+
+async def test_opening_a_long_session_reads_only_what_it_rests_on(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    row = await store.create("default")
+    text = AnswerReceived(message=AssistantMessage(text="x"))
+    await store.append(row.id, [TurnStarted(turn=1), *[text] * 500, TurnEnded(turn=1, outcome="answered")])
+    await store.append(row.id, [TurnStarted(turn=2), ContextShortened(what="summary", upto=500, summary="s"), text])
+    assert len(needed_events(store, row.id)) < 10
+    log = EventLog(store, row.id)
+    await log.record(Rewound(to=400))
+    assert len(log.history().messages) == 398
+    store.close()
 
 
 async def test_subagents_are_listed_when_asked_for_and_go_with_their_parent(tmp_path: Path) -> None:

@@ -227,3 +227,42 @@ async def test_a_session_that_names_its_plugins_has_no_others(folder: Path) -> N
     assert [tool.name for tool in provider.requests[0].tools] == ["shell"] or "bash" not in [
         tool.name for tool in provider.requests[0].tools
     ]
+
+
+async def test_pictures_that_differ_are_no_circle_and_the_same_long_output_is_one(folder: Path) -> None:
+    from support import PNG
+    from toolyard import tool
+
+    shots = iter(range(9))
+
+    @tool
+    def shot() -> bytes:
+        """Take a picture."""
+        return PNG + bytes([next(shots)])
+
+    @tool
+    def flood() -> str:
+        """Print much."""
+        return "x" * 100_000
+
+    config = {"provider": "scripted", "plugins": []}
+    for name, outcome in (("shot", "answered"), ("flood", "stuck")):
+        provider = ScriptedProvider(*[calls((name, {}))] * 7, "Done.")
+        async with AgentApplication(config, folder.parent / name, tools=[provider, shot, flood]) as app:
+            session = await app.open_session()
+            updates = [update async for update in session.send("go")]
+        assert updates[-1].event.outcome == outcome
+
+
+async def test_a_provider_that_breaks_ends_the_turn_and_not_the_application(folder: Path) -> None:
+    def broken(_: object) -> object:
+        raise ValueError("boom")
+
+    async with session_with(ScriptedProvider(broken, "Well again."), folder) as session:
+        ended = await turn(session, "go")
+        assert (ended.outcome, ended.fault, ended.reason) == (
+            "error",
+            "answer",
+            "the provider failed: ValueError: boom",
+        )
+        assert (await turn(session, "again")).outcome == "answered"

@@ -49,9 +49,13 @@ def test_a_bundled_tool_passes_its_strict_check_its_tests_and_shellcheck(toolyar
         assert toolyard.run([need("shellcheck"), *scripts]).out == ""
 
 
+PROGRAMS = [EXAMPLES / "clients", EXAMPLES / "frameworks"]
+"""Examples of programs that use the tools, and are no tools themselves."""
+
+
 def test_nothing_is_bundled_without_a_descriptor():
     folders = [path for place in (BUILTIN, EXAMPLES) for path in place.iterdir() if path.is_dir()]
-    assert sorted(path for path in folders if path.name != "__pycache__") == FOLDERS
+    assert sorted(path for path in folders if path.name != "__pycache__") == sorted([*FOLDERS, *PROGRAMS])
 
 
 def test_the_examples_load_and_are_all_there(toolyard: CommandLine):

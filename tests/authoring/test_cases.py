@@ -36,6 +36,8 @@ GIVEN = {"arguments": {"value": "x"}}
         (GIVEN | {"output_contains": "z"}, ["output: expected to contain 'z', got 'got x\\n'"]),
         (GIVEN | {"output_matches": "^got .$"}, []),
         (GIVEN | {"output_matches": "^x"}, ["output: expected to match '^x', got 'got x\\n'"]),
+        (GIVEN | {"attached": []}, []),
+        (GIVEN | {"attached": ["image/png"]}, ["attached: expected ['image/png'], got []"]),
         (GIVEN | {"output_matches": "("}, ["output_matches: '(' is not a regular expression"]),
         (GIVEN | {"preview": "y"}, ["preview: expected 'y', got 'show x'"]),
         (GIVEN | {"exit": 3}, ["exit: expected 3, got 0"]),

@@ -103,6 +103,7 @@ def test_json_is_the_record_of_the_call(toolyard: CommandLine):
         "bytes_out": 8,
         "truncated": None,
         "data": {"exitCode": 3, "stdout": "out\n", "stderr": "err\n", "context": context},
+        "attachments": [],
     }
 
 

@@ -10,7 +10,8 @@ from support import CommandLine, Terminal
 from yard import script
 
 FROM_FILES = ["read_line_range"]
-BUILTIN = [*FROM_FILES, "bash", "bash_job", "shell"]
+FILE_TOOLS = ["read", "glob", "grep", "list", "write", "edit", "multi_edit", "apply_patch"]
+BUILTIN = [*FROM_FILES, "bash", "bash_job", "shell", *FILE_TOOLS]
 
 
 def names(rows) -> list[str]:

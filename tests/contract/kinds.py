@@ -261,13 +261,16 @@ MCP: dict[Behaviour, str] = {
     return text(value)""",
     "log": "open('@/log', 'a').write(value + '\\n'); return text()",
     "where": "return text(os.getcwd())",
+    "draw": """
+    data = base64.b64encode(open("@/dot.png", "rb").read()).decode()
+    return {"content": [*text(value)["content"], {"type": "image", "data": data, "mimeType": "image/png"}]}""",
 }
 
 
 def write_mcp_stdio(yard: Yard, behaviour: Behaviour, limit: float) -> Written:
     code = MCP[behaviour].replace("@", str(yard.folder))
     definition = {"name": "probe", "description": "A probe.", "inputSchema": SCHEMA}
-    head = "import signal, subprocess, time\ndef probe(arguments, call):\n    value = arguments['value']"
+    head = "import base64, signal, subprocess, time\ndef probe(arguments, call):\n    value = arguments['value']"
     yard.file("server.py", f"{THIN}\n{head}\n    {code}\nserve([({definition!r}, probe)])\n")
     entry = {"command": [sys.executable, "./server.py"]}
     return Written(plugin={"mcp": entry}, arguments=value_argument, policy={"mcp_timeout_seconds": limit})

@@ -121,6 +121,7 @@ async def test_huge_output_keeps_its_head_and_its_tail(bench: Bench):
     assert bench.yard.audit()[-1]["truncated"] is True
 
 
+@pytest.mark.ability("flood")
 async def test_a_model_reads_on_in_output_that_was_cut(bench: Bench):
     async with bench.tool("flood", output={"limit_bytes": 10_000, "reader": True}) as tool:
         result = await tool()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import uvicorn
 from mcp.server.lowlevel.server import Server
-from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
+from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent, Tool
 
 from support import PATIENCE
 
@@ -67,6 +68,10 @@ async def call_tool(ctx: Any, params: Any) -> CallToolResult:
     behaviour, folder = headers["x-behaviour"], Path(headers["x-folder"])
     if behaviour == "fail":
         return CallToolResult(content=[TextContent(type="text", text="broken")], is_error=True)
+    if behaviour == "draw":
+        text = TextContent(type="text", text=params.arguments["value"])
+        data = b64encode((folder / "dot.png").read_bytes()).decode()
+        return CallToolResult(content=[text, ImageContent(type="image", data=data, mime_type="image/png")])
     answer = await BEHAVIOURS[behaviour](params.arguments["value"], folder)
     return CallToolResult(content=[TextContent(type="text", text=answer)])
 

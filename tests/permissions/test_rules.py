@@ -14,7 +14,7 @@ from toolyard.permissions.decide import ToolUse, judge_tool
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
 from toolyard.permissions.patterns import CommandPattern, parse_pattern, quoted_token
 from toolyard.permissions.rules import CommandIndex, Rule, RuleBook, RuleOrigin, parse_rule
-from toolyard.permissions.section import read_permissions
+from toolyard.permissions.section import Sections, read_permissions
 
 HERE = RuleOrigin(label="test")
 
@@ -264,3 +264,11 @@ def test_what_a_person_reads_about_a_tool_hides_nothing():
     use = ToolUse(tool="edit", arguments={"path": "/w/a\u202eb"}, cwd="/w", workspace="/w", protected=("/w/a\u202eb",))
     judged = judge_tool(use, RuleBook([]))
     assert (judged.decision, judged.reason) == ("ask", "'/w/a\\u{202e}b' holds the rules themselves")
+
+
+def test_a_configuration_that_cannot_be_read_counts_as_one_with_permissions(tmp_path):
+    document = Document(tmp_path / "toolyard.json", "{}", {})
+    damage = [Problem(code="config_syntax", message="broken")]
+    assert not Sections({}, document).of("default").is_configured
+    section = Sections({}, document, damage).of("default")
+    assert (section.is_configured, section.problems) == (True, damage)

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from chat_terminal import Chat, Model, runs, says
+from chat_terminal import Chat, Model, runs, says, stalls
 from fake_model_server import Reply, Said, chat_events
 from support import CommandLine, Terminal
 from toolyard.cli.chat.commands import COMMANDS
@@ -246,3 +246,37 @@ def test_H02_the_local_model_is_offered_where_it_can_run(toolyard: CommandLine):
         terminal.read_until(r"Talk to the small model on this machine now\? \[Y/n\] ")
         terminal.type("n\n")
         assert terminal.finish() == 2
+
+
+def test_T09_ctrl_c_ends_the_turn_and_not_the_program(chat: Chat, model: Model, toolyard: CommandLine):
+    model.script(stalls("Half of an answer"), says("A whole answer."))
+    terminal = chat("go")
+    terminal.until("Half of an")
+    terminal.key("C-c")
+    terminal.until("interrupted: a person ended the turn")
+    terminal.line("once more")
+    terminal.until("A whole answer.")
+    terminal.key("C-d")
+    assert terminal.left()
+
+
+def test_T09_esc_has_what_is_queued_read_at_once(chat: Chat, model: Model):
+    model.script(stalls("On and on"), says("Now otherwise."))
+    terminal = chat("go")
+    terminal.until("On and")
+    terminal.line("do it otherwise")
+    terminal.until("1 queued")
+    terminal.key("Escape")
+    terminal.until("Now otherwise.")
+    assert model.asked()[-1]["messages"][-1]["content"] == "do it otherwise"
+
+
+def test_T09_ctrl_c_gives_back_what_was_queued(chat: Chat, model: Model):
+    model.script(stalls("On and on"), says("never"))
+    terminal = chat("go")
+    terminal.until("On and")
+    terminal.line("do it otherwise")
+    terminal.until("1 queued")
+    terminal.key("C-c")
+    terminal.until("interrupted:", "\n> do it otherwise")
+    assert len(model.asked()) == 1

@@ -10,7 +10,7 @@ from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, TurnSt
 from toolyard.core.conversation import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from toolyard.agents.sessions.events import Stored
     from toolyard.config.agent_settings import BudgetSettings
@@ -28,13 +28,13 @@ class Spent(msgspec.Struct, kw_only=True):
         self.usage = self.usage + usage
 
 
-def spent_in(turn: Iterable[Stored]) -> Spent:
-    """What a turn took before it was cut off, by its events; its time is not among them."""
+def spent_in(events: Sequence[Stored]) -> Spent:
+    """What the last turn took before it was cut off, by its events; its time is not among them."""
     spent = Spent()
-    for one in turn:
+    for one in reversed(events):
         match one.event:
             case TurnStarted():
-                spent = Spent()
+                break
             case AnswerReceived(message=message):
                 spent.add(message.usage)
             case CallAnswered(steps=steps, usage=usage):

@@ -76,7 +76,8 @@ def shorten_outputs(history: History, tokens: int, limit: int) -> ContextShorten
     old = [
         one.event.answer for one in history.events if isinstance(one.event, CallAnswered) and already < one.seq < before
     ]
-    saved = sum(len(answer.text) - len(shortened(answer).text) for answer in old) / CHARACTERS_PER_TOKEN
+    after = ToolMessage(answers=tuple(map(shortened, old)))
+    saved = message_tokens(ToolMessage(answers=tuple(old))) - message_tokens(after)
     if not old or tokens - saved > limit:
         return None
     return ContextShortened(what="outputs", upto=before - 1, tokens_before=tokens)

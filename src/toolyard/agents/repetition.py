@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.runtime.redaction import CUT
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,7 +28,9 @@ class Repetition:
 
     def add(self, calls: Sequence[ToolCall], answers: Sequence[CallAnswer]) -> int:
         """How many times in a row the same steps were taken now; one for something new."""
-        seen = [[call.name, call.arguments] for call in calls], [answer.text for answer in answers]
+        # Where long output is kept is told in it, and is another place each time.
+        results = [(CUT.sub("", answer.text), answer.attachments) for answer in answers]
+        seen = [[call.name, call.arguments] for call in calls], results
         self._steps.append(blake2b(msgspec.json.encode(seen), digest_size=16).digest())
         return max(self._times(length) for length in range(1, LONGEST_CIRCLE + 1))
 

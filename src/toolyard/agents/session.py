@@ -20,6 +20,7 @@ from toolyard.agents.sessions.events import (
     Rewound,
     TurnEnded,
 )
+from toolyard.agents.sessions.history import read_history
 from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.tool_search import SearchTool, shown_tools, without_search
 from toolyard.agents.turn_loop import Turn, TurnSetup
@@ -100,7 +101,9 @@ class AgentSession:
 
     def events(self, *, after: int = 0) -> list[Stored]:
         """What was kept, from an event on."""
-        return [one for one in self._log.events if one.seq > after]
+        if self._log.is_whole:
+            return [one for one in self._log.events if one.seq > after]
+        return self._parts.store.events(self.id, after=after)
 
     async def send(self, prompt: str | Sequence[Part] | None = None) -> AsyncIterator[SessionUpdate]:
         """Say something, and hear what happens until the turn ends; None goes on with a turn that was cut off.
@@ -193,14 +196,14 @@ class AgentSession:
     async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
         target = self._target(to)
-        states, kept = self._parts.states, state_before(self._log.events, target) if files else None
+        states, kept = self._parts.states, state_before(self.events(), target) if files else None
         changes = await states.preview(kept) if kept and states else []
         return PlannedRewind(to=target, files=kept, changes=changes)
 
     async def rewind(self, to: int | None = None, *, files: bool = True, conversation: bool = True) -> Rewind:
         """Go back to before an event, or before the last turn; files, what was said, or both."""
         target = self._target(to)
-        states, kept = self._parts.states, state_before(self._log.events, target) if files else None
+        states, kept = self._parts.states, state_before(self.events(), target) if files else None
         restored = await states.restore(kept, self.id) if kept and states else None
         if conversation:
             safety = restored.safety.id if restored else None
@@ -218,7 +221,7 @@ class AgentSession:
     async def turn_diff(self, turn: int | None = None) -> str:
         """What a turn changed in the workspace, as a patch; of the last turn that kept a state, unless one is named."""
         states = self._parts.states
-        kept = states_by_turn(self.history())
+        kept = states_by_turn(read_history(self.events()))
         if states is None or not kept or (turn is not None and turn not in kept):
             return ""
         return await states.diff(*kept[turn if turn is not None else max(kept)])

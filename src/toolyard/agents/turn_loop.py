@@ -10,6 +10,7 @@ the session's events say how far it came.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import JsonObject, ToolCall, ToolSpec
 
+log = logging.getLogger("toolyard.agents")
 LAST_ANSWER = (
     "[{reason}, so this is the last answer of the turn, and tools cannot be called any more. "
     "Say what was done, what is left, and what the user should know.]"
@@ -311,7 +313,7 @@ class Turn:
     async def _listen(self, stream: StreamFunction, request: ModelRequest) -> AssistantMessage:
         self._text, self._thinking = "", ""
         kept, kept_at = 0, time.monotonic()
-        async for event in stream(request):
+        async for event in told_by(stream, request):
             if isinstance(event, Answered):
                 return event.message
             self._conversation.tell(event)
@@ -375,6 +377,18 @@ class Turn:
         self.spend(notes.usage)
         text = context_window.summary_text(notes.text, history.events, upto)
         return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
+
+
+async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    """What a provider tells; one that breaks is at fault itself, as one that gives no sense is."""
+    try:
+        async for event in stream(request):
+            yield event
+    except ProviderError:
+        raise
+    except Exception as error:
+        log.exception("the provider failed")
+        raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
 
 
 def say(text: str) -> UserMessage:

@@ -12,6 +12,7 @@ import msgspec
 
 from toolyard.authoring.bench import open_bench
 from toolyard.config.document import Document, read_document
+from toolyard.core.content import LinkPart, TextPart
 from toolyard.core.problems import Problem, sort_problems
 from toolyard.core.tool import Failure, ToolCall, ToolResult
 from toolyard.files.inside import stays_inside
@@ -21,6 +22,7 @@ from toolyard.runtime.call import CallSettings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from toolyard.core.content import Part
     from toolyard.plugins.kind import Kind
     from toolyard.runtime.loaded import Loaded
 
@@ -41,6 +43,8 @@ class Case(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     output: str | None = None
     output_contains: str | None = None
     output_matches: str | None = None
+    attached: list[str] | None = None
+    """What comes with the text, in its order: the media types of pictures and the like, the addresses of links."""
     preview: str | None = None
     exit: int | None = None
     failure: Failure | None = None
@@ -183,9 +187,20 @@ def differences(case: Case, result: ToolResult, preview: str | ToolResult | None
     """Compare what a case expects, and nothing else; but that a call succeeds is expected unless it says otherwise."""
     yield from ending_differences(case, result)
     yield from output_differences(case, result.text)
+    if case.attached is not None and (found := list(map(kind_of, result.attachments))) != case.attached:
+        yield f"attached: expected {case.attached}, got {found}"
     if case.preview is not None and preview is not None:
         shown = preview.text if isinstance(preview, ToolResult) else preview
         yield from text_differences("preview", case.preview, shown)
+
+
+def kind_of(part: Part) -> str:
+    match part:
+        case LinkPart():
+            return part.uri
+        case TextPart():
+            return part.text
+    return part.media_type
 
 
 def ending_differences(case: Case, result: ToolResult) -> Iterator[str]:

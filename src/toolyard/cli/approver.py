@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
 
-STYLES = {"strong": "strong", "faint": "faint", "ask": "warning", "deny": "error"}
+STYLES = {
+    "strong": "strong",
+    "faint": "faint",
+    "ask": "warning",
+    "deny": "error",
+    "added": "good",
+    "removed": "error",
+}
 """How a line of a question looks, by how it weighs."""
 ASKS_BACK = ("?", "h", "help")
 EDITS = ("e", "edit")

@@ -130,5 +130,20 @@ def end_unless(heard: threading.Event, patience: float) -> None:
 
 def end_at_once() -> None:
     """The keeper sees that we are gone, and ends all that we started."""
+    make_terminal_sane()
     os.write(2, b"toolyard: interrupted while it was busy\n")
     os._exit(INTERRUPTED)
+
+
+def make_terminal_sane() -> None:
+    """Have the terminal take lines and show them again, whatever was made of it; nobody else will."""
+    import termios
+
+    if not (os.isatty(0) and os.isatty(2)):
+        return
+    with contextlib.suppress(termios.error):
+        input_flags, output_flags, control, local, *rest = termios.tcgetattr(0)
+        local |= termios.ICANON | termios.ECHO | termios.ISIG | termios.IEXTEN
+        flags = [input_flags | termios.ICRNL | termios.IXON, output_flags | termios.OPOST, control, local, *rest]
+        termios.tcsetattr(0, termios.TCSANOW, flags)
+    os.write(2, b"\x1b[?2004l\x1b[?25h\x1b[0m\r\n" if os.environ.get("TERM", "dumb") != "dumb" else b"\n")

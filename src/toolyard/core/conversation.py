@@ -80,6 +80,11 @@ class CallAnswer(msgspec.Struct, frozen=True, kw_only=True):
         """The whole result in parts: its text, if there is any, and what is attached."""
         return (TextPart(text=self.text), *self.attachments) if self.text else self.attachments
 
+    @property
+    def words(self) -> str:
+        """All of it, for a model that only reads."""
+        return text_of(self.content)
+
 
 class ToolMessage(msgspec.Struct, frozen=True, kw_only=True, tag="tool"):
     """The results of all calls of one answer, in the order of the calls."""

@@ -1,4 +1,4 @@
-"""Opening a folder step by step, so that no link on the way makes us work elsewhere.
+"""Opening a folder step by step, so that no link on the way makes us work elsewhere, and making things in it.
 
 Also whoever cleans up after us needs this, with nothing installed, so it imports next to nothing.
 """
@@ -37,6 +37,18 @@ def set_mode(name: str, mode: int, folder: int) -> None:
 def step_into(name: str, folder: int) -> int:
     """Open a folder in an open folder; OSError for a link."""
     return os.open(name, PASSING | os.O_NOFOLLOW, dir_fd=folder)
+
+
+def own_like(name: str, folder: int) -> None:
+    """What root makes in a folder of somebody's is that one's."""
+    if os.geteuid() == 0:
+        facts = os.fstat(folder)
+        os.chown(name, facts.st_uid, facts.st_gid, dir_fd=folder, follow_symlinks=False)
+
+
+def spare_name() -> str:
+    """A name that nothing has, for a file that is written beside another and moved into its place."""
+    return f".toolyard-{os.urandom(8).hex()}"
 
 
 def open_folder(top: str, names: Iterable[str], step: Callable[[str, int], int] = step_into) -> int:

@@ -56,6 +56,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+CHANGES = {"+": "added", "-": "removed", "@": "faint"}
+"""What a line of a preview that is a patch begins with."""
+
+
 async def question_for(request: PermissionRequest, verdict: Verdict) -> Question:
     """The question about a call; asks the tool for its preview."""
     shown = request.plan.command if request.plan.command is not None else str(dict(request.plan.arguments))
@@ -74,13 +78,15 @@ async def question_for(request: PermissionRequest, verdict: Verdict) -> Question
 
 
 def question_lines(question: Question) -> Iterator[tuple[str, str]]:
-    """What a person is shown, line by line, each with how it weighs: strong, plain, faint, or as decided."""
+    """What a person is shown, line by line, with how each weighs: strong, plain, faint, as decided or changed."""
     if question.tool == NETWORK:
         yield "strong", f"A program in the sandbox wants to {question.preview}."
         return
     yield "strong", f"{question.tool} wants to run:"
     yield from (("plain", f"  {line}") for line in question.command.split("\n"))
-    if question.preview and question.preview not in question.command:
+    if "\n" in question.preview:
+        yield from ((CHANGES.get(line[:1], "plain"), f"  {line}") for line in question.preview.split("\n"))
+    elif question.preview and question.preview not in question.command:
         yield "faint", f"  ({question.preview})"
     why = f", because: {question.why_reach}" if question.why_reach else ""
     weight = "ask" if question.reach == "outside" else "faint"

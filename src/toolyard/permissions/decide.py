@@ -13,7 +13,7 @@ from toolyard.core.globs import star_pattern
 from toolyard.core.tool import OWN
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
-from toolyard.permissions.file_access import AGAINST, CallSite
+from toolyard.permissions.file_access import AGAINST, LATER_RUN, CallSite
 from toolyard.permissions.judge import judge_line, judged_as
 from toolyard.permissions.offers import derive_offers
 from toolyard.permissions.paths import PathIndex, resolved
@@ -102,6 +102,8 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
     """Whether it is the application's own: it reads what that keeps, or leads to calls that have verdicts."""
     only_looks: bool = False
     """Whether it wants no more than a sandbox in which nothing can be changed."""
+    changes: bool = False
+    """Whether it says that it changes the files that it names."""
 
     @property
     def paths(self) -> list[str]:
@@ -119,6 +121,7 @@ def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> V
         named=plan.paths,
         read_only=hints.read_only,
         only_looks=plan.reach == "look",
+        changes=plan.reach == "work" and bool(plan.paths),
         is_own=request.kind == OWN,
     )
     part = judge_tool(use, book)
@@ -136,6 +139,8 @@ def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
     touched = next((path for path in use.paths if any(is_inside(path, own) for own in use.protected)), None)
     if touched and not use.read_only and not book.trusts:
         return judged_tool(use.tool, "ask", f"'{touched}' holds the rules themselves")
+    if use.changes and not book.trusts and (later := next(filter(LATER_RUN.search, use.paths), None)):
+        return judged_tool(use.tool, "ask", f"'{later}' changes what later commands do")
     if rule := allowed_by(use, book):
         return judged_tool(use.tool, "allow", f"the rule '{rule.text}'", rule)
     if use.is_own:

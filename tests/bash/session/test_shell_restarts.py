@@ -16,6 +16,7 @@ from console import Console, Session
 from marks import end_marked, fresh_mark, marked
 from support import running, until
 from toolyard.bash import ShellError
+from toolyard.bash.session.shell_integration import WHOLE
 
 pytestmark = pytest.mark.anyio
 
@@ -266,3 +267,13 @@ async def test_a_shell_that_died_unseen_is_replaced_and_the_command_runs(shell: 
     os.kill(shell.bash.pid, signal.SIGKILL)
     reply = await shell.run("echo ran")
     assert (reply.output, reply.exit_code, reply.restarted) == ("ran\n", 0, True)
+
+
+async def test_a_state_that_no_shell_can_begin_with_is_left_and_that_is_said(shell: Session) -> None:
+    await shell.run("v=1; exit")
+    last = shell.bash._supervisor.current
+    assert last is not None
+    Path(last._folder.place("state")).write_bytes(b"exit 3\n" + WHOLE)
+    reply = await shell.run('echo "[$v]"')
+    assert (reply.output, reply.restarted) == ("[]\n", True)
+    assert "its state cannot be taken over" in (reply.note or "")

@@ -23,46 +23,12 @@ def test_a_prompt_on_the_command_line_is_the_first_thing_said(chat: Chat, model:
     assert model.asked()[0]["messages"][-1]["content"] == "hello there"
 
 
-def test_ctrl_c_ends_the_turn_and_not_the_program(chat: Chat, model: Model, toolyard: CommandLine):
-    model.script(stalls("Half of an answer"), says("A whole answer."))
-    terminal = chat("go")
-    terminal.until("Half of an")
-    terminal.key("C-c")
-    terminal.until("interrupted: a person ended the turn")
-    terminal.line("once more")
-    terminal.until("A whole answer.")
-    terminal.key("C-d")
-    assert terminal.left()
-
-
 def test_ctrl_c_ends_a_call_that_runs(chat: Chat, model: Model):
     model.script(runs("echo begun; sleep 600"), says("never"))
     terminal = chat("go")
     terminal.until("│ begun")
     terminal.key("C-c")
     terminal.until("interrupted: a person ended the turn")
-    assert len(model.asked()) == 1
-
-
-def test_esc_has_what_is_queued_read_at_once(chat: Chat, model: Model):
-    model.script(stalls("On and on"), says("Now otherwise."))
-    terminal = chat("go")
-    terminal.until("On and")
-    terminal.line("do it otherwise")
-    terminal.until("1 queued")
-    terminal.key("Escape")
-    terminal.until("Now otherwise.")
-    assert model.asked()[-1]["messages"][-1]["content"] == "do it otherwise"
-
-
-def test_ctrl_c_gives_back_what_was_queued(chat: Chat, model: Model):
-    model.script(stalls("On and on"), says("never"))
-    terminal = chat("go")
-    terminal.until("On and")
-    terminal.line("do it otherwise")
-    terminal.until("1 queued")
-    terminal.key("C-c")
-    terminal.until("interrupted:", "\n> do it otherwise")
     assert len(model.asked()) == 1
 
 

@@ -12,7 +12,7 @@ from sdk_types import assert_official
 from support import PNG
 from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, Part, TextPart
 from toolyard.core.tool import ToolResult
-from toolyard.core.wire.content_forms import LARGEST_FOR_ANTHROPIC, anthropic_result, mcp_content, parts_of_mcp
+from toolyard.core.wire.content_forms import LARGEST_FOR_ANTHROPIC, anthropic_result, mcp_content, part_of_mcp
 from toolyard.core.wire.sdk_messages import tool_messages
 
 IMAGE = ImagePart(media_type="image/png", data=PNG)
@@ -88,7 +88,7 @@ def test_mcp_carries_everything_and_it_comes_back():
     content = mcp_content(parts)
     CallToolResult.model_validate({"content": content})
     assert [form["type"] for form in content] == ["text", "image", "audio", "resource", "image", "resource_link"]
-    again = parts_of_mcp(content)
+    again = [part_of_mcp(form) for form in content]
     assert [*again[:3], *again[4:]] == [*parts[:3], *parts[4:]]
     assert isinstance(again[3], FilePart)
     assert again[3].data == PAPER.data
@@ -109,8 +109,18 @@ def test_mcp_carries_everything_and_it_comes_back():
     ],
 )
 def test_what_a_server_sends_in_other_forms_is_read_or_named(form, part):
-    assert parts_of_mcp([form]) == [part]
+    assert part_of_mcp(form) == part
 
 
-def test_what_is_no_content_has_no_parts():
-    assert [parts_of_mcp(value) for value in (None, "text", {}, [3])] == [[], [], [], []]
+def tall(height: int, media_type: str) -> ImagePart:
+    """The beginning of a picture, as far as anybody looks at it."""
+    size = (2).to_bytes(4, "big") + height.to_bytes(4, "big")
+    jpeg = b"\xff\xd8\xff\xe0\0\4ab\xff\xc0\0\x11\x08" + height.to_bytes(2, "big") + (2).to_bytes(2, "big") + bytes(9)
+    data = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + size if media_type == "image/png" else jpeg
+    return ImagePart(media_type=media_type, data=data)
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "image/jpeg"])
+def test_a_picture_that_is_too_tall_for_anthropic_is_named(media_type):
+    assert isinstance(anthropic_result([tall(8000, media_type)]), list)
+    assert str(anthropic_result([tall(8001, media_type)])).startswith(f"[image: {media_type}, ")

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from toolyard.kinds.bash_script.author import is_bash_tool
+from toolyard.kinds.bash_script.check import preview_findings
+from toolyard.kinds.bash_script.script_text import ScriptText
+from toolyard.process.child import ChildOutcome
+from toolyard.process.output import NO_OUTPUT, Captured
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
@@ -60,3 +67,29 @@ async def test_a_variable_that_was_withheld_is_named_as_that(yard, monkeypatch):
     monkeypatch.setenv("TODO_PLACE", "here")
     async with yard.app("bash:todo.sh", policy={"pass_env": ["TODO_API_KEY"]}) as app:
         assert (await app.call_tool("list_todos", {})).text.startswith("listed with ")
+
+
+async def test_a_script_that_was_only_touched_has_the_same_tools(yard):
+    yard.tool(run="echo on")
+    async with yard.app("bash:probe.bash") as app:
+        assert (await app.call_tool("probe", {})).text == "on\n"
+        os.utime(yard.folder / "probe.bash", (1, 1))
+        assert (await app.call_tool("probe", {})).text == "on\n"
+        assert app.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_tool"), [("todo.sh", True), ("todo.bash", True), ("todo.md", False), ("todo", False)]
+)
+def test_only_a_script_is_taken_for_a_tool(tmp_path, name, is_tool):
+    (tmp_path / name).write_text(TODO)
+    assert is_bash_tool(tmp_path / name) is is_tool
+
+
+@pytest.mark.parametrize(("code", "timed_out"), [(0, True), (4, False), (137, True)])
+def test_a_preview_that_is_cut_off_has_failed_whatever_its_status(tmp_path, code, timed_out):
+    (tmp_path / "a.bash").write_text(TODO)
+    said = Captured(text="a line\n", total_bytes=7)
+    shown = ChildOutcome(exit_code=code, signal=None, timed_out=timed_out, stdout=said, stderr=NO_OUTPUT, duration=2.0)
+    (found,) = preview_findings(ScriptText(tmp_path / "a.bash", TODO), shown, {})
+    assert found.code == "preview_fails"

@@ -136,6 +136,19 @@ async def test_what_is_obeyed_outside_cannot_be_written(yard: Yard, path: str):
     assert (yard.folder / "a.txt").exists()
 
 
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".npmrc", ".envrc", "toolyard.json"])
+async def test_without_a_sandbox_what_later_commands_obey_is_asked_about(yard: Yard, path: str):
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+evil\n*** End Patch"
+    settings = {"sandbox": {"mode": "off"}, "permissions": {"preset": "workspace"}}
+    async with open_app(yard, **settings) as app:
+        before = (yard.folder / "toolyard.json").read_text()
+        for tool, arguments in (("write", {"file_path": path, "content": "evil"}), ("apply_patch", {"input": patch})):
+            assert (await app.call_tool(tool, arguments)).failure == "denied"
+        assert (await app.call_tool("write", {"file_path": "src/new.py", "content": "x"})).ok
+    assert path == "toolyard.json" or not (yard.folder / path).exists()
+    assert (yard.folder / "toolyard.json").read_text() == before
+
+
 async def test_a_refusal_of_the_sandbox_says_what_to_do(yard: Yard):
     need_backend("bubblewrap", "bubblewrap-pids")
     async with open_app(yard) as app:

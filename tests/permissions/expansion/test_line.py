@@ -40,6 +40,8 @@ def words(line, where, shell=FRESH):
         ("x='src/*.txt'; cat $x", ["src/notes.txt"]),
         ("x='src/*.txt'; cat \"$x\"", ["src/*.txt"]),
         ("x=$(echo a b); cat $x", ["a", "b"]),
+        ("x=$(timeout 5 echo a); cat $x", None),
+        ("cat x$(ls '')", ["x"]),
         ("x=src/app.py; cat ${x%.py}.txt", ["src/app.txt"]),
         ("x=src/app.py; cat ${x##*/}", ["app.py"]),
         ("x=$(basename src/app.py .py); cat $x", ["app"]),

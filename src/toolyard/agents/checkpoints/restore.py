@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from toolyard.agents.checkpoints.coverage import LeftOut
 from toolyard.agents.checkpoints.objects import FileEntry, FolderEntry, LinkEntry, TreeEntry, new_digest
 from toolyard.agents.checkpoints.packs import Damaged, Packs
 from toolyard.agents.checkpoints.scan import FOLDER, KEPT_MODE
-from toolyard.files.steps import set_mode
+from toolyard.files.steps import own_like, set_mode, spare_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +89,7 @@ class WorkspaceWriter:
             case FolderEntry():
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(name, OWN_RIGHTS, dir_fd=folder)
-                    own_like(folder, name)
+                    own_like(name, folder)
                 self._modes[path] = entry.mode
             case LinkEntry():
                 spare = spare_name()
@@ -111,7 +110,7 @@ class WorkspaceWriter:
                 file.flush()
                 if digest.digest() != entry.content:
                     raise Damaged(f"the kept content of {name} is damaged")
-                own_like(folder, spare)
+                own_like(spare, folder)
                 os.fchmod(fd, entry.mode)
             move(spare, name, folder)
         except BaseException:
@@ -171,14 +170,3 @@ def move(spare: str, name: str, folder: int) -> None:
         with contextlib.suppress(OSError):
             os.unlink(spare, dir_fd=folder)
         raise
-
-
-def own_like(folder: int, name: str) -> None:
-    """What root makes in a folder of somebody's is that one's."""
-    if os.geteuid() == 0:
-        facts = os.fstat(folder)
-        os.chown(name, facts.st_uid, facts.st_gid, dir_fd=folder, follow_symlinks=False)
-
-
-def spare_name() -> str:
-    return f".toolyard-{secrets.token_hex(8)}"

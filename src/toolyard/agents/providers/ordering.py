@@ -65,7 +65,8 @@ def settled(calls: Sequence[ToolCall], following: Sequence[Message]) -> Iterator
         yield ToolMessage(answers=tuple(answer_to(call, answers) for call in calls))
     for answer in answers:
         if answer.call_id not in known:
-            yield UserMessage(content=(TextPart(text=f"Result of '{answer.name}':\n{answer.text}"),))
+            said = TextPart(text=f"Result of '{answer.name}':\n{answer.text}")
+            yield UserMessage(content=(said, *answer.attachments))
     for message in following:
         if not isinstance(message, ToolMessage) and not (isinstance(message, UserMessage) and not message.content):
             yield message

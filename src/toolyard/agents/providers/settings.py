@@ -34,6 +34,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     tool_search: bool | None = None
     """Whether the service itself finds tools for the model; None for what is known of it. Only two APIs have this."""
     prompt_caching: bool = True
+    images: bool = True
+    """Whether pictures, sound and files are sent; a model that cannot see them makes a service refuse the request."""
     api: str | None = None
 
     @property

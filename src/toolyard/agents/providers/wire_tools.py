@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,10 +57,29 @@ def own_call(call: ToolCall, tools: WireTools) -> ToolCall:
 
 
 def wire_tools(specs: Sequence[ToolSpec], format: WireFormat, *, native: bool, search: bool = False) -> WireTools:
-    """All tools that the format can carry.
+    """All tools that the format can carry; made once for the same ones, since every request of a turn has them.
 
     `native` says whether native forms are used, `search` whether the model looks for all others when it needs them.
     """
+    return made_tools(SameSpecs(specs), format, native, search)
+
+
+class SameSpecs:
+    """Specs that are equal to themselves alone, and live as long as this."""
+
+    def __init__(self, specs: Sequence[ToolSpec]) -> None:
+        self.specs = tuple(specs)
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.specs)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameSpecs) and [*map(id, self.specs)] == [*map(id, other.specs)]
+
+
+@lru_cache(maxsize=32)
+def made_tools(same: SameSpecs, format: WireFormat, native: bool, search: bool) -> WireTools:
+    specs: Sequence[ToolSpec] = same.specs
     if not native:
         specs = [replace(spec, native={}) for spec in specs]
     names = {spec.name: wire_name(export_one(spec, format), otherwise=spec.name) for spec in specs}

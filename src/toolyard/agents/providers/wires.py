@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from toolyard.agents.providers.anthropic.answer import AnthropicAnswer
 from toolyard.agents.providers.anthropic.request import anthropic_body
 from toolyard.agents.providers.asking import ask
+from toolyard.agents.providers.attachments import sendable
 from toolyard.agents.providers.chat.answer import ChatAnswer
 from toolyard.agents.providers.chat.request import chat_body
 from toolyard.agents.providers.responses.answer import ResponsesAnswer
@@ -50,7 +51,9 @@ def ask_chat(
     """Ask in OpenAI's Chat form; `marks` says that the server takes Anthropic's marks for caching."""
     tools = wire_tools(request.tools, "openai", native=settings.native_tools)
     caching = settings.prompt_caching
-    body = chat_body(request, tools, openai=settings.host == OPENAI_HOST, marks=marks and caching)
+    body = chat_body(
+        sendable(request, images=settings.images), tools, openai=settings.host == OPENAI_HOST, marks=marks and caching
+    )
     return ask(
         connection,
         "/chat/completions",
@@ -73,7 +76,7 @@ def ask_responses(
     return ask(
         connection,
         "/responses",
-        responses_body(request, tools, caching=settings.prompt_caching),
+        responses_body(sendable(request, images=settings.images), tools, caching=settings.prompt_caching),
         headers={**bearer(settings), **headers},
         settings=settings,
         reader=lambda: ResponsesAnswer(request.model, tools, settings.host),
@@ -94,7 +97,7 @@ def ask_anthropic(
         connection,
         # An address with the version is a slip that is easily made, since those of OpenAI's form have it.
         "/messages" if (settings.base_url or "").rstrip("/").endswith("/v1") else "/v1/messages",
-        anthropic_body(request, tools, caching=settings.prompt_caching),
+        anthropic_body(sendable(request, images=settings.images), tools, caching=settings.prompt_caching),
         headers={**key, "anthropic-version": ANTHROPIC_VERSION, **headers},
         settings=settings,
         reader=lambda: AnthropicAnswer(request.model, tools, settings.host),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 PATIENCE_MS = 10_000
 """How long a write waits for another process's."""
+MARKS = "('prompt', 'turn_started', 'turn_ended', 'shortened', 'rewound')"
+"""What a session's course is told by; few events are of these kinds, and an index has them."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (
   id TEXT PRIMARY KEY, agent TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL, created REAL NOT NULL,
@@ -34,6 +36,7 @@ INSERT INTO indexed VALUES (0);
 """
 VERSION = 2
 SINCE_VERSION_1 = "ALTER TABLE sessions ADD COLUMN parent TEXT"
+INDEX = f"CREATE INDEX IF NOT EXISTS marks ON events (session, seq) WHERE kind IN {MARKS}"
 
 
 class StoreError(Exception):
@@ -70,6 +73,7 @@ def bring_up_to_date(connection: apsw.Connection) -> None:
         connection.execute(SCHEMA)
     elif version == 1:
         connection.execute(SINCE_VERSION_1)
+    connection.execute(INDEX)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from toolyard.agents.sessions.events import Stored, TurnEnded, TurnWaits
+from toolyard.agents.sessions.events import ContextShortened, Rewound, Stored, TurnEnded, TurnStarted, TurnWaits
 from toolyard.agents.sessions.history import HistoryFold, since_answer
 
 if TYPE_CHECKING:
@@ -42,13 +42,22 @@ class EventLog:
         self.session = session
         self.state: SessionState = "idle"
         """What the list shows, from the next event on."""
-        self.events = store.events(session)
         self._store = store
-        self._fold = HistoryFold()
-        self._fold.add(*self.events)
+        self._read(needed_events(store, session))
         self._listeners: list[asyncio.Queue[SessionUpdate | None]] = []
         self.observers: list[Callable[[SessionUpdate], None]] = []
         """Told at once; they must not wait, and must not fail."""
+
+    def _read(self, events: list[Stored]) -> None:
+        self.events = events
+        """What the conversation rests on; where a summary stands for what was before, only the course of that."""
+        self._fold = HistoryFold()
+        self._fold.add(*events)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether `events` are all that there are."""
+        return not self.events or len(self.events) == self.events[-1].seq
 
     def history(self) -> History:
         """What the conversation is now."""
@@ -67,8 +76,11 @@ class EventLog:
         if isinstance(events[-1], TurnEnded | TurnWaits):
             self.state = "idle" if isinstance(events[-1], TurnEnded) else "waiting"
         stored = await self._store.append(self.session, events, durable=durable, state=self.state)
-        self.events += stored
-        self._fold.add(*stored)
+        if any(isinstance(event, Rewound) for event in events):  # it may lead to before what was read
+            self._read(needed_events(self._store, self.session))
+        else:
+            self.events += stored
+            self._fold.add(*stored)
         for one in stored:
             self.tell(one)
 
@@ -88,3 +100,22 @@ class EventLog:
             yield queue
         finally:
             self._listeners.remove(queue)
+
+
+def needed_events(store: SessionStore, session: str) -> list[Stored]:
+    """The events that a conversation rests on: all since the last summary, and of those before only the course.
+
+    Who went back since then may be before the summary; then all are needed.
+    """
+    course = store.course(session)
+    made, summary = next(((one.seq, upto) for one in reversed(course) if (upto := summed_up(one.event))), (0, 0))
+    if not made or any(isinstance(one.event, Rewound) and one.seq > made for one in course):
+        return store.events(session)
+    begun = next((one.seq for one in reversed(course) if isinstance(one.event, TurnStarted)), 0)
+    start = min(summary, begun - 1)  # what an open turn has taken is told by all its answers
+    return [*(one for one in course if one.seq <= start), *store.events(session, after=start)]
+
+
+def summed_up(event: SessionEvent) -> int:
+    """The last event that a summary stands for; 0 of what is none."""
+    return event.upto if isinstance(event, ContextShortened) and event.what == "summary" else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from toolyard.agents.sessions.event_log import needed_events
 from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, CallBegan, QuestionAnswered, QuestionAsked
 from toolyard.agents.sessions.history import read_history, since_answer
 from toolyard.core.conversation import CallAnswer
@@ -33,8 +34,7 @@ def subagents_of(store: SessionStore, session: str, events: Sequence[Stored]) ->
 
 def open_questions(store: SessionStore, session: str) -> list[QuestionAsked]:
     """The questions of an open turn that nobody has answered, with those of subagents that work for it."""
-    events = store.events(session)
-    history = read_history(events)
+    history = read_history(needed_events(store, session))
     if not history.is_open:
         return []
     asked: dict[str, QuestionAsked] = {}

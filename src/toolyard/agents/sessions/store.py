@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from toolyard.agents.sessions.database import StoreError, WriterThread, connect
+from toolyard.agents.sessions.database import MARKS, StoreError, WriterThread, connect
 from toolyard.agents.sessions.events import SessionEvent, Stored
 
 if TYPE_CHECKING:
@@ -157,6 +157,12 @@ class SessionStore:
         """What happened in a session, in order."""
         sql = "SELECT seq, time, data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq"
         found = self._reader.execute(sql, (session, after, upto if upto is not None else 1 << 60))
+        return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
+
+    def course(self, session: str) -> list[Stored]:
+        """The events that tell a session's course: what was said, turns, summaries, ways back."""
+        sql = f"SELECT seq, time, data FROM events WHERE session = ? AND kind IN {MARKS} ORDER BY seq"  # noqa: S608
+        found = self._reader.execute(sql, (session,))
         return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
 
     def events_of(self, *kinds: str) -> Iterator[SessionEvent]:

@@ -46,8 +46,7 @@ def chat(
     again. Exit status: 0 answered or left, 1 an error or a bound, 2 wrong usage or configuration, 3 refused, 4 a
     question waits for an answer, 130 interrupted.
     """
-    is_at_terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    if is_at_terminal and headless is None and not as_json and answer is None and late_answer is None:
+    if headless is None and not as_json and answer is None and late_answer is None and is_at_terminal():
         from toolyard.cli.chat.interactive import converse
 
         return run_to_end(converse(options, prompt, session=session, model=model, agent=agent))
@@ -59,6 +58,10 @@ def chat(
     return run_to_end(
         one_turn(options, said, session, model, agent, as_json=as_json, answer=answer, late_answer=late_answer)
     )
+
+
+def is_at_terminal() -> bool:
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
 async def one_turn(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable  # noqa: TC003 - msgspec reads them
 from typing import TYPE_CHECKING, Protocol
 
+import click
 import msgspec
 
 from toolyard.cli.chat.controls import read_value, show_controls
@@ -101,14 +102,7 @@ async def resume(chat: Commanded, words: str) -> None:
 
 async def rewind(chat: Commanded, words: str) -> None:
     session = chat.conversation
-    if words and not words.isdigit():
-        show_note(
-            f"{words} is no number of an event",
-            "error",
-            hint="`toolyard sessions show ID` has them; /rewind alone takes the last turn back",
-        )
-        return
-    planned = await session.plan_rewind(int(words) if words else None)
+    planned = await session.plan_rewind(number_in(words))
     for change in planned.changes:
         show_note(f"  {sentence(change)}")
     answer = await chat.lines.ask(f"Go back to before event {planned.to}? [y]es, [c]onversation only, [n]o: ")
@@ -125,12 +119,12 @@ async def rewind(chat: Commanded, words: str) -> None:
 async def fork(chat: Commanded, words: str) -> None:
     from toolyard.agents.sessions.copying import fork_session
 
-    row = await fork_session(chat.application.session_store(), chat.conversation.id, int(words) if words else None)
+    row = await fork_session(chat.application.session_store(), chat.conversation.id, number_in(words))
     await chat.open(id=row.id)
 
 
 async def show_diff(chat: Commanded, words: str) -> None:
-    patch = await chat.conversation.turn_diff(int(words) if words.isdigit() else None)
+    patch = await chat.conversation.turn_diff(number_in(words))
     if patch:
         show_lines(diff_lines(patch, terminal_width(), most=2000))
     else:
@@ -196,6 +190,13 @@ async def title(chat: Commanded, words: str) -> None:
     if words:
         await chat.conversation.set_metadata(title=words)
     show_note(chat.application.session_store().session(chat.conversation.id).title or "no title yet", "faint")
+
+
+def number_in(words: str) -> int | None:
+    """The number that was typed; None when nothing was."""
+    if words and not words.isdigit():
+        raise click.UsageError(f"'{words}' is no number; `toolyard sessions show ID` has those of events")
+    return int(words) if words else None
 
 
 async def leave(chat: Commanded, words: str) -> None:  # noqa: ARG001

@@ -141,6 +141,6 @@ def open_local(options: GlobalOptions, approver: TerminalApprover) -> AgentAppli
 
 
 SET_ONE = """\
-  Set one in toolyard.json: "plugins": ["path:${env:BUILTIN_PLUGINS}/anthropic"], "provider": "anthropic",
-  "model": "…", "api_key": "${env:ANTHROPIC_API_KEY}"; openai-compatible and openrouter are named the same way.
-  With no account: "plugins": ["path:${env:BUILTIN_PLUGINS}/local"], "provider": "local" (install 'toolyard[local]')."""
+  toolyard.json: {"plugins": ["path:${env:BUILTIN_PLUGINS}/anthropic"],
+  "provider": "anthropic", "model": "…", "api_key": "${env:ANTHROPIC_API_KEY}"}
+  No account: ".../local", "provider": "local", after pip install 'toolyard[local]'"""

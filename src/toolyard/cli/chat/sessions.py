@@ -97,8 +97,12 @@ def resume(
     options: GlobalOptions, id: str, prompt: str | None, as_json: bool, answer: bool | None, late_answer: str | None
 ) -> int:
     """Go on with a session, as `toolyard chat --session ID` does."""
-    from toolyard.cli.chat.command import one_turn
+    from toolyard.cli.chat.command import is_at_terminal, one_turn
 
+    if prompt is None and not as_json and answer is None and late_answer is None and is_at_terminal():
+        from toolyard.cli.chat.interactive import converse
+
+        return run_to_end(converse(options, None, session=id, model=None, agent=None))
     return run_to_end(
         one_turn(options, prompt, id, None, None, as_json=as_json, answer=answer, late_answer=late_answer)
     )

@@ -8,9 +8,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import click
+
 from toolyard.agents.checkpoints.store import CheckpointError
 from toolyard.agents.sessions.database import StoreError
 from toolyard.agents.sessions.events import Stored, TurnEnded
+from toolyard.cli.application import known_agent
 from toolyard.cli.chat.commands import COMMANDS, run_command
 from toolyard.cli.chat.terminal.transcript import cut, said_in_words, usage_text
 from toolyard.cli.chat.terminal.typed import read_prompt
@@ -68,6 +71,7 @@ class Talk:
         """Commands that run while a turn does."""
         self._started = 0.0
         self._usage = Usage()
+        self._bug: BaseException | None = None
 
     # What the program asks of it.
 
@@ -94,6 +98,8 @@ class Talk:
                 task.cancel()
         if working:
             await asyncio.wait(working)
+        if self._bug:
+            raise self._bug
 
     # What the screen asks of it.
 
@@ -171,6 +177,8 @@ class Talk:
     async def open(self, *, id: str | None = None, agent: str | None = None) -> None:
         """Go on with another session, or with this one and another agent; what fails leaves all as it is."""
         before = self.conversation
+        if agent:
+            known_agent(self.application.agents(), agent)
         if id == before.id:
             await before.aclose()
         session = await self.application.open_session(agent or (None if id else before.agent), id=id)
@@ -203,6 +211,13 @@ class Talk:
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         self._started = time.monotonic()
         self._work = asyncio.ensure_future(self._ticking(work))
+        self._work.add_done_callback(self._note_bug)
+
+    def _note_bug(self, work: asyncio.Task[None]) -> None:
+        """What nobody foresaw ends the chat, and is told when the terminal is as it was."""
+        if not work.cancelled() and (error := work.exception()):
+            self._bug = error
+            self.leave()
 
     def _stop(self) -> None:
         if self._session and self._session.is_working:
@@ -229,7 +244,9 @@ class Talk:
             await work
         except ProviderError as error:
             show_note(str(error), "error", hint=error.hint)
-        except (ToolyardError, StoreError, CheckpointError) as error:
+        except click.ClickException as error:
+            show_note(error.format_message(), "error")
+        except (ToolyardError, StoreError, CheckpointError, OSError) as error:
             show_note(str(error), "error")
 
     async def _turn(self, parts: tuple[Part, ...] | None) -> None:

@@ -142,7 +142,7 @@ async def serve_http(options: GlobalOptions, agent: str | None, address: Address
                 show_note("Ctrl-C ends it", "faint")
                 await asyncio.get_running_loop().create_future()
         except OSError as error:
-            raise click.ClickException(
+            raise click.UsageError(
                 f"cannot listen on {address.host}:{address.port}: {error.strerror}; --port 0 takes any that is free"
             ) from error
     return 0

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.core.content import DataPart, Part
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import JsonObject
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """What both OpenAI and Anthropic look at; one of another type makes them refuse the whole request."""
 SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 LARGEST_FOR_ANTHROPIC = 5_000_000 // 4 * 3
 """Bytes of a picture, which it counts in base64."""
+MOST_PIXELS = 8000
+"""On a side."""
 
 
 def has_words(text: str) -> bool:
@@ -30,13 +32,39 @@ def anthropic_blocks(parts: Iterable[Part]) -> Iterator[JsonObject]:
     """Blocks of Anthropic's Messages; it takes no empty text."""
     for part in parts:
         match part:
-            case ImagePart() if part.media_type in IMAGES and len(part.data) <= LARGEST_FOR_ANTHROPIC:
+            case ImagePart() if part.media_type in IMAGES and fits_anthropic(part):
                 yield {"type": "image", "source": base64_source(part)}
             case FilePart(media_type="application/pdf"):
                 named = {"title": part.name} if part.name else {}
                 yield {"type": "document", "source": base64_source(part), **named}
             case _ if has_words(text := in_words(part)):
                 yield {"type": "text", "text": text}
+
+
+def fits_anthropic(part: ImagePart) -> bool:
+    return len(part.data) <= LARGEST_FOR_ANTHROPIC and max(pixels(part)) <= MOST_PIXELS
+
+
+def pixels(part: ImagePart) -> tuple[int, int]:
+    """Width and height, of the types in which tall pictures are made; nothing where they are not told at once."""
+    data = part.data
+    match part.media_type:
+        case "image/png" if len(data) >= 24:
+            return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+        case "image/jpeg":
+            return jpeg_pixels(data)
+    return 0, 0
+
+
+def jpeg_pixels(data: bytes) -> tuple[int, int]:
+    """By the first segment that starts a frame."""
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        kind, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
+        at += 2 + max(length, 2)
+    return 0, 0
 
 
 def base64_source(part: DataPart) -> JsonObject:
@@ -119,12 +147,8 @@ def mcp_form(part: Part, number: int) -> JsonObject:
             return {"type": "resource", "resource": held}
 
 
-def parts_of_mcp(content: Json) -> list[Part]:
-    """The parts of an MCP result's content; what has an unknown or a broken form is named."""
-    return [part_of_mcp(form) for form in content if isinstance(form, Mapping)] if isinstance(content, list) else []
-
-
 def part_of_mcp(form: JsonObject) -> Part:
+    """One of an MCP result's content; what has an unknown or a broken form is named."""
     match form:
         case {"type": "text", "text": str(text)}:
             return TextPart(text=text)

@@ -7,13 +7,13 @@ import os
 import stat
 from contextlib import contextmanager
 
+from toolyard.files.steps import spare_name
 from toolyard.files.workspace import patches
 from toolyard.files.workspace.contents import (
     FileText,
     decoded,
     replace_content,
     require_unchanged,
-    spare_name,
     version_of,
     whole,
     with_newlines,
@@ -58,7 +58,7 @@ def write(workspace: Workspace, path: str, content: str, seen: Version | None, *
         version = put(spot, data, facts)
         lines = text.count("\n") + (not text.endswith("\n") and bool(text))
         said = f"{'Wrote' if facts else 'Made'} {spot.shown}: {lines} lines, {len(data)} bytes"
-        return {"text": said, "diff": diff, "version": version}
+        return {"text": said, "diff": diff, "version": version, "path": spot.path}
 
 
 def placed(workspace: Workspace, path: str, *, make: bool) -> Spot:
@@ -115,7 +115,7 @@ def changed(spot: Spot, file: FileText, facts: os.stat_result, text: str, what: 
     if dry:
         return {"text": diff or NOTHING}
     version = put(spot, data, facts)
-    return {"text": f"Changed {spot.shown}: {what}", "diff": diff, "version": version}
+    return {"text": f"Changed {spot.shown}: {what}", "diff": diff, "version": version, "path": spot.path}
 
 
 def put(spot: Spot, data: bytes, before: os.stat_result | None, rights: os.stat_result | None = None) -> Version:

@@ -8,6 +8,7 @@ import os
 import stat
 from contextlib import suppress
 
+from toolyard.files.steps import spare_name
 from toolyard.files.workspace.places import FileFault, quoted
 
 TYPE_CHECKING = False
@@ -140,11 +141,6 @@ def replace_content(spot: Spot, data: bytes, before: os.stat_result | None) -> o
         with suppress(OSError):
             os.unlink(spare, dir_fd=spot.folder)
         raise
-
-
-def spare_name() -> str:
-    """A name that nothing has."""
-    return f".toolyard-{os.urandom(8).hex()}"
 
 
 def keep_rights(fd: int, before: os.stat_result | None, folder: int) -> None:

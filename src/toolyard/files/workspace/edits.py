@@ -39,10 +39,13 @@ def replaced(text: str, old: str, new: str, newline: str, *, every: bool) -> tup
         raise FileFault("old_string and new_string are the same")
     if "\r\n" in text:
         old, new = as_in_file(text, old, newline), with_newlines(new, newline)
-    count = text.count(old)
-    if not count:
+    first = text.find(old)
+    if first < 0:
         raise FileFault(f"old_string was not found in the file{hint_for(text, old)}")
-    if count > 1 and not every:
+    if text.find(old, first + len(old)) < 0:
+        return "".join((text[:first], new, text[first + len(old) :])), 1
+    count = text.count(old)
+    if not every:
         raise FileFault(
             f"old_string is there {count} times (lines {lines_with(text, old)}); give more of what is around it, or "
             "say replace_all"

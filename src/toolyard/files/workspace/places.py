@@ -6,7 +6,7 @@ import errno
 import os
 
 from toolyard.files.inside import is_inside
-from toolyard.files.steps import PASSING, step_into
+from toolyard.files.steps import PASSING, own_like, step_into
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
 if TYPE_CHECKING:
@@ -154,13 +154,6 @@ class Walk:
             os.mkdir(name, dir_fd=self._folders[-1])
             own_like(name, self._folders[-1])
             return step_into(name, self._folders[-1])
-
-
-def own_like(name: str, folder: int) -> None:
-    """What root makes in a folder of somebody's is that one's."""
-    if os.geteuid() == 0:
-        facts = os.fstat(folder)
-        os.chown(name, facts.st_uid, facts.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
 def quoted(name: str) -> str:

@@ -53,6 +53,12 @@ class AdaptedTool:
         if isinstance(meant, str):
             return Plan(arguments=arguments, argv=[self.spec.name], cwd=context.cwd, reach="look", prepared=meant)
         name, translated = meant
+        if name not in self._decoders:
+            known = ", ".join(self._decoders)
+            text = (
+                f"The tool '{self.spec.name}' could not be run: there is no tool '{name}' to do its work, but {known}"
+            )
+            return ToolResult(text=text, failure="crash")
         decoded = self._decoders[name].decode(translated)
         if not isinstance(decoded, dict):
             return ToolResult(text=decoded.describe(self.spec.name), failure="invalid_arguments")

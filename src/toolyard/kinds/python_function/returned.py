@@ -21,7 +21,7 @@ from toolyard.core.content import (
 from toolyard.files.plain_text import data_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from toolyard.core.content import Part
     from toolyard.core.tool import Json
@@ -66,9 +66,11 @@ def part_of_file(path: Path) -> Part | None:
 
 def drawn(value: Any) -> Part | None:
     """A picture of what draws itself in notebooks, as the images of Pillow do."""
-    draw: Callable[[], object] | None = getattr(type(value), "_repr_png_", None) and value._repr_png_
-    data = draw() if callable(draw) else None
-    return part_of(data) if isinstance(data, bytes) else None
+    for name in ("_repr_png_", "_repr_jpeg_"):  # not every image can be both
+        draw = getattr(value, name) if hasattr(type(value), name) else None
+        if callable(draw) and isinstance(data := draw(), bytes):
+            return part_of(data)
+    return None
 
 
 def as_text(value: Any) -> tuple[str, Mapping[str, Json] | None]:

@@ -175,7 +175,7 @@ def function_tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = 60,
-    hints: Hints | None = None,
+    hints: Hints = Hints(),  # noqa: B008 - it is frozen
     text: TextInput | None = None,
     preview: Callable[..., Any] | None = None,
     roots: Sequence[str] = (),
@@ -193,7 +193,7 @@ def function_tool(
         description=signature.description if description is None else description,
         input=taken,
         timeout=timeout,
-        hints=hints or Hints(),
+        hints=hints,
     )
     callee = (TextCallee if text else FunctionCallee)(function, signature, preview=preview)
     return PythonTool(spec=spec, callee=callee, code=function, roots=roots)

@@ -66,6 +66,8 @@ class ToolClass:
     def _read(self, listed: Any, entry: str, where: Position) -> tuple[list[Tool], list[Problem]]:
         if isinstance(listed, dict) or not isinstance(listed, list | tuple):
             return [], [mistake(f"get_tool_schemas of '{entry}' gives {type(listed).__name__}, not a list", where)]
+        if fault := self._fault_of_base():
+            return [], [mistake(f"'{entry}' {fault}", where)]
         tools: list[Tool] = []
         problems: list[Problem] = []
         for index, schema in enumerate(listed):
@@ -76,12 +78,22 @@ class ToolClass:
                 tools.append(self._tool(spec))
         return tools, problems
 
+    def _base(self) -> Mapping[str, Tool]:
+        """The tools of the application that it builds on."""
+        word = getattr(self.instance, "builds_on", "")
+        return self._bases.named(word) if self._bases and word else {}
+
+    def _fault_of_base(self) -> str | None:
+        word, as_call = getattr(self.instance, "builds_on", ""), getattr(self.instance, "as_call", None)
+        if as_call and is_async(as_call):
+            return "has an as_call that is async, but it only translates, and must answer at once"
+        return f"builds on '{word}', which names no tools here" if as_call and word and not self._base() else None
+
     def _tool(self, spec: ToolSpec) -> Tool:
         if as_call := getattr(self.instance, "as_call", None):
             from toolyard.kinds.python_function.adapted_tool import AdaptedTool
 
-            word = getattr(self.instance, "builds_on", "")
-            return AdaptedTool(spec, as_call, self._bases.named(word) if self._bases and word else {})
+            return AdaptedTool(spec, as_call, self._base())
         code = self.instance.execute_tool
         return PythonTool(spec=spec, callee=MethodCallee(self, spec), code=code, roots=self.author.roots)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from git_work import work
-from support import need, until
+from support import need, need_backend, until
 from users import ORDINARY
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +73,8 @@ async def test_nothing_is_written_or_removed_through_links_in_a_repository_elsew
         (main := box.folder / "main").mkdir()
         make_repository(main)
         git(main, "worktree", "add", "-q", str(workspace := box.folder / "tree"))
-    children = box.children("bubblewrap", places={"workspace": [str(workspace)]})
+    backend = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(backend, places={"workspace": [str(workspace)]})
     own = f"{main}/.git"
     plant = f"cd {own}; mkdir -p worktrees; for n in index logs/HEAD COMMIT_EDITMSG packed-refs refs/heads/new; do"
     plant += f" rm -f $n; ln -s {docs}/file $n; done; ln -sfn {docs} worktrees/evil; ls -l worktrees; cd {workspace}"
@@ -151,23 +153,23 @@ async def test_two_applications_in_a_fresh_folder_have_one_repository(box, evil)
     assert not evil.exists()
 
 
-async def test_a_repository_in_a_folder_that_cannot_be_listed_is_disarmed(box):
+def test_a_repository_in_a_folder_that_cannot_be_listed_is_disarmed():
     """As an ordinary user, whom the mode of a folder stops."""
     need("git")
-    for folder in (box.folder, box.workspace):
-        folder.chmod(0o755)
-        if os.geteuid() == 0:
-            os.chown(folder, ORDINARY, ORDINARY)
-    for above in box.folder.parents:
-        if above.stat().st_mode & 0o001 == 0 and os.access(above, os.W_OK):
-            above.chmod(above.stat().st_mode | 0o001)
-    line = (
-        "mkdir -p d/r; cd d/r; git init -q .; git -c user.name=a -c user.email=b commit -q --allow-empty -m a;"
-        f" git config core.fsmonitor 'touch {box.folder}/ran; false'; cp /bin/true .git/hooks/pre-commit;"
-        " chmod 0311 .git/hooks .."
-    )
-    ((code, said),) = await asyncio.to_thread(work, box.folder, box.workspace, [line], ordinary=True)
-    assert (code, "would be obeyed outside" in said) == (0, True), said
-
-    assert "fsmonitor" not in (box.workspace / "d/r/.git/config").read_text()
-    assert not (box.workspace / "d/r/.git/hooks/pre-commit").exists()
+    need_backend("bubblewrap", "bubblewrap-pids")
+    with tempfile.TemporaryDirectory() as name:
+        (workspace := (place := Path(os.path.realpath(name))) / "work").mkdir()
+        for folder in (place, workspace):
+            folder.chmod(0o755)
+            if os.geteuid() == 0:
+                os.chown(folder, ORDINARY, ORDINARY)
+        line = (
+            "mkdir -p d/r; cd d/r; git init -q .; git -c user.name=a -c user.email=b commit -q --allow-empty -m a;"
+            f" git config core.fsmonitor 'touch {place}/ran; false'; cp /bin/true .git/hooks/pre-commit;"
+            " chmod 0311 .git/hooks .."
+        )
+        ((code, said),) = work(place, workspace, [line], ordinary=True)
+        (workspace / "d").chmod(0o755)
+        assert (code, "would be obeyed outside" in said) == (0, True), said
+        assert "fsmonitor" not in (workspace / "d/r/.git/config").read_text()
+        assert not (workspace / "d/r/.git/hooks/pre-commit").exists()

@@ -190,7 +190,7 @@ def spoken(messages: Sequence[Message]) -> Iterator[dict[str, str]]:
                     yield said({"answer": message.text})
             case ToolMessage():
                 for answer in message.answers:
-                    yield {"role": "user", "content": f"Result: {answer.text[:MOST_RESULT]}"}
+                    yield {"role": "user", "content": f"Result: {answer.words[:MOST_RESULT]}"}
 
 
 def arguments_of(call: ToolCall) -> Any:

@@ -28,6 +28,7 @@ from toolyard.cli.render import show_note, show_piece, terminal_width
 from toolyard.core.events import CallStarted, PreviewReady
 from toolyard.core.model import TextDelta, Waiting
 from toolyard.core.screen_text import as_seen
+from toolyard.core.visible_text import escaped
 
 if TYPE_CHECKING:
     from toolyard.agents.sessions.event_log import SessionUpdate
@@ -53,7 +54,7 @@ class PlainView:
                 self._is_in_line = True
             case Waiting():
                 self._end_line()
-                show_note(f"waiting {update.seconds:.0f} s, then asking again: {update.reason}", "warning")
+                show_note(f"waiting {update.seconds:.0f} s, then asking again: {escaped(update.reason)}", "warning")
             case CallStarted(call_id=id, tool=tool):
                 self._tools[id] = tool
             case PreviewReady(call_id=id, preview=preview):

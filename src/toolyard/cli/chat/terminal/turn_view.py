@@ -32,8 +32,11 @@ from toolyard.cli.chat.terminal.transcript import (
     tail,
 )
 from toolyard.cli.render import has_colour, paint_line, show_note, show_text, terminal_width
-from toolyard.core.events import CallStarted, OutputChunk, PreviewReady
+from toolyard.core.events import CallStarted, OutputChunk, PermissionAsked, PreviewReady
+from toolyard.core.json_values import brief
 from toolyard.core.model import CallDelta, TextDelta, ThinkingDelta, Waiting
+from toolyard.core.screen_text import as_seen
+from toolyard.core.visible_text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,11 +45,15 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
     from toolyard.cli.chat.terminal.markdown import Block
+    from toolyard.core.conversation import CallAnswer
+    from toolyard.core.tool import ToolCall
 
 MOST_LIVE_TAIL = 5
 MOST_OUTPUT = 8192
 """Characters of a running call's output that are kept to be shown."""
 LONGEST_THOUGHT = 400
+MOST_ARGUMENTS = 200
+"""Characters of the arguments of a call of before."""
 MOST_RECALLED = 40
 """Events of a session that goes on."""
 
@@ -58,6 +65,8 @@ class RunningCall(msgspec.Struct, kw_only=True):
     started: float
     preview: str = ""
     output: str = ""
+    was_asked_about: bool = False
+    """Whether a person has seen what it does."""
 
 
 class TurnView:
@@ -87,13 +96,13 @@ class TurnView:
                 self._writing = name or self._writing
             case Waiting():
                 self._answer.finish()
-                self._waiting = f"waiting {update.seconds:.0f} s, then asking again: {update.reason}"
+                self._waiting = f"waiting {update.seconds:.0f} s, then asking again: {escaped(update.reason)}"
             case CallStarted(call_id=id, tool=tool):
                 self._writing, self._calls[id] = "", RunningCall(name=tool, started=time.monotonic())
             case PreviewReady(call_id=id, preview=preview) if id in self._calls:
                 self._calls[id].preview = preview
-                if is_diff(preview):
-                    show_lines(diff_lines(preview, terminal_width()))
+            case PermissionAsked(call_id=id) if id in self._calls:
+                self._calls[id].was_asked_about = True
             case OutputChunk(call_id=id, text=text) if id in self._calls:
                 call = self._calls[id]
                 call.output = (call.output + text)[-MOST_OUTPUT:]
@@ -104,6 +113,9 @@ class TurnView:
         """Show the end of what was said in a session that goes on."""
         for one in history.events[-MOST_RECALLED:]:
             self._hear_kept(one.event)
+            if isinstance(one.event, AnswerReceived):
+                self._calls |= {call.id: recalled(call) for call in one.event.message.calls}
+        self._calls.clear()
 
     def live(self, width: int, rows: int) -> str:
         """What is under way, at most so many rows of it."""
@@ -116,12 +128,14 @@ class TurnView:
         if self._waiting:
             yield paint_line(cut(self._waiting, width), "warning")
         if self._thinking and not self._answer.open:
-            yield paint_line(cut(f"thinking: {' '.join(self._thinking.split())[-(width - 12) :]}", width), "faint")
+            yield paint_line(
+                cut(f"thinking: {' '.join(as_seen(self._thinking).split())[-(width - 12) :]}", width), "faint"
+            )
         if self._writing:
-            yield paint_line(cut(f"writing a call of {self._writing} …", width), "faint")
+            yield paint_line(cut(f"writing a call of {escaped(self._writing)} …", width), "faint")
         for call in self._calls.values():
             took = time.monotonic() - call.started
-            yield call_heading(call.name, f"{call.preview.strip().split(chr(10))[0]}  ({took:.0f} s)", width)
+            yield call_heading(call.name, f"{summary(call.preview)}  ({took:.0f} s)", width)
             yield from tail(call.output, width, most=MOST_LIVE_TAIL)
 
     def _hear_kept(self, event: SessionEvent) -> None:
@@ -133,9 +147,7 @@ class TurnView:
                 self._show([*([] if self._has_streamed else self._answer.feed(message.text)), *self._answer.finish()])
                 self._has_streamed, self._thinking, self._writing = False, "", ""
             case CallAnswered(answer=answer, seconds=seconds):
-                call = self._calls.pop(answer.call_id, None)
-                preview = "" if call is None or is_diff(call.preview) else call.preview
-                show_lines([call_heading(answer.name, preview, width), *result_lines(answer, seconds, width)])
+                self._show_result(answer, seconds, width)
             case QuestionAnswered(allowed=False, reason=reason):
                 show_note(f"  not allowed: {reason}", "warning")
             case Noticed(text=text):
@@ -150,9 +162,32 @@ class TurnView:
             case _:
                 pass
 
+    def _show_result(self, answer: CallAnswer, seconds: float, width: int) -> None:
+        """How a call ended; of a change that nobody was asked about, the change."""
+        call = self._calls.pop(answer.call_id, RunningCall(name=answer.name, started=0.0))
+        shown: Iterable[str] = result_lines(answer, seconds, width)
+        if is_diff(call.preview) and not answer.is_error:
+            changes = () if call.was_asked_about else diff_lines(call.preview, width)
+            shown = (*changes, *result_lines(msgspec.structs.replace(answer, text=""), seconds, width))
+        show_lines([call_heading(answer.name, summary(call.preview), width), *shown])
+
     def _show(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             show_text(f"{self._painter.paint(block, terminal_width())}\n\n")
+
+
+def recalled(call: ToolCall) -> RunningCall:
+    """A call of before, by its arguments, since nobody previews it any more."""
+    given = call.arguments
+    shown = given if isinstance(given, str) else str(given.get("command") or brief(dict(given), MOST_ARGUMENTS))
+    return RunningCall(name=call.name, started=0.0, preview=shown)
+
+
+def summary(preview: str) -> str:
+    """What a call does, in a line; of a change, the file."""
+    lines = preview.strip().split("\n")
+    files = [line[4:].removeprefix("b/") for line in lines if line.startswith("+++ ")]
+    return ", ".join(files) if is_diff(preview) else lines[0]
 
 
 def show_lines(lines: Iterable[str]) -> None:

@@ -90,17 +90,26 @@ class HttpTools:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Within this, requests are answered, and clients hear of changes."""
+        ready, ending = asyncio.Event(), asyncio.Event()
+        managing = asyncio.create_task(self._manage(ready, ending))
+        watching = [
+            asyncio.create_task(self._conversations.end_old_ones()),
+            asyncio.create_task(self._tell_changes()),
+        ]
+        await ready.wait()
+        try:
+            yield
+        finally:
+            ending.set()
+            for task in watching:
+                task.cancel()
+            await asyncio.wait([managing, *watching])
+
+    async def _manage(self, ready: asyncio.Event, ending: asyncio.Event) -> None:
+        """Run the SDK's part in a task of its own: it puts whatever is raised within it into a group."""
         async with self._manager.run():
-            tasks = [
-                asyncio.create_task(self._conversations.end_old_ones()),
-                asyncio.create_task(self._tell_changes()),
-            ]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.wait(tasks)
+            ready.set()
+            await ending.wait()
 
     async def _list(self, context: Context, _: PaginatedRequestParams) -> HandlerResult:
         tools = list((await self._server.current_definitions(agent_of(context))).tools)

@@ -1,0 +1,69 @@
+"""Markdown that comes piece by piece is drawn as if it had come at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.cli.chat.terminal.markdown import MOST_OPEN_LINES, Block, MarkdownPainter, MarkdownStream
+
+LINES = ["# Title", "", "some words", "- one", "  two", "1. first", "```python", "```", "x = 1", "~~~", "| a | b |"]
+
+
+def blocks_of(*pieces: str) -> list[Block]:
+    stream = MarkdownStream()
+    return [*(block for piece in pieces for block in stream.feed(piece)), *stream.finish()]
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("one\n\ntwo\n", [Block("one\n"), Block("two\n")]),
+        ("- a\n\n  still a\n\nb", [Block("- a\n\n  still a\n"), Block("b")]),
+        ("see:\n```sh\nls\n\nls\n```\nso\n", [Block("see:\n"), Block("ls\n\nls\n", "sh"), Block("so\n")]),
+        ("````\n```\n````\n", [Block("```\n", "")]),
+        ("```\nnever closed", [Block("never closed", "")]),
+        ("", []),
+        ("\n\n\n", []),
+    ],
+)
+def test_text_is_cut_where_something_begins_anew(text: str, blocks: list[Block]):
+    assert blocks_of(text) == blocks
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=30), st.data())
+def test_it_does_not_matter_in_which_pieces_it_comes(lines: list[str], data: st.DataObject):
+    text = "\n".join(lines)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert blocks_of(*pieces) == blocks_of(text)
+
+
+def test_a_long_listing_is_drawn_for_good_in_parts_so_that_a_word_costs_the_same_at_its_end():
+    stream = MarkdownStream()
+    done = stream.feed("```\n")
+    longest = 0
+    for number in range(500):
+        done += stream.feed(f"line {number}\n")
+        longest = max(longest, len((stream.open or Block("")).text.split("\n")))
+    done += [*stream.feed("```\n"), *stream.finish()]
+    assert longest <= MOST_OPEN_LINES + 1
+    assert "".join(block.text for block in done) == "".join(f"line {number}\n" for number in range(500))
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_nothing_that_a_model_writes_reaches_the_terminal_as_a_command(colour: bool):
+    painted = MarkdownPainter(colour=colour).paint(Block("a\x1b[2Jb\x1b]0;title\x07c\rd\x9b1mz [x](http://host/p)"), 60)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted).isprintable()
+    assert "http://host/p" in painted, "where a link leads is seen"
+
+
+@given(st.text(max_size=300), st.integers(10, 60))
+def test_no_line_is_wider_than_the_terminal(text: str, width: int):
+    from rich.cells import cell_len
+
+    painted = MarkdownPainter(colour=False).paint(Block(text), width)
+    assert all(cell_len(line) <= width for line in painted.split("\n"))
