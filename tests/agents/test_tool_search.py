@@ -11,8 +11,8 @@ import pytest
 from many_tools import MORE_QUESTIONS, QUESTIONS, many_tools
 from scripted_provider import ScriptedProvider, calls, texts_of
 from toolyard import AgentApplication, tool
+from toolyard.agents.own_tools.tool_index import ToolIndex, stem
 from toolyard.agents.sessions.events import TurnEnded
-from toolyard.agents.tool_index import ToolIndex, stem
 from toolyard.core.model import ModelRequest
 from toolyard.core.tool import JsonObject
 

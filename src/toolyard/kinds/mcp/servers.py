@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
@@ -52,6 +52,14 @@ class ServerConnections:
     @property
     def running(self) -> int:
         return sum(not one.has_ended for one in (*self._connections.values(), *self._retired))
+
+    @property
+    def state(self) -> Literal["not started", "ready", "running", "failed"]:
+        if self.running:
+            return "running"
+        if self.health.failures:
+            return "failed"
+        return "ready" if self.health.starts else "not started"
 
     @property
     def is_local(self) -> bool:
@@ -102,6 +110,13 @@ class ServerConnections:
             await run_shielded(connection.aclose())
         self._note(connection, lost)
         raise lost
+
+    async def retire(self) -> None:
+        """Let calls under way come to their end, and take no more in these connections."""
+        for connection in list(self._connections.values()):
+            connection.retiring = True
+            if not connection.busy:
+                await run_shielded(self._end(connection))
 
     async def aclose(self) -> None:
         """End every connection."""
