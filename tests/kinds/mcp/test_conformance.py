@@ -17,6 +17,7 @@ from yard import Yard
 pytestmark = pytest.mark.anyio
 CLIENT = Path(__file__).parents[2] / "mcp_servers" / "suite_client.py"
 SCENARIOS = [
+    ("2025-11-25", "auth/pre-registration"),
     ("2025-11-25", "elicitation-sep1034-client-defaults"),
     ("2026-07-28", "sep-2322-client-request-state"),
     ("2026-07-28", "http-custom-headers"),

@@ -90,7 +90,8 @@ class LoginStore:
 
 def login_store(server: McpAddress, callback_url: str = "") -> LoginStore:
     oauth = server.oauth
-    secret = {"client_secret": oauth.client_secret} if oauth.client_secret else {}
+    how = {"client_secret": oauth.client_secret, "token_endpoint_auth_method": "client_secret_basic"}
+    secret = how if oauth.client_secret else {}
     known = {"client_id": oauth.client_id, "redirect_uris": [callback_url], **secret} if oauth.client_id else None
     name = hashlib.sha256(server.url.encode()).hexdigest()[:32]
     return LoginStore(user_folder("state") / "mcp" / "logins" / f"{name}.json", known if callback_url else None)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Host
 
 T = TypeVar("T")
-LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Revisions with a handshake; a server that is known to speak one need not be asked for a newer one first."""
+WITHOUT_HANDSHAKE = "2026-07-28"
+"""The first revision without one; a server that is known to speak an older is not asked for this first."""
 
 
 class ServerConnections:
@@ -158,7 +158,9 @@ class ServerConnections:
         from toolyard.kinds.mcp.connection import McpConnection
 
         self.health.started()
-        return McpConnection(self._streams(reach, cwd), legacy=self.protocol in LEGACY, on_change=self._look_again)
+        return McpConnection(
+            self._streams(reach, cwd), legacy="" < self.protocol < WITHOUT_HANDSHAKE, on_change=self._look_again
+        )
 
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
         from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
