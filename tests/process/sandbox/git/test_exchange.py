@@ -347,3 +347,22 @@ async def test_a_repository_that_is_too_large_is_not_there_inside_and_that_is_sa
     assert "too many loose refs and logs" in note
     assert await inside(box, children, "! git status") == []
     assert git(work, "log", "-1", "--format=%s") == "one\n"
+
+
+@pytest.mark.parametrize("has_repository", [True, False])
+async def test_where_nothing_changed_nothing_is_compared_at_the_next_call(box, request, has_repository):
+    if has_repository:
+        request.getfixturevalue("work")
+    children = box.mounts()
+
+    async def nothing_is_due() -> bool:
+        await inside(box, children, "true")
+        return not children.sandbox._repositories.is_due()
+
+    for _ in range(100):  # a change of just now may have had company
+        if await nothing_is_due():
+            break
+    assert await nothing_is_due()
+    await inside(box, children, f"git init -q; {WRITE} echo x > x; git add x; git commit -qm x")
+    assert git(box.workspace, "config", "--local", "user.name") == "In\n"
+    assert git(box.workspace, "log", "-1", "--format=%s") == "x\n"

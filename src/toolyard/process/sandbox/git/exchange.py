@@ -76,6 +76,8 @@ class RepositoryExchange:
         self._compared: dict[str, dict[str, tuple[bytes, str | None]]] = {}
         self._told: set[str] = set()
         self._must_try_again = False
+        self._has_any = True
+        """Whether there is a repository on one of the sides, whose configuration counts."""
         self._is_too_large = False
         self.is_lost = False
         """Whether it was removed inside: then nothing is exchanged any more."""
@@ -97,8 +99,8 @@ class RepositoryExchange:
         """Whether something may have changed on one of the sides."""
         if self.is_lost or self._is_too_large:
             return self._is_too_large and TOO_LARGE not in self._told
-        has_changed = self._config.is_due() or self._inside.has_changed() or self._outside.has_changed()
-        return self._must_try_again or has_changed
+        has_changed = self._inside.has_changed() or self._outside.has_changed()
+        return self._must_try_again or has_changed or (self._has_any and self._config.is_due())
 
     def exchange(self, *, at_end: bool = False) -> list[str]:
         """Bring each side what is new on the other; tells what could not be, each once."""
@@ -127,7 +129,8 @@ class RepositoryExchange:
             return ["[git: the repository was removed inside; outside it stays, and the next call finds it again]"]
         if "HEAD" in inside and "HEAD" not in outside:
             self._make_room()
-        if inside or outside:
+        self._has_any = bool(inside or outside)
+        if self._has_any:
             notes += self._exchange_configs()
         changed = [
             name
