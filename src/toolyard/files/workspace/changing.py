@@ -56,8 +56,7 @@ def write(workspace: Workspace, path: str, content: str, seen: Version | None, *
         if dry:
             return {"text": diff or NOTHING}
         version = put(spot, data, facts)
-        lines = text.count("\n") + (not text.endswith("\n") and bool(text))
-        said = f"{'Wrote' if facts else 'Made'} {spot.shown}: {lines} lines, {len(data)} bytes"
+        said = f"{'Wrote' if facts else 'Made'} {spot.shown}: {counted(len(lines_of(text)), 'line')}"
         return {"text": said, "diff": diff, "version": version, "path": spot.path}
 
 
@@ -70,6 +69,10 @@ def placed(workspace: Workspace, path: str, *, make: bool) -> Spot:
         spot.shown, spot.path = path, "/".join(workspace.names_of(unquoted(path), path))
         spot.name = spare_name()
         return spot
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def encoded_somehow(file: FileText, text: str) -> bytes:
@@ -89,7 +92,7 @@ def edit(
         require_unchanged(spot, facts, seen)
         file = decoded(data, spot.shown)
         text, count = edited(file, edits)
-        return changed(spot, file, facts, text, f"{count} replacement{'s' if count > 1 else ''}", dry=dry)
+        return changed(spot, file, facts, text, counted(count, "replacement"), dry=dry)
 
 
 def insert(workspace: Workspace, path: str, line: int, text: str, seen: Version | None, *, dry: bool) -> dict[str, Any]:

@@ -144,12 +144,14 @@ def replace_content(spot: Spot, data: bytes, before: os.stat_result | None) -> o
 
 
 def keep_rights(fd: int, before: os.stat_result | None, folder: int) -> None:
-    """The mode and the owner of the file that was there; a new one is owned as its folder is."""
+    """The mode and the owner of the file that was there, but not that it runs as somebody else; a new one is owned as
+    its folder is.
+    """
     if os.geteuid() == 0:
         owner = before or os.fstat(folder)
         os.fchown(fd, owner.st_uid, owner.st_gid)
     if before is not None:
-        os.fchmod(fd, stat.S_IMODE(before.st_mode))
+        os.fchmod(fd, before.st_mode & 0o777)
 
 
 def require_unchanged(spot: Spot, facts: os.stat_result, seen: Version | None) -> None:

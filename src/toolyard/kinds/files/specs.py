@@ -76,8 +76,9 @@ SPECS = {
         ),
         spec(
             "write",
-            "Write a whole file; folders on the way are made. A file that is there must have been read before. To "
-            "change a part of a file, edit it instead.",
+            "Write a whole file of the workspace; folders on the way are made. A file that is there must have "
+            "been read before. To change a part of a file, edit it instead. What is obeyed outside of the sandbox, "
+            "such as hooks of git, cannot be written.",
             {"file_path": FILE, "content": {"type": "string", "description": "All that the file will hold."}},
             ["file_path", "content"],
             changes=True,

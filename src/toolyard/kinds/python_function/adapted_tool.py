@@ -32,15 +32,16 @@ class AdaptedTool:
 
     confined = True
 
-    def __init__(self, spec: ToolSpec, as_call: Callable[..., Any], tools: Mapping[str, Tool]) -> None:
+    def __init__(self, spec: ToolSpec, as_call: Callable[..., Any], tools: Callable[[], Mapping[str, Tool]]) -> None:
         self.spec = spec
         self.code = as_call
         """What the author wrote."""
         self._tools = tools
+        """Those that can do the work, as they are now."""
 
     @property
     def kind(self) -> str:
-        return next((tool.kind for tool in self._tools.values()), "python")
+        return next((tool.kind for tool in self._tools().values()), "python")
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """What the other tool would do with the arguments as the author translates them."""
@@ -62,10 +63,11 @@ class AdaptedTool:
         decoded = self._decoders[name].decode(translated)
         if not isinstance(decoded, dict):
             return ToolResult(text=decoded.describe(self.spec.name), failure="invalid_arguments")
-        plan = self._tools[name].plan(decoded, context)
+        tool = self._tools()[name]
+        plan = tool.plan(decoded, context)
         if isinstance(plan, ToolResult):
             return plan
-        return replace(plan, arguments=arguments, prepared=BaseCall(self._tools[name], plan))
+        return replace(plan, arguments=arguments, prepared=BaseCall(tool, plan))
 
     async def preview(self, plan: Plan, context: CallContext) -> str:
         match plan.prepared:
@@ -83,5 +85,5 @@ class AdaptedTool:
     @cached_property
     def _decoders(self) -> Mapping[str, ArgumentDecoder]:
         """What fills in the defaults of the tools that do the work."""
-        shapes = {name: tool.spec.input for name, tool in self._tools.items()}
+        shapes = {name: tool.spec.input for name, tool in self._tools().items()}
         return {name: ArgumentDecoder(shape.schema) for name, shape in shapes.items() if isinstance(shape, JsonInput)}

@@ -60,7 +60,7 @@ class ObjectSource:
 
     @property
     def conditions(self) -> object:
-        return (self._host.runner, self._host.settings(PythonSettings))
+        return self._host.settings(PythonSettings)
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -91,6 +91,7 @@ class ObjectSource:
     def adopt(self, newer: ObjectSource) -> None:
         """The agent's values may be others now."""
         self._host = newer._host
+        self._bases.follow(newer._host)
 
     async def end_session(self, session: str) -> None:
         await self._bases.end_session(session)

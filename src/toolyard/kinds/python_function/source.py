@@ -66,10 +66,9 @@ class PythonSource:
 
     @property
     def conditions(self) -> object:
-        """What plugins are fetched, installed and imported with, and what the tools run under that they build on."""
+        """What the plugins are fetched, installed and imported with; they run in the application, not in children."""
         host = self._host
-        known = (host.processes.build, host.policy, host.plugin_cache.root, host.in_place)
-        return (host.runner, host.children("outside"), *known)
+        return (host.children("outside"), host.processes.build, host.policy, host.plugin_cache.root, host.in_place)
 
     @property
     def file(self) -> Path:
@@ -84,6 +83,7 @@ class PythonSource:
     def adopt(self, newer: PythonSource) -> None:
         """The agent's values may be others now, and a local repository may have moved on."""
         self.reference, self._host, self._seen = newer.reference, newer._host, None
+        self._bases.follow(newer._host)
 
     def plugins(self) -> Sequence[Plugin]:
         """The plugins of the last version that could be loaded."""

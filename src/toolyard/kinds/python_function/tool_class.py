@@ -93,7 +93,7 @@ class ToolClass:
         if as_call := getattr(self.instance, "as_call", None):
             from toolyard.kinds.python_function.adapted_tool import AdaptedTool
 
-            return AdaptedTool(spec, as_call, self._base())
+            return AdaptedTool(spec, as_call, self._base)
         code = self.instance.execute_tool
         return PythonTool(spec=spec, callee=MethodCallee(self, spec), code=code, roots=self.author.roots)
 
