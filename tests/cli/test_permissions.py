@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from support import CommandLine, Terminal
+from support import Terminal
 
 RULES = {"allow": ["ls **"], "deny": ["rm **"]}
 TRUSTED = {"permissions": {"preset": "trusted"}}
