@@ -136,6 +136,15 @@ def test_explain_gives_the_value_every_layer_that_set_it_and_which_won(toolyard:
     assert "(toolyard.json:6:24) by providers.main.1 → mixins.large" in table[1]
 
 
+def test_explain_tells_a_default_where_there_is_one(toolyard: CommandLine):
+    toolyard.config()
+    found = explained(toolyard, "output.keep_days")
+    assert (found["value"], [layer["layer"] for layer in found["layers"]]) == (30, ["default"])
+    unknown = toolyard("config", "explain", "output.nothing")
+    assert unknown.out == ""
+    assert "nothing sets 'agents.default.output.nothing'" in unknown.err
+
+
 def test_explain_tells_merged_objects_and_lists_that_add_up(toolyard: CommandLine):
     toolyard.file("toolyard.json", LAYERED)
     mail = explained(toolyard, "mail")

@@ -11,7 +11,7 @@ import pytest
 from support import CommandLine, need_backend
 from toolyard.app import AgentApplication
 from toolyard.core.reach import REACHES
-from toolyard.permissions.verdict import Answer
+from toolyard.permissions.verdict import ALLOWED, Answer
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
@@ -409,9 +409,10 @@ async def test_E03_looking_cannot_move_what_sessions_at_work_speak_with_us_by(ya
         assert (await app.call_tool("bash", {"command": "echo after"})).text == "after\n"
 
 
-async def test_E01_a_session_that_looks_keeps_what_programs_get_when_the_configuration_is_read_again(yard, workspace):
-    async with open_app(yard, "shell:session", preset="read-only") as app:
-        assert (await app.call_tool("bash", {"command": "export A=1"})).ok
-        yard.config("shell:session", permissions={"preset": "read-only"}, output={"limit_bytes": 20_000})
-        await app.reload()
-        assert (await app.call_tool("bash", {"command": "printenv A"})).text == "1\n"
+@pytest.mark.parametrize("line", ["[[ a ]]", "((1))"])
+async def test_E01_what_no_rule_is_about_is_recorded_with_its_own_reason(yard, line):
+    async with open_app(yard, "shell:command", preset="read-only") as app:
+        await app.call_tool("shell", {"command": line})
+    (end,) = audit(yard)
+    assert (end["decision"], end["reach"]) == ("allow", "look")
+    assert (end["rule"], end["reason"] != ALLOWED.reason) == (None, True)

@@ -254,5 +254,5 @@ async def test_what_a_shell_saved_for_the_next_one_is_not_run_by_a_shell_elsewhe
         assert (await shell.run("sleep 60", timeout=0.2)).job
         await shell.move(other, unseen=True)
         reply = await shell.run("type -t f; echo $x")
-        assert reply.output == "\n"
-        assert "fresh shell" in (reply.note or "")
+        assert reply.output == "1\n"
+        assert "function f" in (reply.note or "")
