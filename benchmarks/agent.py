@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
+import msgspec
+
 from benchmarks.measure import Note, Row, compiling_environment, milliseconds
 from toolyard import AgentApplication
 from toolyard.agents.session import AgentSession
@@ -87,9 +90,10 @@ def config_for(origin: str) -> dict[str, Any]:
 
 async def one_turn(folder: Path, origin: str) -> AsyncIterator[Row | Note]:
     """What a turn takes beyond two requests that do nothing with what they get."""
-    ours, floor = await compared(folder, origin)
+    ours, floor, cpu = await compared(folder, origin)
     mine = ours - floor
-    theirs = {name: peer_turn(name, origin) - floor for name in PEERS if PEERS_PYTHON.exists()}
+    peers = {name: peer_turn(name, origin) for name in PEERS if PEERS_PYTHON.exists()}
+    theirs = {name: seconds - floor for name, (seconds, _) in peers.items()}
     yield Row(
         what="overhead of a turn with one call of bash",
         ours=milliseconds(ours),
@@ -107,28 +111,32 @@ async def one_turn(folder: Path, origin: str) -> AsyncIterator[Row | Note]:
             promise="< 1 ×",
             kept=mine < more,
         )
+    costs = {"ours": cpu, **{name: spent for name, (_, spent) in peers.items()}}
+    told = ", ".join(f"{name} {milliseconds(one)}" for name, one in costs.items())
+    yield Note(f"CPU of the process for a turn: {told}.")
     if not theirs:
         yield Note("The peers are not installed; `make bench` does it.")
 
 
-async def compared(folder: Path, origin: str) -> tuple[float, float]:
-    """The medians of our turns, and of two bare requests, in turn."""
+async def compared(folder: Path, origin: str) -> tuple[float, float, float]:
+    """The medians of our turns, and of two bare requests, in turn; and of the CPU that our turns took."""
     import httpx2
 
-    ours, floor = [], []
+    ours, floor, cpu = [], [], []
     async with AgentApplication(config_for(origin), folder / "one") as app, httpx2.AsyncClient() as client:
         for number in range(TURNS):
             if number % TURNS_OF_EACH == 0:  # peers begin anew with each turn
                 session = await app.open_session()
                 await whole_turn(session)
-            started = time.perf_counter()
+            started, spent = time.perf_counter(), time.process_time()
             await whole_turn(session)
             between = time.perf_counter()
+            cpu.append(time.process_time() - spent)
             for _ in range(2):
                 await bare_request(client, origin)
             ours.append(between - started)
             floor.append(time.perf_counter() - between)
-    return statistics.median(ours), statistics.median(floor)
+    return statistics.median(ours), statistics.median(floor), statistics.median(cpu)
 
 
 async def whole_turn(session: AgentSession) -> None:
@@ -143,10 +151,12 @@ async def bare_request(client: Any, origin: str) -> None:
             pass
 
 
-def peer_turn(name: str, origin: str) -> float:
+def peer_turn(name: str, origin: str) -> tuple[float, float]:
+    """The medians of seconds and of CPU."""
     argv = [str(PEERS_PYTHON), str(HERE / "agent_peer.py"), name, origin, str(TURNS)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300)
-    return float(statistics.median(json.loads(done.stdout.splitlines()[-1])))
+    seconds, cpu = zip(*json.loads(done.stdout.splitlines()[-1]), strict=True)
+    return float(statistics.median(seconds)), float(statistics.median(cpu))
 
 
 async def many_agents(folder: Path, origin: str) -> Row:
@@ -196,11 +206,13 @@ async def storing(folder: Path) -> AsyncIterator[Row]:
         started = time.perf_counter()
         for events in made:
             await store.append(row.id, events, durable=True)
-        rate = EVENTS / (time.perf_counter() - started)
+        between = time.perf_counter()
+        bare_writes(folder / f"bare-{batch}.sqlite", made)
+        rate, floor = EVENTS / (between - started), EVENTS / (time.perf_counter() - between)
         yield Row(
             what=f"durable events, {what}",
             ours=f"{rate:,.0f} a second",
-            floor="-",
+            floor=f"{floor:,.0f} a second (SQLite alone)",
             figure=f"{rate:,.0f} a second",
             promise=f"≥ {promise:,}",
             kept=rate >= promise,
@@ -224,15 +236,30 @@ async def storing(folder: Path) -> AsyncIterator[Row]:
     )
 
 
+def bare_writes(path: Path, batches: list[list[Any]]) -> None:
+    """The same bytes into one table, each batch on the disk before the next."""
+    connection = apsw.Connection(str(path))
+    for sql in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE events (data BLOB)"):
+        connection.execute(sql)
+    for events in batches:
+        with connection:
+            connection.executemany("INSERT INTO events VALUES (?)", [(msgspec.json.encode(one),) for one in events])
+    connection.close()
+
+
 def events_of_a_turn() -> list[Any]:
+    """A turn of ten calls."""
     text = "word " * 130
     call = ToolCall(id="call_1", name="bash", arguments={"command": f"echo {text}"})
-    return [
-        PromptGiven(message=UserMessage(content=(TextPart(text=text),))),
-        TurnStarted(turn=1),
+    step = [
         AnswerReceived(message=AssistantMessage(text=text, calls=(call,))),
         CallBegan(call=call),
         CallAnswered(answer=CallAnswer(call_id="call_1", name="bash", text=text)),
+    ]
+    begin = [PromptGiven(message=UserMessage(content=(TextPart(text=text),))), TurnStarted(turn=1)]
+    return [
+        *begin,
+        *step * 10,
         AnswerReceived(message=AssistantMessage(text=text)),
         TurnEnded(turn=1, outcome="answered"),
     ]

@@ -1,4 +1,4 @@
-"""One peer in a process of its own: turns with one call of bash each, and how long each took, as JSON.
+"""One peer in a process of its own: turns with one call of bash each; the seconds and the CPU of each, as JSON.
 
 .venv-bench/bin/python benchmarks/agent_peer.py NAME ORIGIN TURNS
 """
@@ -65,12 +65,12 @@ async def main(name: str, origin: str, turns: int) -> None:
     turn = PEERS[name](origin)
     for _ in range(3):
         await turn()
-    seconds = []
+    taken = []
     for _ in range(turns):
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         await turn()
-        seconds.append(time.perf_counter() - started)
-    print(json.dumps(seconds))
+        taken.append((time.perf_counter() - started, time.process_time() - cpu))
+    print(json.dumps(taken))
 
 
 if __name__ == "__main__":

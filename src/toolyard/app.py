@@ -114,8 +114,8 @@ class AgentApplication:
         """Every problem known now, sorted; those of requests are found by making each agent's system message."""
         if not of_requests:
             return self._lifecycle.problems()
+        from toolyard.agents.own_tools.subagents import subagent_problems
         from toolyard.agents.request import request_problems
-        from toolyard.agents.subagents import subagent_problems
 
         loaded = self._lifecycle.known()
         return self._lifecycle.problems(also=[*request_problems(loaded), *subagent_problems(loaded.configuration)])
@@ -279,12 +279,13 @@ class AgentApplication:
         found: list[Tool] = []
         config = configuration.for_agent(agent)
         if config.get("subagents"):
-            from toolyard.agents.subagents import AgentTool, subagents_in
+            from toolyard.agents.own_tools.subagents import AgentTool, subagents_in
 
             agents = subagents_in(configuration, agent)
             found += [AgentTool(agents, self._sessions())] if agents else []
-        if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
-            from toolyard.agents.tool_search import SearchTool
+        beyond = config.get("search_tools_beyond")
+        if len(tools) > (beyond if isinstance(beyond, int) else SHOWN_TOOLS):  # another value is told as a problem
+            from toolyard.agents.own_tools.tool_search import SearchTool
 
             found.append(SearchTool(tools))
         if (tools or found) and has_reader(configuration, agent):

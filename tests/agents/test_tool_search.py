@@ -11,8 +11,8 @@ import pytest
 from many_tools import MORE_QUESTIONS, QUESTIONS, many_tools
 from scripted_provider import ScriptedProvider, calls, texts_of
 from toolyard import AgentApplication, tool
+from toolyard.agents.own_tools.tool_index import ToolIndex, stem
 from toolyard.agents.sessions.events import TurnEnded
-from toolyard.agents.tool_index import ToolIndex, stem
 from toolyard.core.model import ModelRequest
 from toolyard.core.tool import JsonObject
 
@@ -90,7 +90,8 @@ async def test_what_was_found_is_shown_from_then_on_and_can_be_called(
 
 
 @pytest.mark.parametrize(
-    ("number", "config", "searches"), [(40, {}, False), (41, {}, True), (9, {"search_tools_beyond": 8}, True)]
+    ("number", "config", "searches"),
+    [(40, {}, False), (41, {}, True), (9, {"search_tools_beyond": 8}, True), (9, {"search_tools_beyond": "8"}, False)],
 )
 async def test_few_tools_are_shown_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, config: dict[str, Any], searches: bool

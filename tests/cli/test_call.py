@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from base64 import b64decode
+from pathlib import Path
 
 import pytest
 
 from repositories import descriptor, greeting, write
-from support import CommandLine, need
+from support import PNG, CommandLine, need
 from yard import script
 
 ECHO = "template_bash_echo"
@@ -127,6 +129,21 @@ def test_what_was_left_out_of_a_long_text_is_in_the_record(toolyard: CommandLine
     assert record["truncated"]["omitted_bytes"] == 3793
     with open(record["truncated"]["kept_at"]) as whole:
         assert whole.read() == "".join(f"{number}\n" for number in range(1, 1001))
+
+
+def test_what_is_attached_is_saved_and_told_or_in_the_record(toolyard: CommandLine, probe):
+    probe("echo drawn; printf '%s\\n' dot.png 'https://example.org/a A page' >&3")
+    (toolyard.folder / "dot.png").write_bytes(PNG)
+    ran = toolyard("call", "probe")
+    assert (ran.code, ran.out) == (0, "drawn\n")
+    saved, link = ran.err.splitlines()
+    what, _, path = saved.partition(" saved as ")
+    assert (what, link) == (f"[image: image/png, {len(PNG)} bytes]", "[link: A page, https://example.org/a]")
+    assert path.endswith(".png")
+    assert Path(path).read_bytes() == PNG
+    image, page = toolyard("call", "probe", "--json").json["attachments"]
+    assert (image["type"], image["media_type"], b64decode(image["data"])) == ("image", "image/png", PNG)
+    assert (page["type"], page["uri"], page["name"]) == ("link", "https://example.org/a", "A page")
 
 
 @pytest.mark.parametrize("stdin", ['{"value": "from a pipe"}', '\ufeff{"value": "from a pipe"}\n'])
@@ -264,6 +281,8 @@ def test_a_place_that_cannot_be_is_wrong_usage(toolyard: CommandLine, place, wor
 
 NOISY = """
 import os
+from base64 import b64decode
+from pathlib import Path
 os.write(1, b"at import")
 os.system("echo from a process")
 from toolyard.plugins.contract import tool

@@ -85,7 +85,7 @@ def test_a_part_gets_the_type_of_its_content_and_what_is_something_else_is_left_
     sound = ImagePart(media_type="image/png", data=b"OggS")
     drawing = ImagePart(media_type="image/svg+xml", data=b"<svg/>")
     none = ImagePart(media_type="image/png", data=b"<html>")
-    note = TextPart(text="[image: image/png, 6 bytes; left out, since its content is something else]")
+    note = TextPart(text="[image: image/png, 6 bytes; left out, since its content is broken or something else]")
     assert checked([wrong, none, sound, drawing]) == [
         IMAGE,
         note,
@@ -104,3 +104,29 @@ def test_no_more_is_carried_than_a_request_could():
         assert "8 MiB in one part and 20 MiB together" in note.text
     parts = checked([TextPart(text="a"), *[LINK] * (MOST_PARTS + 2), TextPart(text="b")])
     assert [type(part) for part in parts] == [TextPart, *[LinkPart] * MOST_PARTS, TextPart, TextPart, TextPart]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PNG[:-12],
+        b"\xff\xd8\xff\xe0 and so on",
+        b"GIF89a and so on",
+        b"RIFF\xff\0\0\0WEBP and so on",
+    ],
+)
+def test_a_picture_that_was_still_being_written_is_left_out(data):
+    media_type = media_type_of(data)
+    assert media_type is not None
+    (note,) = checked([ImagePart(media_type=media_type, data=data)])
+    assert isinstance(note, TextPart)
+    assert "broken" in note.text
+
+
+@pytest.mark.parametrize(
+    "data", [PNG, b"\xff\xd8\xff\xe0 \xff\xd9", b"GIF89a ;", b"RIFF\x05\0\0\0WEBP ", b"MM\0*", b"OggS", b"%PDF-1"]
+)
+def test_what_is_whole_or_cannot_be_told_is_kept(data):
+    part = part_of(data)
+    assert part is not None
+    assert checked([part]) == [part]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
-from toolyard.agents.model_choice import model_of, searches_tools
-from toolyard.agents.request import features_of, with_controls
+from toolyard.agents.model_choice import model_of
 from toolyard.agents.session_calls import Caller, RecordedCalls
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
@@ -20,13 +19,10 @@ from toolyard.agents.sessions.events import (
     Rewound,
     TurnEnded,
 )
-from toolyard.agents.sessions.history import read_history
 from toolyard.agents.sessions.questions import open_questions
-from toolyard.agents.tool_search import SearchTool, shown_tools, without_search
-from toolyard.agents.turn_loop import Turn, TurnSetup
-from toolyard.agents.turn_states import PlannedRewind, Rewind, rewind_target, state_before, states_by_turn
-from toolyard.config.agent_settings import BudgetSettings, ContextSettings, settings_in
-from toolyard.config.layers import mapping
+from toolyard.agents.turn_loop import Turn
+from toolyard.agents.turn_setup import Conditions, setup_for
+from toolyard.agents.turn_states import PlannedRewind, Rewind, TurnStates
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, UserMessage
 from toolyard.core.model import Answered, ModelRequest
@@ -44,6 +40,7 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.events import QuestionAsked, SessionEvent, Stored
     from toolyard.agents.sessions.history import History
     from toolyard.agents.sessions.store import SessionStore
+    from toolyard.agents.turn_setup import TurnSetup
     from toolyard.agents.workspace_states import WorkspaceStates
     from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer
@@ -83,6 +80,7 @@ class AgentSession:
         self.callers: tuple[Caller, ...] = parts.caller.as_caller() if parts.caller else ()
         """The sessions on whose behalf this one works, the nearest first."""
         self._calls = RecordedCalls(self._log, parts.approver, parts.states, self.callers)
+        self._states = TurnStates(self._log, parts.states)
         self._said: list[UserMessage] = []
         self._turn: Turn | None = None
 
@@ -101,9 +99,7 @@ class AgentSession:
 
     def events(self, *, after: int = 0) -> list[Stored]:
         """What was kept, from an event on."""
-        if self._log.is_whole:
-            return [one for one in self._log.events if one.seq > after]
-        return self._parts.store.events(self.id, after=after)
+        return self._log.all_events(after=after)
 
     async def send(self, prompt: str | Sequence[Part] | None = None) -> AsyncIterator[SessionUpdate]:
         """Say something, and hear what happens until the turn ends; None goes on with a turn that was cut off.
@@ -195,47 +191,34 @@ class AgentSession:
 
     async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
-        target = self._target(to)
-        states, kept = self._parts.states, state_before(self.events(), target) if files else None
-        changes = await states.preview(kept) if kept and states else []
-        return PlannedRewind(to=target, files=kept, changes=changes)
+        return await self._states.plan(self._target(to), files=files)
 
     async def rewind(self, to: int | None = None, *, files: bool = True, conversation: bool = True) -> Rewind:
         """Go back to before an event, or before the last turn; files, what was said, or both."""
-        target = self._target(to)
-        states, kept = self._parts.states, state_before(self.events(), target) if files else None
-        restored = await states.restore(kept, self.id) if kept and states else None
+        done = await self._states.rewind(self._target(to), files=files)
         if conversation:
-            safety = restored.safety.id if restored else None
-            await self.record(Rewound(to=target, files=kept, safety=safety))
-        return Rewind(to=target, files=kept, restored=restored)
+            safety = done.restored.safety.id if done.restored else None
+            await self.record(Rewound(to=done.to, files=done.files, safety=safety))
+        return done
 
     async def restore_state(self, id: str) -> RestoreOutcome:
         """Bring the files to a state that was kept, such as the one before a way back; the conversation stays."""
-        if self._turn or self._parts.states is None:
-            raise ProviderError(
-                "no state can be had back while the session works, or where none is kept", fault="setup"
-            )
-        return await self._parts.states.restore(id, self.id)
+        if self._turn:
+            raise ProviderError("no state can be had back while the session works", fault="setup")
+        return await self._states.restore(id)
 
     async def turn_diff(self, turn: int | None = None) -> str:
         """What a turn changed in the workspace, as a patch; of the last turn that kept a state, unless one is named."""
-        states = self._parts.states
-        kept = states_by_turn(read_history(self.events()))
-        if states is None or not kept or (turn is not None and turn not in kept):
-            return ""
-        return await states.diff(*kept[turn if turn is not None else max(kept)])
+        return await self._states.diff(turn)
 
     async def keep_end(self, turn: int) -> str | None:
         """The state at the end of a turn before which one was kept."""
-        if self._parts.states is None or turn not in states_by_turn(self.history()):
-            return None
-        return await self._parts.states.keep(self.id, f"after turn {turn}")
+        return await self._states.keep_end(turn)
 
     def _target(self, to: int | None) -> int:
         if self._turn:
             raise ProviderError("the session works; interrupt it first", fault="setup")
-        return rewind_target(self.history(), to)
+        return self._states.target(to)
 
     async def aclose(self) -> None:
         """End the work, and what tools keep for the session; it can be opened again."""
@@ -371,24 +354,13 @@ class AgentSession:
     async def _setup(self) -> TurnSetup:
         """What the next request works with, by the configuration as it is now."""
         loaded = await self._parts.lifecycle.current()
-        chosen = self.chosen_plugins
-        choice, controls = self._choice(loaded), set_controls(self._metadata())
-        features = features_of(loaded, self.agent, models=[choice.model], chosen=chosen, controls=controls)
-        system, options = await features.system_message(), await features.request_options()
-        config = with_controls(choice.config, controls)
-        tools = loaded.agent(self.agent, chosen).catalog.tools()
-        search = any(isinstance(tool, SearchTool) for tool in tools) and searches_tools(choice)
-        return TurnSetup(
-            stream=choice.provider.stream,
-            model=choice.model,
-            system=system.text,
-            tools=without_search(tools) if search else shown_tools(tools, self.history().messages),
-            search=search,
-            options={**mapping(config.get("options")), **options.options},
-            config=config,
-            context=settings_in(config, "context", ContextSettings),
-            budget=settings_in(config, "budget", BudgetSettings),
+        conditions = Conditions(
+            agent=self.agent,
+            choice=self._choice(loaded),
+            chosen=self.chosen_plugins,
+            controls=set_controls(self._metadata()),
         )
+        return await setup_for(loaded, conditions, self.history().messages)
 
 
 def message_of(prompt: str | Sequence[Part]) -> UserMessage:

@@ -12,9 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from toolyard.agents import context_window, repetition
 from toolyard.agents.budget import Spent, spent_in, spent_up
@@ -36,12 +34,12 @@ from toolyard.errors import ProviderError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from toolyard.agents.sessions.events import SessionEvent
     from toolyard.agents.sessions.history import History
-    from toolyard.config.agent_settings import BudgetSettings, ContextSettings
-    from toolyard.core.conversation import CallAnswer, Message, Usage
+    from toolyard.agents.turn_setup import Conversation, SetupFunction, StreamFunction, TurnSetup
+    from toolyard.config.agent_settings import BudgetSettings
+    from toolyard.core.conversation import Message, Usage
     from toolyard.core.model import ModelEvent
-    from toolyard.core.tool import JsonObject, ToolCall, ToolSpec
+    from toolyard.core.tool import ToolCall
 
 log = logging.getLogger("toolyard.agents")
 LAST_ANSWER = (
@@ -52,65 +50,6 @@ EMPTY = "[The answer was empty. Answer the user, or call a tool.]"
 PARTIAL_EVERY = 0.5
 """Seconds after which what has come of an answer is kept."""
 MOST_EMPTY_ANSWERS = 2
-
-
-class Conversation(Protocol):
-    """The session that a turn belongs to, as far as the turn needs it."""
-
-    async def record(self, *events: SessionEvent, durable: bool = True) -> None:
-        """Keep events, and tell whoever listens; no end of the process loses them.
-
-        Durable ones survive the end of the machine, too, and with them all that was kept before.
-        """
-
-    def tell(self, event: ModelEvent) -> None:
-        """Tell whoever listens what is not kept."""
-
-    def history(self) -> History:
-        """What the session is now."""
-
-    async def steer(self) -> bool:
-        """Take up what was said meanwhile; whether there was anything."""
-
-    async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
-        """Make calls along the one path; each result is on the disk when this returns."""
-
-    def waiting(self) -> Sequence[str]:
-        """The calls whose questions nobody could answer yet; the turn cannot go on without them."""
-
-    async def keep_end(self, turn: int) -> str | None:
-        """The state of the workspace at the end of a turn; None when the turn could not change it."""
-
-    @property
-    def waited(self) -> float:
-        """Seconds in which a person was waited for."""
-
-
-class TurnSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn works with; made anew for every request, so that an edited configuration takes effect."""
-
-    stream: StreamFunction
-    model: str
-    system: str
-    tools: Sequence[ToolSpec]
-    search: bool
-    """Whether the service itself lets the model look for tools."""
-    options: JsonObject
-    config: JsonObject
-    context: ContextSettings
-    budget: BudgetSettings
-
-
-class StreamFunction(Protocol):
-    """How a provider is asked."""
-
-    def __call__(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
-
-
-class SetupFunction(Protocol):
-    """How a turn learns what it works with."""
-
-    async def __call__(self) -> TurnSetup: ...
 
 
 class Ended(Exception):
@@ -387,7 +326,7 @@ async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterato
     except ProviderError:
         raise
     except Exception as error:
-        log.exception("the provider failed")
+        log.info("the provider failed", exc_info=True)
         raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
 
 

@@ -136,17 +136,22 @@ def save_attachments(result: ToolResult, folder: Path) -> None:
     from mimetypes import guess_extension
 
     from toolyard.core.content import LinkPart, TextPart, in_words
+    from toolyard.core.visible_text import escaped
     from toolyard.process.output import open_new
 
-    folder.mkdir(parents=True, exist_ok=True)
     for part in result.attachments:
         if isinstance(part, TextPart | LinkPart):
-            show_note(in_words(part), "faint")
+            show_note(escaped(in_words(part)), "faint")
             continue
         path = folder / f"attached-{os.urandom(8).hex()}{guess_extension(part.media_type) or ''}"
-        with open_new(path) as file:
-            file.write(part.data)
-        show_note(f"{in_words(part)} saved as {path}", "faint")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with open_new(path) as file:
+                file.write(part.data)
+        except OSError as error:
+            show_note(f"{escaped(in_words(part))} cannot be saved as {path}: {error.strerror}", "warning")
+            continue
+        show_note(f"{escaped(in_words(part))} saved as {path}", "faint")
 
 
 async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:

@@ -113,7 +113,7 @@ def checked(parts: Iterable[Part]) -> list[Part]:
         size = len(part.data) if isinstance(part, ImagePart | AudioPart | FilePart) else 0
         number += not isinstance(part, TextPart)
         if part is None:
-            kept.append(TextPart(text=left_out(given, "its content is something else")))
+            kept.append(TextPart(text=left_out(given, "its content is broken or something else")))
         elif size > LARGEST_PART or together + size > LARGEST_TOGETHER:
             kept.append(TextPart(text=left_out(given, f"a result carries at most {MOST_DATA}")))
         elif number > MOST_PARTS and not isinstance(part, TextPart):
@@ -125,11 +125,28 @@ def checked(parts: Iterable[Part]) -> list[Part]:
 
 
 def by_content(part: Part) -> Part | None:
-    """A part with the type that its bytes have; None where they are not what it says, and nothing else we know."""
-    if isinstance(part, TextPart | LinkPart) or media_type_of(part.data) == part.media_type:
+    """A part with the type that its bytes have; None for a broken one, and for one that is neither that nor known."""
+    if isinstance(part, TextPart | LinkPart):
         return part
     found = part_of(part.data, name=part.name if isinstance(part, FilePart) else "")
-    return part if found is None and part.media_type not in SIGNATURES else found
+    if found is None:
+        return part if part.media_type not in SIGNATURES else None
+    return found if is_whole(found) else None
+
+
+def is_whole(part: DataPart) -> bool:
+    """Whether a picture has its end, which one that was still being written has not."""
+    data = part.data
+    match part.media_type:
+        case "image/png":
+            return b"IEND" in data
+        case "image/jpeg":
+            return b"\xff\xd9" in data
+        case "image/gif":
+            return data.rstrip(b"\0").endswith(b";")
+        case "image/webp":
+            return int.from_bytes(data[4:8], "little") + 8 <= len(data)
+    return True
 
 
 def part_of(data: bytes, *, name: str = "") -> DataPart | None:

@@ -423,14 +423,14 @@ class PendingCall:
         """Run it. Nothing that a tool made may be obeyed later outside; if something had to be moved, that is said."""
         sandbox = self._sandbox_of(ready) if ready.tool.confined else None
         refused_before = sandbox.refused_hosts if sandbox else 0
-        if sandbox:
-            await sandbox.exchange_repositories()
+        work = self._services.sandboxes.get("work")
+        if work:
+            await work.exchange_repositories()
         result = await ready.tool.run(ready.plan, ready.context)
         if self._events:
             self._events.output_ended()
         if sandbox and has_failed(result):
             result = self._explained(result, sandbox, refused_before)
-        work = self._services.sandboxes.get("work")
         if work:
             await work.exchange_repositories()
         moved = work.sweep() if work else {}

@@ -45,6 +45,7 @@ def test_an_answer_is_for_what_waited_and_later_questions_wait_again(toolyard: C
     assert made(toolyard) == ["one", "two"]
     ran = toolyard("chat", "--session", session, "--answer", "no")
     assert (ran.code, ran.out) == (0, "Done.\n")
+    assert f"session {session}" in ran.err
     assert made(toolyard) == ["one", "two"]
     assert (toolyard.folder / "two").read_text() == "x\n", "a call that had its result ran again"
 

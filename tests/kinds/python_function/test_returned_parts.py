@@ -58,7 +58,7 @@ async def result_of(folder: Path, returned: Callable[[], Any]) -> ToolResult:
         (b"plain bytes", "plain bytes", ()),
         (ToolResult(text="a", attachments=(IMAGE, TextPart(text="b"))), "a\n[1: image]\nb", (IMAGE,)),
         (ImagePart(media_type="image/png", data=b"none"),
-         "[image: image/png, 4 bytes; left out, since its content is something else]", ()),
+         "[image: image/png, 4 bytes; left out, since its content is broken or something else]", ()),
     ],
 )  # fmt: skip
 async def test_what_is_no_text_is_attached(tmp_path, value, text, attachments):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 PATIENCE_MS = 10_000
 """How long a write waits for another process's."""
-MARKS = "('prompt', 'turn_started', 'turn_ended', 'shortened', 'rewound')"
-"""What a session's course is told by; few events are of these kinds, and an index has them."""
+MARKS = "('prompt', 'shortened', 'rewound')"
+"""What is needed of a session that is summed up; few events are of these kinds, and an index has them."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (
   id TEXT PRIMARY KEY, agent TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL, created REAL NOT NULL,

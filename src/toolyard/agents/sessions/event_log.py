@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from toolyard.agents.sessions.events import ContextShortened, Rewound, Stored, TurnEnded, TurnStarted, TurnWaits
+from toolyard.agents.sessions.events import ContextShortened, Rewound, Stored, TurnEnded, TurnWaits
 from toolyard.agents.sessions.history import HistoryFold, since_answer
 
 if TYPE_CHECKING:
@@ -50,14 +50,15 @@ class EventLog:
 
     def _read(self, events: list[Stored]) -> None:
         self.events = events
-        """What the conversation rests on; where a summary stands for what was before, only the course of that."""
+        """What the conversation rests on; of what a summary stands for, only what was said."""
         self._fold = HistoryFold()
         self._fold.add(*events)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether `events` are all that there are."""
-        return not self.events or len(self.events) == self.events[-1].seq
+    def all_events(self, *, after: int = 0) -> list[Stored]:
+        """What was kept, from an event on; read from the store where only a part is at hand."""
+        if self.events and len(self.events) < self.events[-1].seq:
+            return self._store.events(self.session, after=after)
+        return [one for one in self.events if one.seq > after]
 
     def history(self) -> History:
         """What the conversation is now."""
@@ -103,17 +104,16 @@ class EventLog:
 
 
 def needed_events(store: SessionStore, session: str) -> list[Stored]:
-    """The events that a conversation rests on: all since the last summary, and of those before only the course.
+    """The events that a conversation rests on: all since the last summary, and what was said before it.
 
     Who went back since then may be before the summary; then all are needed.
     """
-    course = store.course(session)
-    made, summary = next(((one.seq, upto) for one in reversed(course) if (upto := summed_up(one.event))), (0, 0))
-    if not made or any(isinstance(one.event, Rewound) and one.seq > made for one in course):
+    marks = store.marks(session)
+    made, summary = next(((one.seq, upto) for one in reversed(marks) if (upto := summed_up(one.event))), (0, 0))
+    if not made or any(isinstance(one.event, Rewound) and one.seq > made for one in marks):
         return store.events(session)
-    begun = next((one.seq for one in reversed(course) if isinstance(one.event, TurnStarted)), 0)
-    start = min(summary, begun - 1)  # what an open turn has taken is told by all its answers
-    return [*(one for one in course if one.seq <= start), *store.events(session, after=start)]
+    start = min(summary, store.last_turn(session) - 1)  # what an open turn has taken is told by all its answers
+    return [*(one for one in marks if one.seq <= start), *store.events(session, after=start)]
 
 
 def summed_up(event: SessionEvent) -> int:

@@ -159,8 +159,8 @@ class SessionStore:
         found = self._reader.execute(sql, (session, after, upto if upto is not None else 1 << 60))
         return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
 
-    def course(self, session: str) -> list[Stored]:
-        """The events that tell a session's course: what was said, turns, summaries, ways back."""
+    def marks(self, session: str) -> list[Stored]:
+        """The events that count also where a summary stands for others: what was said, summaries, ways back."""
         sql = f"SELECT seq, time, data FROM events WHERE session = ? AND kind IN {MARKS} ORDER BY seq"  # noqa: S608
         found = self._reader.execute(sql, (session,))
         return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
@@ -170,6 +170,12 @@ class SessionStore:
         marks = ",".join("?" for _ in kinds)
         rows = self._reader.execute(f"SELECT data FROM events WHERE kind IN ({marks})", kinds)  # noqa: S608 - no values
         return (DECODER.decode(data) for (data,) in rows)
+
+    def last_turn(self, session: str) -> int:
+        """The number of the event at which the last turn began; 0 before there is one."""
+        sql = "SELECT seq FROM events WHERE session = ? AND kind = 'turn_started' ORDER BY seq DESC LIMIT 1"
+        row = self._reader.execute(sql, (session,)).fetchone()
+        return row[0] if row else 0
 
     def last_events(self, session: str, number: int) -> list[Stored]:
         """The latest of them, in order: all that a screen can show."""

@@ -206,7 +206,7 @@ def delete(options: GlobalOptions, id: str, yes: bool) -> int:
     from toolyard.agents.sessions.deletion import delete_session
 
     if freed := run_with(delete_session(store, row.id)):
-        show_note(f"states of its workspace that no other session names are gone: {freed / 1e6:.1f} MB", "faint")
+        show_note(f"states of its workspace that no other session names are gone, {freed:,} bytes", "faint")
     return 0
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
+PLAIN = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+"""What is no part in a list, which may be long."""
+
+
 def parts_of(value: Any) -> list[Part] | None:
     """The parts of what is, or has in it, something else than text and data; None when there is nothing of that."""
     if isinstance(value, list | tuple):
@@ -38,7 +42,7 @@ def parts_of(value: Any) -> list[Part] | None:
 
 
 def parts_of_list(values: list[Any] | tuple[Any, ...]) -> list[Part] | None:
-    found = [None if isinstance(value, list | tuple) else parts_of(value) for value in values]
+    found = [None if type(value) in PLAIN else parts_of(value) for value in values]
     if not any(found):
         return None
     pairs = zip(values, found, strict=True)

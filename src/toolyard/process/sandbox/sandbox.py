@@ -354,7 +354,8 @@ class Sandbox:
         if not self._is_in_use:
             return {}
         self._catch_up()
-        self._exchange(at_end=at_end)
+        if at_end:
+            self._exchange(at_end=True)
         moved, self._put_aside = self._put_aside, {}
         moved |= move_unwanted(self.layout.unwanted)
         return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
@@ -370,7 +371,7 @@ class Sandbox:
             await asyncio.to_thread(self._exchange)  # a large pack takes its time
 
     def _exchange(self, *, at_end: bool = False) -> None:
-        if self._repositories and (at_end or self._repositories.is_due()):
+        if self._repositories:
             self._notes += self._repositories.exchange(at_end=at_end)
 
     def take_over_cleanup(self) -> None:

@@ -47,7 +47,7 @@ async def inside(box, children, script: str) -> list[str]:
     """Run something as a call does; what is said of it."""
     outcome = await box.bash(children, f"set -e; {script}")
     assert outcome.exit_code == 0, outcome.stderr.text
-    children.sandbox.sweep()
+    await children.sandbox.exchange_repositories()
     return children.sandbox.take_notes()
 
 
@@ -101,7 +101,7 @@ async def test_a_branch_that_both_changed_stays_as_its_owner_has_it_and_the_othe
     git(work, "commit", "-q", "--allow-empty", "-m", "out")
     (work / "go").touch()
     await job
-    children.sandbox.sweep()
+    await children.sandbox.exchange_repositories()
     (note,) = [one for one in children.sandbox.take_notes() if "refs/heads/main" in one]
     assert "what it was inside is kept as refs/from-sandbox/heads/main" in note
     assert git(work, "log", "-1", "--format=%s", "main") == "out\n"
@@ -120,7 +120,7 @@ async def test_what_both_staged_stays_as_its_owner_has_it(box, work):
     git(work, "add", "b")
     (work / "go").touch()
     await job
-    children.sandbox.sweep()
+    await children.sandbox.exchange_repositories()
     assert any(one.startswith("[git: index was changed outside, too") for one in children.sandbox.take_notes())
     assert git(work, "diff", "--cached", "--name-only") == "b\n"
 
@@ -344,3 +344,22 @@ async def test_a_repository_that_is_too_large_is_not_there_inside_and_that_is_sa
     assert "too many loose refs and logs" in note
     assert await inside(box, children, "! git status") == []
     assert git(work, "log", "-1", "--format=%s") == "one\n"
+
+
+@pytest.mark.parametrize("has_repository", [True, False])
+async def test_where_nothing_changed_nothing_is_compared_at_the_next_call(box, request, has_repository):
+    if has_repository:
+        request.getfixturevalue("work")
+    children = box.mounts()
+
+    async def nothing_is_due() -> bool:
+        await inside(box, children, "true")
+        return not children.sandbox._repositories.is_due()
+
+    for _ in range(100):  # a change of just now may have had company
+        if await nothing_is_due():
+            break
+    assert await nothing_is_due()
+    await inside(box, children, f"git init -q; {WRITE} echo x > x; git add x; git commit -qm x")
+    assert git(box.workspace, "config", "--local", "user.name") == "In\n"
+    assert git(box.workspace, "log", "-1", "--format=%s") == "x\n"

@@ -54,20 +54,30 @@ class RepositoryExchange:
     """One repository: the owner's, the one that git inside has, and what both were when they last were the same."""
 
     def __init__(
-        self, git: str, place: str, known_file: str, *, roots: Sequence[str], program: str, is_new: bool = False
+        self,
+        git: str,
+        place: str,
+        known_file: str,
+        *,
+        objects: str,
+        roots: Sequence[str],
+        program: str,
+        is_new: bool = False,
     ) -> None:
         """`program` is the git that may run outside; `roots` are the folders that can be written inside."""
-        self.git, self.place, self.is_new = git, place, is_new
+        self.git, self.place, self.objects, self.is_new = git, place, objects, is_new
         self._outside, self._inside = GitFiles(git, travels), GitFiles(place, travels)
         self._roots = [os.path.realpath(root) for root in roots]
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
-        self._objects = ObjectHandover(place, git, program)
+        self._objects = ObjectHandover(objects, git, program)
         self._id_length = 20
         self._known_file = known_file
         self._known = read_known(known_file)
         self._compared: dict[str, dict[str, tuple[bytes, str | None]]] = {}
         self._told: set[str] = set()
         self._must_try_again = False
+        self._has_any = True
+        """Whether there is a repository on one of the sides, whose configuration counts."""
         self._is_too_large = False
         self.is_lost = False
         """Whether it was removed inside: then nothing is exchanged any more."""
@@ -89,8 +99,8 @@ class RepositoryExchange:
         """Whether something may have changed on one of the sides."""
         if self.is_lost or self._is_too_large:
             return self._is_too_large and TOO_LARGE not in self._told
-        has_changed = self._config.is_due() or self._inside.has_changed() or self._outside.has_changed()
-        return self._must_try_again or has_changed
+        has_changed = self._inside.has_changed() or self._outside.has_changed()
+        return self._must_try_again or has_changed or (self._has_any and self._config.is_due())
 
     def exchange(self, *, at_end: bool = False) -> list[str]:
         """Bring each side what is new on the other; tells what could not be, each once."""
@@ -119,7 +129,8 @@ class RepositoryExchange:
             return ["[git: the repository was removed inside; outside it stays, and the next call finds it again]"]
         if "HEAD" in inside and "HEAD" not in outside:
             self._make_room()
-        if inside or outside:
+        self._has_any = bool(inside or outside)
+        if self._has_any:
             notes += self._exchange_configs()
         changed = [
             name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.agents.tool_index import ToolIndex
+from toolyard.agents.own_tools.tool_index import ToolIndex
 from toolyard.core.conversation import AssistantMessage
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
 
