@@ -27,6 +27,7 @@ NAMES = (
         "many",
         "shell",
         "node",
+        "mcp_client",
     ),
     "plugins",
     "checkpoints",

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from support import Terminal
+from support import CommandLine, Terminal
 
 RULES = {"allow": ["ls **"], "deny": ["rm **"]}
 TRUSTED = {"permissions": {"preset": "trusted"}}

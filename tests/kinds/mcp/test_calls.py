@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 
@@ -130,19 +129,6 @@ async def test_a_form_that_nobody_fills_in_is_declined(yard: Yard, answer: bool 
     async with yard.open(yard.config(thin_server(yard, GREET)), **options) as app:
         result = await app.call_tool("greet", {})
     assert result.text == '{"action": "decline"}'
-
-
-async def test_the_time_in_which_a_person_is_asked_does_not_count(yard: Yard):
-    limit = 4
-
-    async def approve(request):
-        await asyncio.sleep(limit + 1)
-        return Answer(allowed=True, reason="typed at leisure", filled={"name": "Ada"})
-
-    config = yard.config(thin_server(yard, GREET), policy={"mcp_timeout_seconds": limit})
-    async with yard.open(config, approver=approve) as app:
-        result = await app.call_tool("greet", {})
-    assert (result.failure, '"Ada"' in result.text) == (None, True)
 
 
 async def test_a_program_gets_the_variables_that_are_named_and_no_other_credentials(yard: Yard, monkeypatch):

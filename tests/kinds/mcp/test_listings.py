@@ -107,3 +107,12 @@ async def test_a_server_is_turned_off_as_any_plugin(yard: Yard):
     async with yard.app(thin_server(yard, ECHO_SERVER, name="mine"), disabled_plugins=["mine"]) as app:
         assert names(app) == []
         assert app.problems() == []
+
+
+async def test_an_edited_program_is_used_without_a_restart(yard: Yard, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("toolyard.kinds.mcp.source.LOOK_AGAIN", 0.0)
+    entry = thin_server(yard, ECHO_SERVER)
+    async with yard.app(entry) as app:
+        assert (await app.call_tool("echo", {"value": "x"})).text == "x"
+        thin_server(yard, ECHO_SERVER.replace("echo)", "lambda arguments, call: text('new'))"))
+        assert (await app.call_tool("echo", {"value": "x"})).text == "new"

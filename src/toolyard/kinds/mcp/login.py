@@ -10,6 +10,8 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
+    from toolyard.core.tool import JsonObject
     from toolyard.kinds.mcp.reference import McpAddress
 
 LARGEST = 1 << 20
@@ -40,8 +43,10 @@ DONE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\
 class LoginStore:
     """The tokens of one server, and what it knows us by: one file that only its owner can read."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, known: JsonObject | None = None) -> None:
         self.file = file
+        self._known = known
+        """What the server knows us by where that was agreed beforehand."""
 
     async def get_tokens(self) -> OAuthToken | None:
         from mcp.shared.auth import OAuthToken
@@ -55,7 +60,7 @@ class LoginStore:
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         from mcp.shared.auth import OAuthClientInformationFull
 
-        kept = self._read().get("client")
+        kept = self._known or self._read().get("client")
         return OAuthClientInformationFull.model_validate(kept) if kept else None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
@@ -83,9 +88,13 @@ class LoginStore:
         replace_file(self.file, json.dumps(kept).encode(), durable=True)
 
 
-def login_store(server: McpAddress) -> LoginStore:
+def login_store(server: McpAddress, callback_url: str = "") -> LoginStore:
+    oauth = server.oauth
+    how = {"client_secret": oauth.client_secret, "token_endpoint_auth_method": "client_secret_basic"}
+    secret = how if oauth.client_secret else {}
+    known = {"client_id": oauth.client_id, "redirect_uris": [callback_url], **secret} if oauth.client_id else None
     name = hashlib.sha256(server.url.encode()).hexdigest()[:32]
-    return LoginStore(user_folder("state") / "mcp" / "logins" / f"{name}.json")
+    return LoginStore(user_folder("state") / "mcp" / "logins" / f"{name}.json", known if callback_url else None)
 
 
 class StoredLogin(httpx2.Auth):
@@ -106,6 +115,9 @@ class StoredLogin(httpx2.Auth):
         if tokens:
             request.headers["Authorization"] = f"Bearer {tokens.access_token}"
         response = yield request
+        if response.status_code == HTTPStatus.FORBIDDEN and (wanted := further_scope(response)):
+            more = f'add "oauth": {{"scope": "{wanted}"}} to its entry'
+            raise ServerLost(f"it wants further rights: {more}, then: toolyard plugins login {self._server.name}")
         if response.status_code != HTTPStatus.UNAUTHORIZED:
             return
         if tokens is None or not tokens.refresh_token:
@@ -121,6 +133,13 @@ class StoredLogin(httpx2.Auth):
         raise ServerLost(f"it wants you to sign in: toolyard plugins login {self._server.name}")
 
 
+def further_scope(response: httpx2.Response) -> str:
+    """The rights that a refusal asks for; empty when it is about something else."""
+    told = response.headers.get("www-authenticate", "")
+    found = re.search(r'scope="([^"]*)"', told)
+    return found[1] if found and "insufficient_scope" in told else ""
+
+
 def stored_login(server: McpAddress) -> StoredLogin | None:
     """What signs requests to a server; None for one whose headers say all."""
     return None if any(name.lower() == "authorization" for name, _ in server.headers) else StoredLogin(server)
@@ -130,8 +149,9 @@ def provider(server: McpAddress, callback_url: str, *, redirect: Any, answer: An
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
-    about = OAuthClientMetadata.model_validate({"client_name": "Toolyard", "redirect_uris": [callback_url]})
-    return OAuthClientProvider(server.url, about, login_store(server), redirect, answer)
+    about = {"client_name": "Toolyard", "redirect_uris": [callback_url], "scope": server.oauth.scope}
+    store = login_store(server, callback_url)
+    return OAuthClientProvider(server.url, OAuthClientMetadata.model_validate(about), store, redirect, answer)
 
 
 async def login(server: McpAddress, show_address: Callable[[str], None]) -> None:
@@ -142,7 +162,7 @@ async def login(server: McpAddress, show_address: Callable[[str], None]) -> None
     from toolyard.kinds.mcp.streams import HttpStreams
 
     came_back: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
-    listener = await asyncio.start_server(lambda reader, writer: hear(reader, writer, came_back), "127.0.0.1", 0)
+    listener = await asyncio.start_server(partial(hear, came_back), "127.0.0.1", server.oauth.callback_port)
     port = listener.sockets[0].getsockname()[1]
 
     async def show(address: str) -> None:
@@ -163,7 +183,7 @@ async def login(server: McpAddress, show_address: Callable[[str], None]) -> None
 
 
 async def hear(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, came_back: asyncio.Future[AuthorizationCodeResult]
+    came_back: asyncio.Future[AuthorizationCodeResult], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     """Take the code that a browser brings."""
     from mcp.shared.auth import AuthorizationCodeResult

@@ -86,6 +86,16 @@ class McpProgram(McpServer, frozen=True, kw_only=True):
         return [word for word in self.command if os.path.isabs(word) and os.path.exists(word)]
 
 
+class OAuthOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to sign in to a server that does not let clients register themselves, or that wants more than it says."""
+
+    client_id: str | None = None
+    client_secret: str | None = None
+    scope: str | None = None
+    callback_port: int = 0
+    """On which the browser comes back, where the server knows only one address of ours; 0 for any."""
+
+
 class McpAddress(McpServer, frozen=True, kw_only=True):
     """A server at an address."""
 
@@ -93,10 +103,11 @@ class McpAddress(McpServer, frozen=True, kw_only=True):
     headers: Pairs = ()
     form: Literal["http", "sse"] = "http"
     """The transport: streamable HTTP, or the one before it with a stream of events."""
+    oauth: OAuthOptions = OAuthOptions()
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        return secret_values(self.headers)
+        return secret_values((*self.headers, ("client_secret", self.oauth.client_secret or "")))
 
 
 class McpOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,6 +120,7 @@ class McpOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     url: str | None = None
     type: Literal["stdio", "http", "streamable-http", "sse"] | None = None
     headers: dict[str, str] = {}
+    oauth: OAuthOptions = OAuthOptions()
     file: str | None = None
     server: str | None = None
     name: str | None = None
@@ -201,7 +213,7 @@ def server_of(options: McpOptions, at: Place, *, base: str, file: str | None = N
     if not re.match(r"https?://[^/]", options.url):
         return at.problem("plugin_spec", f"'{options.url}' is no address of an MCP server", EXAMPLES)
     form: Literal["http", "sse"] = "sse" if options.type == "sse" else "http"
-    return McpAddress(url=options.url, headers=pairs(options.headers), form=form, **shared)
+    return McpAddress(url=options.url, headers=pairs(options.headers), form=form, oauth=options.oauth, **shared)
 
 
 def pairs(values: Mapping[str, str]) -> Pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Host
 
 T = TypeVar("T")
-LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Revisions with a handshake; a server that is known to speak one need not be asked for a newer one first."""
+WITHOUT_HANDSHAKE = "2026-07-28"
+"""The first revision without one; a server that is known to speak an older is not asked for this first."""
 
 
 class ServerConnections:
@@ -52,6 +52,14 @@ class ServerConnections:
     @property
     def running(self) -> int:
         return sum(not one.has_ended for one in (*self._connections.values(), *self._retired))
+
+    @property
+    def state(self) -> Literal["not started", "ready", "running", "failed"]:
+        if self.running:
+            return "running"
+        if self.health.failures:
+            return "failed"
+        return "ready" if self.health.starts else "not started"
 
     @property
     def is_local(self) -> bool:
@@ -103,6 +111,13 @@ class ServerConnections:
         self._note(connection, lost)
         raise lost
 
+    async def retire(self) -> None:
+        """Let calls under way come to their end, and take no more in these connections."""
+        for connection in list(self._connections.values()):
+            connection.retiring = True
+            if not connection.busy:
+                await run_shielded(self._end(connection))
+
     async def aclose(self) -> None:
         """End every connection."""
         self._closed = True
@@ -121,9 +136,12 @@ class ServerConnections:
         connection = self._usable(key)
         if connection is None:
             connection = self._connections[key] = self._open(reach, cwd)
-            self._look_again(connection)
+            connection.listed = self._look_again(connection)
         try:
-            return connection, await connection.client(self._start_timeout)
+            client = await connection.client(self._start_timeout)
+            if not self.is_local and connection.listed:  # what headers a call has is in the list of tools
+                await asyncio.wait([connection.listed])
+            return connection, client
         except ServerLost as lost:
             self._note(connection, lost)
             raise
@@ -140,7 +158,9 @@ class ServerConnections:
         from toolyard.kinds.mcp.connection import McpConnection
 
         self.health.started()
-        return McpConnection(self._streams(reach, cwd), legacy=self.protocol in LEGACY, on_change=self._look_again)
+        return McpConnection(
+            self._streams(reach, cwd), legacy="" < self.protocol < WITHOUT_HANDSHAKE, on_change=self._look_again
+        )
 
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
         from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
@@ -172,11 +192,12 @@ class ServerConnections:
             limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
         )
 
-    def _look_again(self, connection: McpConnection) -> None:
+    def _look_again(self, connection: McpConnection) -> asyncio.Task[None]:
         """Ask in the background what the server offers now."""
         task = asyncio.ensure_future(self._look(connection))
         self._looking.add(task)
         task.add_done_callback(self._looking.discard)
+        return task
 
     async def _look(self, connection: McpConnection) -> None:
         from toolyard.kinds.mcp.listing import fetch_listing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,15 +75,7 @@ class McpSource:
 
     def plugins(self) -> Sequence[Plugin]:
         """A server is one plugin, on or off as a whole; `tools` of its entry chooses among its tools."""
-        prefixed = {id(tool): tool.prefixed for tool in self._tools if isinstance(tool, McpTool)}
-        return [
-            Plugin(
-                id=self.reference.name,
-                kind="mcp",
-                tools=self._tools,
-                other_name=lambda tool: prefixed[id(tool)]() if id(tool) in prefixed else tool,
-            )
-        ]
+        return [Plugin(id=self.reference.name, kind="mcp", tools=self._tools, other_name=methodcaller("prefixed"))]
 
     def is_current(self) -> bool:
         if self._heard_since is not None:
@@ -93,7 +86,7 @@ class McpSource:
         if now - self._looked_at < LOOK_AGAIN:
             return True
         self._looked_at = now
-        return listing_key(self._servers.server, self._host) == self._key
+        return self._servers.health.pause > 0 or listing_key(self._servers.server, self._host) == self._key
 
     async def load(self, *, without_running: bool = False) -> bool:
         """Take what is known of it, and only where nothing is, start it and ask."""
@@ -120,16 +113,9 @@ class McpSource:
         if start and not self._servers.health.starts:
             await self._ask(listing_key(self._servers.server, self._host))
         health, listing = self._servers.health, self._listing
-        failed = bool(health.failures)
         return ServerStatus(
             name=self.reference.name,
-            state="running"
-            if self._servers.running
-            else "failed"
-            if failed
-            else "ready"
-            if health.starts
-            else "not started",
+            state=self._servers.state,
             restarts=max(health.starts - 1, 0),
             tools=len(self._tools),
             speaks=listing.protocol if listing else "",
@@ -173,9 +159,10 @@ class McpSource:
         except (ServerLost, ProcessError) as error:
             self.problems = [self._failure(str(error))]
             return
+        if self._key != key:  # what runs is another version
+            await self._servers.retire()
         self._key = key
         self._keep(listing)
-        self._servers.protocol = listing.protocol
         self._servers.health.failures = 0
         self._accept(listing)
 

@@ -45,6 +45,10 @@ class ServerTool:
         """What the server is asked for, in its own words."""
         return self.spec.name
 
+    def prefixed(self) -> ServerTool:
+        """The same tool with its server's name before its own."""
+        return self
+
     @property
     def timeout(self) -> float:
         return self.spec.timeout or 60
@@ -130,7 +134,6 @@ class McpTool(ServerTool):
         return self.definition.digest
 
     def prefixed(self) -> McpTool:
-        """The same tool with its server's name before its own."""
         if self._prefixed is None:
             name = f"{self.servers.server.name}_{self.spec.name}"
             self._prefixed = McpTool(self.definition, self.servers, self._pinned, name=name, timeout=self.timeout)
