@@ -35,6 +35,7 @@ NAMES = (
     "providers",
     "chat",
     "agent",
+    "mcp",
 )
 ON_REQUEST = {"--cases": "shell_cases"}
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import shlex
+import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -69,7 +71,8 @@ class ChatTerminal:
     """`toolyard chat` in tmux, which draws what a person would see."""
 
     def __init__(self, toolyard: CommandLine, *words: str, width: int, height: int, env: dict[str, str]) -> None:
-        self._tmux = [need("tmux"), "-S", str(toolyard.home / "tmux"), "-f", "/dev/null"]
+        self._sockets = tempfile.mkdtemp()  # the path of a socket must be short
+        self._tmux = [need("tmux"), "-S", f"{self._sockets}/tmux", "-f", "/dev/null"]
         self._env = toolyard.env | {"TERM": "xterm-256color", "SHELL": "/bin/sh"} | env
         self._folder = toolyard.folder
         size = ["-x", str(width), "-y", str(height)]
@@ -130,6 +133,7 @@ class ChatTerminal:
 
     def close(self) -> None:
         self._call("kill-server")
+        shutil.rmtree(self._sockets)
 
 
 Chat = Callable[..., ChatTerminal]

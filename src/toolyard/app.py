@@ -283,7 +283,8 @@ class AgentApplication:
 
             agents = subagents_in(configuration, agent)
             found += [AgentTool(agents, self._sessions())] if agents else []
-        if len(tools) > int(config.get("search_tools_beyond", SHOWN_TOOLS)):
+        beyond = config.get("search_tools_beyond")
+        if len(tools) > (beyond if isinstance(beyond, int) else SHOWN_TOOLS):  # another value is told as a problem
             from toolyard.agents.own_tools.tool_search import SearchTool
 
             found.append(SearchTool(tools))

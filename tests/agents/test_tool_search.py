@@ -90,7 +90,8 @@ async def test_what_was_found_is_shown_from_then_on_and_can_be_called(
 
 
 @pytest.mark.parametrize(
-    ("number", "config", "searches"), [(40, {}, False), (41, {}, True), (9, {"search_tools_beyond": 8}, True)]
+    ("number", "config", "searches"),
+    [(40, {}, False), (41, {}, True), (9, {"search_tools_beyond": 8}, True), (9, {"search_tools_beyond": "8"}, False)],
 )
 async def test_few_tools_are_shown_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, config: dict[str, Any], searches: bool

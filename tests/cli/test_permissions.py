@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from support import Terminal
+from support import CommandLine, Terminal
 
 RULES = {"allow": ["ls **"], "deny": ["rm **"]}
 TRUSTED = {"permissions": {"preset": "trusted"}}
@@ -281,3 +281,11 @@ def test_a_person_can_ask_back_before_they_answer(toolyard):
         terminal.type("y\n")
         assert terminal.finish() == 0
     assert (toolyard.folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"), [("[[ a ]]", "a condition runs nothing itself"), ("((1))", "it only computes numbers")]
+)
+def test_what_is_allowed_by_no_rule_says_why_and_not_that_there_are_none(toolyard: CommandLine, line: str, why: str):
+    toolyard.config(permissions={"preset": "read-only"})
+    assert why in toolyard("permissions", "check", line).out.splitlines()[0]

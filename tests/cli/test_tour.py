@@ -35,7 +35,7 @@ def test_the_tour_does_not_mind_where_it_is_taken(toolyard: CommandLine):
 
 
 def test_the_tour_on_a_terminal_stands_out_by_its_commands(toolyard: CommandLine):
-    with Terminal(toolyard, *TOUR) as terminal:
+    with Terminal(toolyard, *TOUR, env={"TERM": "xterm"}) as terminal:
         assert terminal.finish() == 0
     assert terminal.text.count("\x1b[1m$ ") == len(STEPS) + len(LAST_STEPS) + 2
     assert "\n\n\n" not in terminal.text

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from chat_terminal import Chat, Model, runs, says, stalls
+from chat_terminal import Chat, Model, configure, runs, says, stalls
 from fake_model_server import Reply, Said, chat_events
 from support import CommandLine, Terminal
 from toolyard.cli.chat.commands import COMMANDS
@@ -162,9 +162,9 @@ def test_H02_without_colour_nothing_is_coloured(chat: Chat, model: Model):
     assert not any(re.match(r"3[0-7]|4[0-7]|9[0-7]", part) for code in codes for part in code.split(";")), codes
 
 
-def test_H02_a_terminal_that_can_only_write_is_enough(chat: Chat, model: Model, toolyard: CommandLine):
+def test_H02_a_terminal_that_can_only_write_is_enough(model: Model, toolyard: CommandLine):
     model.script(runs("echo from the call", text="I look."), says("Plain *words*."))
-    terminal = chat(env={"TERM": "dumb"}, **ASK)
+    configure(toolyard, model, **ASK)
     with Terminal(toolyard, toolyard.path, "chat") as plain:
         plain.read_until("> $")
         plain.type("go\n")
@@ -175,11 +175,10 @@ def test_H02_a_terminal_that_can_only_write_is_enough(chat: Chat, model: Model, 
         assert "\x1b" not in text
         plain.type("\x04")
         assert plain.finish() == 0
-    terminal.close()
 
 
-def test_H02_in_a_pipe_it_is_one_turn(chat: Chat, model: Model, toolyard: CommandLine):
-    chat()
+def test_H02_in_a_pipe_it_is_one_turn(model: Model, toolyard: CommandLine):
+    configure(toolyard, model)
     model.script(says("For a script."))
     ran = toolyard("chat", stdin="from a pipe")
     assert (ran.code, ran.out) == (0, "For a script.\n")

@@ -407,3 +407,11 @@ async def test_E03_looking_cannot_move_what_sessions_at_work_speak_with_us_by(ya
         assert ".moved" not in seen.text
         assert (await app.call_tool("bash", {"command": "echo after", "restart": True})).ok
         assert (await app.call_tool("bash", {"command": "echo after"})).text == "after\n"
+
+
+async def test_E01_a_session_that_looks_keeps_what_programs_get_when_the_configuration_is_read_again(yard, workspace):
+    async with open_app(yard, "shell:session", preset="read-only") as app:
+        assert (await app.call_tool("bash", {"command": "export A=1"})).ok
+        yard.config("shell:session", permissions={"preset": "read-only"}, output={"limit_bytes": 20_000})
+        await app.reload()
+        assert (await app.call_tool("bash", {"command": "printenv A"})).text == "1\n"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from toolyard.config.layers import mapping
 from toolyard.errors import ProviderError
 from toolyard.plugins.enablement import provider_hint
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.contract import ProviderPlugin
     from toolyard.runtime.loaded import Loaded
+
+
+Form = TypeVar("Form", bound=msgspec.Struct)
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +54,14 @@ def searches_tools(choice: ModelChoice) -> bool:
     """Whether the provider says that its service finds tools for this model by itself."""
     can = getattr(choice.provider, "searches_tools", None)
     return bool(can and can(choice.config, choice.model))
+
+
+def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:
+    """A part of the configuration; ProviderError where it does not fit, which checking the configuration tells, too."""
+    try:
+        return msgspec.convert(mapping(config.get(key)), form)
+    except msgspec.ValidationError as error:
+        raise ProviderError(f"'{key}' of the configuration: {error}", fault="setup") from None
 
 
 FIRST_PROVIDER = (

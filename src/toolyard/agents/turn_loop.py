@@ -326,7 +326,7 @@ async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterato
     except ProviderError:
         raise
     except Exception as error:
-        log.exception("the provider failed")
+        log.info("the provider failed", exc_info=True)
         raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
 
 

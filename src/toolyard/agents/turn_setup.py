@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from toolyard.agents.model_choice import ModelChoice, searches_tools
+from toolyard.agents.model_choice import ModelChoice, searches_tools, settings_in
 from toolyard.agents.own_tools.tool_search import SearchTool, shown_tools, without_search
 from toolyard.agents.request import features_of, with_controls
-from toolyard.config.agent_settings import BudgetSettings, ContextSettings, settings_in
+from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.config.layers import mapping
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ COMMANDS = {
     "preview": ("toolyard.cli.call:preview", "Say what a call would do."),
     "exec": ("toolyard.cli.exec:execute", "Run a command in the one-shot shell."),
     "shell": ("toolyard.cli.shell.command:shell", "Sit at the live session of the tool bash."),
-    "chat": ("toolyard.cli.chat.command:chat", "Say something to an agent."),
+    "chat": ("toolyard.cli.chat.command:chat", "Talk with an agent."),
     "sessions": (
         "toolyard.cli.chat.sessions:sessions",
         "Look after conversations: list, show, search, resume, fork, rewind …",
@@ -34,7 +34,7 @@ COMMANDS = {
     "plugins": ("toolyard.cli.plugins:plugins", "Look after plugins: refresh, status, login, logout."),
     "config": (
         "toolyard.cli.config:config",
-        "Look into the configuration: check, show, explain, system-message, schema.",
+        "Look into the configuration: check, show, explain, system-message, ui, schema.",
     ),
     "doctor": ("toolyard.cli.doctor.command:doctor", "Look whether everything is there that tools need."),
     "permissions": (

@@ -158,6 +158,11 @@ def has_colour(stream: TextIO | None) -> bool:
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def can_move_cursor() -> bool:
+    """Whether the terminal can do more than write one line after the other."""
+    return os.environ.get("TERM", "dumb") not in ("dumb", "unknown", "")
+
+
 def one_line(cell: str) -> str:
     """Replace line ends and whatever would move the cursor."""
     return "".join(char if char.isprintable() else "�" for char in " ".join(cell.split()))

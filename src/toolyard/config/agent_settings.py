@@ -3,16 +3,10 @@
 Annotations are evaluated, as those of all settings.
 """
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
-
-from toolyard.config.layers import mapping
-from toolyard.core.tool import JsonObject
-from toolyard.errors import ProviderError
-
-Form = TypeVar("Form", bound=msgspec.Struct)
 
 CACHES = (
     *("node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox"),
@@ -47,11 +41,3 @@ class CheckpointSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     most_files: Annotated[int, Meta(ge=1, description="No state is kept of a workspace that has more.")] = 200_000
     total_bytes: Annotated[int, Meta(ge=1, description="Beyond this the oldest states are dropped.")] = 4 << 30
     leave_out: Annotated[tuple[str, ...], Meta(description="Names of folders that are no part of a state.")] = CACHES
-
-
-def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:
-    """A part of the configuration; ProviderError where it does not fit, which checking the configuration tells, too."""
-    try:
-        return msgspec.convert(mapping(config.get(key)), form)
-    except msgspec.ValidationError as error:
-        raise ProviderError(f"'{key}' of the configuration: {error}", fault="setup") from None

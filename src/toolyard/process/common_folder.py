@@ -21,7 +21,7 @@ class CommonFolder:
     def __init__(self) -> None:
         self._claimed: list[tuple[str, int]] = []
         self._temporary: dict[str, str] = {}
-        self._handouts = self._repositories = ""
+        self._handouts = ""
 
     @property
     def temporary(self) -> dict[str, str]:
@@ -35,12 +35,9 @@ class CommonFolder:
         return self._temporary
 
     @property
-    def repositories(self) -> str:
-        """Where the folders are that git inside has in the place of others; none of them is seen but as that."""
-        if not self._repositories:
-            self._repositories = os.path.join(self._claim([temporary_folder(), *base_folders()]), "repositories")
-            os.mkdir(self._repositories, 0o700)
-        return self._repositories
+    def objects(self) -> str:
+        """Where git inside keeps new objects, beside the temporary files, since there can be many."""
+        return os.path.dirname(next(iter(self.temporary.values())))
 
     @property
     def handouts(self) -> str:
@@ -72,7 +69,7 @@ class CommonFolder:
 
     def remove(self) -> None:
         claimed, self._claimed, self._temporary = self._claimed, [], {}
-        self._handouts = self._repositories = ""
+        self._handouts = ""
         for path, claim in claimed:
             os.close(claim)
             remove_tree(path)

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from chat_terminal import Chat, Model, runs, says, stalls
+from chat_terminal import Chat, Model, configure, runs, says, stalls
 from fake_model_server import Reply
-from support import CommandLine
+from support import CommandLine, Terminal
 
 ASK = {"permissions": {"preset": "ask-everything"}}
 READY = "default ·"
@@ -84,3 +84,20 @@ def test_a_signal_leaves_the_terminal_as_it_was(chat: Chat, model: Model, number
     terminal.until("On and")
     terminal.signal(number)
     assert terminal.left(130)
+
+
+def test_a_plain_terminal_can_interrupt_and_queue_too(model: Model, toolyard: CommandLine):
+    model.script(stalls("On and on"), says("A whole answer."))
+    configure(toolyard, model)
+    with Terminal(toolyard, toolyard.path, "chat", "go") as terminal:
+        terminal.read_until("On and")
+        terminal.type("and more\n")
+        terminal.read_until("queued: and more")
+        terminal.type("\x03")
+        terminal.read_until(r"not sent: and more\n(?s:.*)interrupted: a person ended the turn\n> $")
+        terminal.type("\x03")
+        terminal.read_until("Ctrl-D or /quit leaves")
+        terminal.type("again\n")
+        terminal.read_until(r"A whole answer\.\n> $")
+        terminal.type("/quit\n")
+        assert terminal.finish() == 0

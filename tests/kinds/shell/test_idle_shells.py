@@ -19,10 +19,14 @@ def shells(app: AgentApplication) -> int:
     """How many processes of bash there are below the application's keepers."""
     children = app._lifecycle.known().host.processes.children.values()
     keepers = [pid for one in children if (pid := one.keeper_pid)]
-    below = descendants(keepers)
-    return sum(
-        Path(f"/proc/{pid}/comm").read_text().strip() == "bash" for pid in below if Path(f"/proc/{pid}").exists()
-    )
+    return sum(name_of(pid) == "bash" for pid in descendants(keepers))
+
+
+def name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:  # it has just ended
+        return ""
 
 
 async def call(app: AgentApplication, command: str, number: int) -> str:

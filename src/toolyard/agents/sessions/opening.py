@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from toolyard.agents.application_plugins import EventWatchers, told_to
 from toolyard.agents.checkpoints.coverage import Coverage
+from toolyard.agents.model_choice import settings_in
 from toolyard.agents.session import AgentSession, SessionParts
 from toolyard.agents.sessions.claim import SessionClaim
 from toolyard.agents.sessions.questions import subagent_session
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.workspace_states import WorkspaceStates
-from toolyard.config.agent_settings import CheckpointSettings, settings_in
+from toolyard.config.agent_settings import CheckpointSettings
 
 if TYPE_CHECKING:
     from toolyard.agents.sessions.store import SessionRow

@@ -14,12 +14,12 @@ from toolyard.cli.chat.sessions import ago, sentence
 from toolyard.cli.chat.terminal.transcript import diff_lines, usage_text
 from toolyard.cli.chat.terminal.turn_view import show_lines
 from toolyard.cli.render import show_note, show_rows, show_text, terminal_width
+from toolyard.cli.shell.command import set_preset
 
 if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
     from toolyard.app import AgentApplication
     from toolyard.cli.approver import TypedLines
-    from toolyard.config.settings import Preset
     from toolyard.core.conversation import Usage
 
 MOST_SESSIONS = 15
@@ -143,14 +143,8 @@ async def show_cost(chat: Commanded, words: str) -> None:  # noqa: ARG001
         show_note("the price of the model is not known", "faint")
 
 
-async def set_preset(chat: Commanded, words: str) -> None:
-    preset: Preset | None = words or None  # type: ignore[assignment]  # which is what it checks
-    try:
-        chat.application.set_preset(preset, session=chat.conversation.id)
-    except ValueError as error:
-        show_note(str(error), "error")
-    else:
-        show_note(f"the session now has the preset {words or 'of the configuration'}", "faint")
+async def change_preset(chat: Commanded, words: str) -> None:
+    set_preset(chat.application, words, session=chat.conversation.id)
 
 
 async def set_control(chat: Commanded, words: str) -> None:
@@ -219,7 +213,7 @@ COMMANDS = {
     "/tools": SlashCommand(run=list_tools, takes="", help="the tools of the agent", while_working=True),
     "/cost": SlashCommand(run=show_cost, takes="", help="what the session took", while_working=True),
     "/preset": SlashCommand(
-        run=set_preset, takes="[NAME]", help="what runs unasked: read-only, workspace, sandboxed …"
+        run=change_preset, takes="[NAME]", help="what runs unasked: read-only, workspace, sandboxed …"
     ),
     "/set": SlashCommand(
         run=set_control,

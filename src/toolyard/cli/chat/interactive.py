@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from toolyard.cli.application import (
 )
 from toolyard.cli.approver import TerminalApprover
 from toolyard.cli.chat.talk import Talk
-from toolyard.cli.render import show_note, show_problems
+from toolyard.cli.render import can_move_cursor, show_note, show_problems
 from toolyard.cli.running import on_signals
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ async def converse(
 
 def open_screen(history: Path) -> tuple[Talk, TerminalScreen | PlainScreen]:
     """The screen that the terminal is good for, with who listens."""
-    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+    if not can_move_cursor():
         from toolyard.cli.chat.terminal.plain_screen import PlainScreen
         from toolyard.cli.chat.terminal.plain_view import PlainView
 
@@ -114,7 +113,7 @@ async def stay(talk: Talk, screen: TerminalScreen | PlainScreen, prompt: str | N
 
 def import_rich() -> None:
     """Have ready what draws the first answer, while the person types."""
-    if os.environ.get("TERM", "dumb") != "dumb":
+    if can_move_cursor():
         import rich.markdown
         import rich.syntax  # noqa: F401
 

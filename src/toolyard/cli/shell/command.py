@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import click
 
 from toolyard.cli.application import agent_option, known_agent, open_application, sessions_dir
 from toolyard.cli.call import approver_for, explain, status_without
-from toolyard.cli.render import is_terminal, show_note
+from toolyard.cli.render import can_move_cursor, is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
 
 if TYPE_CHECKING:
@@ -102,10 +101,10 @@ async def sit_at(app: AgentApplication, agent: str, grammar: Grammar, history: P
     return calls.state.status
 
 
-def set_preset(app: AgentApplication, name: str) -> None:
+def set_preset(app: AgentApplication, name: str, *, session: str | None = None) -> None:
     """Raise or lower the session; without a name it has again what the configuration says."""
     try:
-        app.set_preset(name or None)  # type: ignore[arg-type]  # which is what it checks
+        app.set_preset(name or None, session=session)  # type: ignore[arg-type]  # which is what it checks
     except ValueError as error:
         show_note(str(error), "error")
     else:
@@ -129,7 +128,7 @@ async def read_command(keyboard: Keyboard, grammar: Grammar, state: ShellState) 
 
 def open_keyboard(vocabulary: Vocabulary, history: Path) -> Keyboard:
     """A keyboard with editing, history and completion, if the terminal allows it."""
-    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+    if not can_move_cursor():
         from toolyard.cli.shell.keyboard import PlainKeyboard
 
         return PlainKeyboard()

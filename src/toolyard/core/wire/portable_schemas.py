@@ -123,7 +123,8 @@ def merged(part: dict[str, Json], branch: Json) -> dict[str, Json]:
     if isinstance(branch.get("properties"), Mapping) and isinstance(part.get("properties"), Mapping):
         both["properties"] = {**branch["properties"], **part["properties"]}
     if isinstance(branch.get("required"), list) and isinstance(part.get("required"), list):
-        both["required"] = list(dict.fromkeys([*part["required"], *branch["required"]]))
+        names = [name for name in (*part["required"], *branch["required"]) if isinstance(name, str)]
+        both["required"] = list(dict.fromkeys(names))
     return both
 
 

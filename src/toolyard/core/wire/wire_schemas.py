@@ -66,7 +66,7 @@ def without_root_keywords(schema: JsonObject, keywords: Sequence[str]) -> JsonOb
         **rest,
         "description": f"{about}\n{rule}" if isinstance(about, str) and about else rule,
         **({"properties": properties} if properties else {}),
-        **({"required": list(dict.fromkeys(required))} if required else {}),
+        **({"required": list(dict.fromkeys(name for name in required if isinstance(name, str)))} if required else {}),
     }
 
 

@@ -101,7 +101,7 @@ def remove_left(left: Mapping[str, Any]) -> None:
         left.get("workspace", ()),
         left.get("since", 0),
         left.get("guarded", {}),
-        repositories=[git for git, _, _ in left.get("repositories", {}).get("places", ())],
+        repositories=[git for git, *_ in left.get("repositories", {}).get("places", ())],
         sealed=left.get("sealed", ()),
     ).sweep(at_end=True)
     remove_unused(made_by(left))
@@ -122,8 +122,8 @@ def exchange_once_more(left: Mapping[str, Any]) -> None:
     from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
 
     folders = [
-        PrivateGitFolder(InsideRepository(git, is_new=is_new), place)
-        for git, place, is_new in repositories["places"]
+        PrivateGitFolder(InsideRepository(git, is_new=is_new), place, objects)
+        for git, place, objects, is_new in repositories["places"]
         if os.path.isdir(place)
     ]
     WorkspaceRepositories(folders, left.get("workspace", ()), repositories["program"]).exchange(at_end=True)

@@ -100,11 +100,14 @@ class Bubblewrap(NamedTuple):
 
 
 def private_git_folders(layout: Layout, folder: SharedFolder, common: CommonFolder) -> list[PrivateGitFolder]:
-    """The folders that git inside has in the place of others. They can grow, so they are not in memory."""
+    """The folders that git inside has in the place of others, in memory where they can be, but for new objects."""
     if not layout.repositories:
         return []
-    start = os.path.join(common.repositories, os.path.basename(folder.path))
-    return [PrivateGitFolder(one, f"{start}-{number}") for number, one in enumerate(layout.repositories)]
+    store = os.path.join(common.objects, os.path.basename(folder.path))
+    return [
+        PrivateGitFolder(one, f"{folder.path}/git-{number}", f"{store}-{number}")
+        for number, one in enumerate(layout.repositories)
+    ]
 
 
 def maps_owners(layout: Layout) -> bool:

@@ -13,7 +13,14 @@ from toolyard.files.plain_text import text_of
 from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners, private_git_folders
 from toolyard.process.sandbox.backends.kernel import landlock_version
 from toolyard.process.sandbox.backends.owner_map import in_mapped_mounts, mapped_mounts
-from toolyard.process.sandbox.backends.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
+from toolyard.process.sandbox.backends.seccomp import (
+    AF_INET,
+    AF_INET6,
+    AF_NETLINK,
+    AF_UNIX,
+    filter_program,
+    knows_processor,
+)
 from toolyard.process.sandbox.secrets import files_of_root
 
 if TYPE_CHECKING:
@@ -76,7 +83,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
 
     def lacking(self, backend: Backend) -> str | None:
         """Why a backend cannot even be tried."""
-        if filter_program([]) is None:
+        if not knows_processor():
             return f"system calls of {os.uname().machine} are not known"
         if backend == "landlock":
             return None if self.landlock else "the kernel has no Landlock"

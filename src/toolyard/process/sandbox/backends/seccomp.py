@@ -85,6 +85,11 @@ ATTRIBUTES = (
 """Changes of rights, owners and times."""
 
 
+def knows_processor() -> bool:
+    """Whether there is a filter for this processor's calls."""
+    return platform.machine() in ARCHITECTURES
+
+
 def filter_program(
     families: Collection[int],
     *,
@@ -100,9 +105,9 @@ def filter_program(
     programs' shared memory is there and no mount is read-only, it stands before them. With `supervised` there are
     sockets of the file system, too, and whoever listens to the filter connects them.
     """
-    machine = platform.machine()
-    if machine not in ARCHITECTURES:
+    if not knows_processor():
         return None
+    machine = platform.machine()
     calls = numbers_on(machine)
     refused = [*REFUSED, *(() if own_ipc else SHARED_BY_ALL)]
     unchanged = ATTRIBUTES if keeps_attributes else ()

@@ -54,14 +54,22 @@ class RepositoryExchange:
     """One repository: the owner's, the one that git inside has, and what both were when they last were the same."""
 
     def __init__(
-        self, git: str, place: str, known_file: str, *, roots: Sequence[str], program: str, is_new: bool = False
+        self,
+        git: str,
+        place: str,
+        known_file: str,
+        *,
+        objects: str,
+        roots: Sequence[str],
+        program: str,
+        is_new: bool = False,
     ) -> None:
         """`program` is the git that may run outside; `roots` are the folders that can be written inside."""
-        self.git, self.place, self.is_new = git, place, is_new
+        self.git, self.place, self.objects, self.is_new = git, place, objects, is_new
         self._outside, self._inside = GitFiles(git, travels), GitFiles(place, travels)
         self._roots = [os.path.realpath(root) for root in roots]
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
-        self._objects = ObjectHandover(place, git, program)
+        self._objects = ObjectHandover(objects, git, program)
         self._id_length = 20
         self._known_file = known_file
         self._known = read_known(known_file)

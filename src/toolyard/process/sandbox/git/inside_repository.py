@@ -63,19 +63,27 @@ class InsideRepository(NamedTuple):
 class PrivateGitFolder:
     """Such a folder, made outside, and how it is mounted inside."""
 
-    def __init__(self, repository: InsideRepository, place: str) -> None:
+    def __init__(self, repository: InsideRepository, place: str, objects: str) -> None:
+        """`objects` is where new ones are kept, of which there can be many."""
         self.repository = repository
         self.place = place
+        self.objects = objects
 
     def make(self) -> None:
         """Make it anew, with nothing but what git inside needs to find the real objects."""
         git = self.repository.git
-        remove_tree(self.place)
-        for name in ("objects/info", "objects/pack", REAL_OBJECTS):
-            os.makedirs(f"{self.place}/{name}")
+        for path in (self.place, self.objects):
+            remove_tree(path)
+        for path in (
+            f"{self.place}/objects",
+            f"{self.place}/{REAL_OBJECTS}",
+            f"{self.objects}/info",
+            f"{self.objects}/pack",
+        ):
+            os.makedirs(path)
         if not self.repository.is_new:
             os.makedirs(f"{self.place}/refs")
-        with open(f"{self.place}/objects/info/alternates", "wb") as file:
+        with open(f"{self.objects}/info/alternates", "wb") as file:
             file.writelines(os.fsencode(path) + b"\n" for path in (f"{git}/{REAL_OBJECTS}", *alternates_of(git)))
         with open(f"{self.place}/config", "wb") as file:
             file.write(data_of(f"{git}/config"))
@@ -83,7 +91,8 @@ class PrivateGitFolder:
     def mounts(self) -> Iterator[str]:
         """Options for bubblewrap."""
         git = self.repository.git
-        yield from ("--bind", self.place, git, "--ro-bind", f"{git}/objects", f"{git}/{REAL_OBJECTS}")
+        yield from ("--bind", self.place, git, "--bind", self.objects, f"{git}/objects")
+        yield from ("--ro-bind", f"{git}/objects", f"{git}/{REAL_OBJECTS}")
 
 
 def alternates_of(git: str) -> list[str]:

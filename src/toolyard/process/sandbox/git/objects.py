@@ -32,8 +32,8 @@ class ObjectHandover:
     """The objects of one repository, each handed over once."""
 
     def __init__(self, inside: str, git: str, program: str) -> None:
-        """`program` is the git that may run outside; empty where there is none."""
-        self._inside, self._git, self._program = f"{inside}/objects", git, program
+        """`inside` is their folder; `program` is the git that may run outside, empty where there is none."""
+        self._inside, self._git, self._program = inside, git, program
         self._given: set[str] = set()
 
     def hand_over(self) -> None:
@@ -69,11 +69,11 @@ class ObjectHandover:
             new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=target)
             try:
                 if copy_checked(source, new, half + rest):
-                    with contextlib.suppress(FileExistsError):
-                        os.link(temporary, rest, src_dir_fd=target, dst_dir_fd=target)
+                    os.rename(temporary, rest, src_dir_fd=target, dst_dir_fd=target)
             finally:
                 os.close(new)
-                os.unlink(temporary, dir_fd=target)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=target)
 
     def _hand_over_packs(self, top: int) -> None:
         """Packs are read by git itself, which works out and checks each object and makes the list of them anew."""

@@ -27,7 +27,8 @@ class WorkspaceRepositories:
         self._program = git_program() if program is None else program
         self._exchanges: dict[str, RepositoryExchange] = {}
         for folder in folders:
-            self._add(folder.repository.git, folder.place, f"{folder.place}.known", is_new=folder.repository.is_new)
+            known = f"{folder.place}.known"
+            self._add(folder.repository.git, folder.place, folder.objects, known, is_new=folder.repository.is_new)
 
     def fill(self) -> None:
         """Give the folders, which were just made, what is outside."""
@@ -49,7 +50,7 @@ class WorkspaceRepositories:
 
     def described(self) -> dict[str, Any]:
         """What whoever cleans up after us needs to exchange once more."""
-        places = [(one.git, one.place, one.is_new) for one in self._exchanges.values()]
+        places = [(one.git, one.place, one.objects, one.is_new) for one in self._exchanges.values()]
         return {"places": places, "program": self._program}
 
     def _new_modules(self) -> list[RepositoryExchange]:
@@ -60,7 +61,7 @@ class WorkspaceRepositories:
                 git = place and one.git + place[len(one.place) :]
                 if git and place and git not in self._exchanges:
                     number = len(self._exchanges)
-                    found.append(self._add(git, place, f"{one.place}.{number}.known", is_new=True))
+                    found.append(self._add(git, place, f"{place}/objects", f"{one.place}.{number}.known", is_new=True))
                     self._share_objects(git, place)
         return found
 
@@ -73,9 +74,9 @@ class WorkspaceRepositories:
             os.makedirs(git, exist_ok=True)
             GitFiles(git).add("objects/info/alternates", b"".join(line + b"\n" for line in shared))
 
-    def _add(self, git: str, place: str, known_file: str, *, is_new: bool) -> RepositoryExchange:
+    def _add(self, git: str, place: str, objects: str, known_file: str, *, is_new: bool) -> RepositoryExchange:
         self._exchanges[git] = RepositoryExchange(
-            git, place, known_file, roots=self._roots, program=self._program, is_new=is_new
+            git, place, known_file, objects=objects, roots=self._roots, program=self._program, is_new=is_new
         )
         return self._exchanges[git]
 

@@ -78,7 +78,7 @@ class HttpTools:
             self._remember(ctx)
             return await call_next(ctx)
 
-        sdk.middleware.append(remember)
+        sdk.middleware[:] = [remember]  # without its spans for each request, which the call path has better ones of
         self._manager = StreamableHTTPSessionManager(
             sdk, session_idle_timeout=LONGEST_IDLE, max_sessions=MOST_CONVERSATIONS
         )

@@ -1,0 +1,277 @@
+"""MCP as a server: start, memory and calls beside the SDK's own server and fastmcp, by the same client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from benchmarks.measure import Note, Row, compiling_environment, milliseconds, resident_mib
+
+HERE = Path(__file__).parent
+PEERS = HERE.parent / ".venv-bench" / "bin" / "python"
+TOOLYARD = Path(sys.executable).with_name("toolyard")
+STARTS, CALLS, CLIENTS, TOOLS = 9, 300, 100, 500
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ENVELOPE}}
+ADD = '''
+from toolyard import tool
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+'''
+ONE_OF_MANY = '''
+@tool
+def tool_{0}(text: str, count: int = 1) -> str:
+    """Do what number {0} does."""
+    return text
+'''
+
+
+async def rows() -> AsyncIterator[Row | Note]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        yield await start_row(folder)
+        (folder / "add.py").write_text(ADD)
+        (folder / "toolyard.json").write_text(json.dumps({"plugins": ["path:./add.py"]}))
+        yield await stdio_row(folder)
+        yield await http_row(folder)
+        yield await list_row(folder)
+        yield await clients_row(folder)
+    if not fastmcp_argv():
+        yield Note("fastmcp is not installed here, and left out.")
+
+
+def ours(folder: Path, *words: str, config: bool = True) -> list[str]:
+    options = ["--config", str(folder / "toolyard.json")] if config else []
+    return [str(TOOLYARD), *options, "--sessions", str(folder / "sessions"), "serve", "--mcp", *words]
+
+
+def sdk_argv(wire: str = "stdio") -> list[str]:
+    return [sys.executable, "-P", str(HERE / "mcp_servers.py"), "sdk", wire]
+
+
+def fastmcp_argv(wire: str = "stdio") -> list[str]:
+    """Empty where it is not installed."""
+    has_it = PEERS.exists() and subprocess.run([PEERS, "-c", "import fastmcp"], capture_output=True).returncode == 0
+    return [str(PEERS), "-P", str(HERE / "mcp_servers.py"), "fastmcp", wire] if has_it else []
+
+
+async def start_row(folder: Path) -> Row:
+    """From the start of the process to the first list, as a client waits for it; and its memory then."""
+    built_in = [str(TOOLYARD), "--sessions", str(folder / "sessions"), "serve", "--mcp", "stdio"]
+    servers = [argv for argv in (built_in, sdk_argv(), fastmcp_argv()) if argv]
+    taken: list[list[tuple[float, float]]] = [[] for _ in servers]
+    for turn in range(STARTS + 1):
+        for argv, each in zip(servers, taken, strict=True):
+            measured = first_list(argv, folder)
+            each.extend([measured] if turn else [])
+    times = [statistics.median(time for time, _ in each) for each in taken]
+    memory = [statistics.median(size for _, size in each) for each in taken]
+    names = ("SDK", "fastmcp")
+    others = zip(names, times[1:], memory[1:], strict=False)
+    return Row(
+        what="stdio: start to first list, built-in default",
+        ours=f"{milliseconds(times[0])}, {memory[0]:.0f} MiB",
+        floor=", ".join(f"{milliseconds(time)}, {size:.0f} MiB ({name})" for name, time, size in others),
+        figure=f"{times[0] * 1000:.0f} ms, {memory[0]:.0f} MiB",
+        promise="≤ 150 ms, ≤ 45 MiB",
+        kept=times[0] <= 0.15 and memory[0] <= 45,
+    )
+
+
+def first_list(argv: Sequence[str], folder: Path) -> tuple[float, float]:
+    started = time.perf_counter()
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=compiling_environment(),
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps(LIST).encode() + b"\n")
+        process.stdin.flush()
+        assert b'"tools"' in process.stdout.readline()
+        taken = time.perf_counter() - started
+        memory = resident_mib(process.pid)
+        process.stdin.close()
+        process.wait(30)
+    return taken, memory
+
+
+async def stdio_row(folder: Path) -> Row:
+    from mcp import Client, StdioServerParameters
+
+    async with AsyncExitStack() as stack:
+        calls = []
+        for argv in (ours(folder, "stdio"), sdk_argv(), fastmcp_argv()):
+            if argv:
+                server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=folder)
+                calls.append(caller(await stack.enter_async_context(Client(server))))
+        return ratio_row("stdio: call of a trivial Python tool, the SDK's client", await in_turn(calls), 0.6)
+
+
+async def http_row(folder: Path) -> Row:
+    from mcp import Client
+
+    async with AsyncExitStack() as stack:
+        calls = []
+        for make in (lambda port: ours(folder, "http", "--no-token", "--port", port), sdk_argv, fastmcp_argv):
+            port = free_port()
+            if argv := make(str(port)):
+                await stack.enter_async_context(http_server(argv, port, folder))
+                client = await stack.enter_async_context(Client(f"http://127.0.0.1:{port}/mcp"))
+                calls.append(caller(client))
+        return ratio_row("HTTP: call of a trivial Python tool, the SDK's client", await in_turn(calls), 1.1)
+
+
+def caller(client: Any) -> Callable[[], Awaitable[object]]:
+    async def call() -> None:
+        result = await client.call_tool("add", {"a": 1, "b": 2})
+        assert result.content[0].text == "3"
+
+    return call
+
+
+async def in_turn(calls: Sequence[Callable[[], Awaitable[object]]]) -> list[float]:
+    taken: list[list[float]] = [[] for _ in calls]
+    for turn in range(CALLS + 20):
+        for call, each in zip(calls, taken, strict=True):
+            started = time.perf_counter()
+            await call()
+            each.extend([time.perf_counter() - started] if turn >= 20 else [])
+    return [statistics.median(each) for each in taken]
+
+
+def ratio_row(what: str, times: Sequence[float], most: float) -> Row:
+    mine, sdk, *others = times
+    floor = f"{milliseconds(sdk)} (SDK)" + "".join(f", {milliseconds(other)} (fastmcp)" for other in others)
+    figure = mine / sdk
+    return Row(
+        what=what,
+        ours=milliseconds(mine),
+        floor=floor,
+        figure=f"{figure:.2f} ×",
+        promise=f"≤ {most} × the SDK's server",
+        kept=figure <= most,
+    )
+
+
+async def list_row(folder: Path) -> Row:
+    """Many tools, over stdio, once they are known."""
+    many = "\n".join(ONE_OF_MANY.format(f"{number:03}") for number in range(TOOLS))
+    (folder / "many.py").write_text(f"from toolyard import tool\n{many}")
+    (folder / "many.json").write_text(json.dumps({"plugins": ["path:./many.py"]}))
+    argv = [str(TOOLYARD), "--config", str(folder / "many.json"), "--sessions", str(folder / "sessions")]
+    process = await asyncio.create_subprocess_exec(
+        *argv, "serve", "--mcp", "stdio", stdin=-1, stdout=-1, stderr=-3, cwd=folder, limit=8 << 20
+    )
+    assert process.stdin
+    assert process.stdout
+    taken = []
+    for _ in range(20):
+        started = time.perf_counter()
+        process.stdin.write(json.dumps(LIST).encode() + b"\n")
+        answer = await process.stdout.readline()
+        taken.append(time.perf_counter() - started)
+    assert answer.count(b'"inputSchema"') >= TOOLS
+    process.stdin.close()
+    await process.wait()
+    mine = statistics.median(taken[1:])
+    return Row(
+        what=f"stdio: {TOOLS} tools listed, warm",
+        ours=milliseconds(mine),
+        floor="-",
+        figure=milliseconds(mine),
+        promise="≤ 50 ms",
+        kept=mine <= 0.05,
+    )
+
+
+async def clients_row(folder: Path) -> Row:
+    """Each of many clients has a bash of its own, and asks when it has its answer."""
+    port = free_port()
+    (folder / "shell.json").write_text(json.dumps({"plugins": ["shell:session"]}))
+    argv = [str(TOOLYARD), "--config", str(folder / "shell.json"), "--sessions", str(folder / "sessions")]
+    taken: list[float] = []
+
+    async def work() -> None:
+        async with httpx2.AsyncClient(timeout=120) as http:
+            await bash(http, port)
+            await everybody.wait()
+            for _ in range(5):
+                started = time.perf_counter()
+                await bash(http, port)
+                taken.append(time.perf_counter() - started)
+                await asyncio.sleep(1)
+
+    async with http_server([*argv, "serve", "--mcp", "http", "--no-token", "--port", str(port)], port, folder):
+        everybody = asyncio.Barrier(CLIENTS)
+        await asyncio.gather(*(work() for _ in range(CLIENTS)))
+    worst = statistics.quantiles(taken, n=100)[98]
+    return Row(
+        what=f"HTTP: `true` in each one's bash, {CLIENTS} clients connected, a call a second each",
+        ours=f"{milliseconds(statistics.median(taken))} median",
+        floor="-",
+        figure=f"{milliseconds(worst)} p99",
+        promise="≤ 50 ms p99",
+        kept=worst <= 0.05,
+    )
+
+
+async def bash(http: httpx2.AsyncClient, port: int) -> None:
+    params = {"name": "bash", "arguments": {"command": "true"}, "_meta": ENVELOPE}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "bash",
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = await http.post(f"http://127.0.0.1:{port}/mcp", json=body, headers=headers)
+    assert answer.json()["result"]["isError"] is False, answer.text
+
+
+@asynccontextmanager
+async def http_server(argv: Sequence[str], port: int, folder: Path) -> AsyncIterator[None]:
+    process = subprocess.Popen(
+        argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=compiling_environment()
+    )
+    try:
+        async with asyncio.timeout(60):
+            while not is_open(port):
+                await asyncio.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        await asyncio.to_thread(process.wait)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,59 @@
+"""The servers that `benchmarks/mcp.py` runs beside ours, each with the same tool: `KIND stdio|PORT`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+
+def sdk(wire: str) -> None:
+    """The low-level server of the official SDK, which is its fastest."""
+    import mcp.types as types
+    from mcp.server.lowlevel.server import Server
+
+    numbers = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    schema = {"type": "object", "properties": numbers, "required": ["a", "b"]}
+
+    async def on_list_tools(*_: Any) -> types.ListToolsResult:
+        tool = types.Tool(name="add", description="Add two numbers.", input_schema=schema)
+        return types.ListToolsResult(tools=[tool])
+
+    async def on_call_tool(_: Any, params: Any) -> types.CallToolResult:
+        total = params.arguments["a"] + params.arguments["b"]
+        return types.CallToolResult(content=[types.TextContent(type="text", text=str(total))])
+
+    server = Server("peer", version="1", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
+    if wire == "stdio":
+        asyncio.run(over_stdio(server))
+        return
+    import uvicorn
+
+    uvicorn.run(server.streamable_http_app(), port=int(wire), log_level="error")
+
+
+async def over_stdio(server: Any) -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def fastmcp(wire: str) -> None:
+    from fastmcp import FastMCP
+
+    server = FastMCP("peer")
+
+    @server.tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    if wire == "stdio":
+        server.run(show_banner=False)
+    else:
+        server.run(transport="http", port=int(wire), show_banner=False, log_level="error")
+
+
+if __name__ == "__main__":
+    {"sdk": sdk, "fastmcp": fastmcp}[sys.argv[1]](sys.argv[2])
