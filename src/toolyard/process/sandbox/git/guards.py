@@ -42,7 +42,9 @@ def guard_repository(draft: LayoutDraft, root: str) -> None:
         give_private_part(draft, InsideRepository(git, is_new=True, is_below_another=True))
         open_above(draft, above)
     else:
-        is_part = is_like_git(entries_of(root)) or any(os.path.lexists(folder / ".git") for folder in Path(root).parents)
+        is_part = is_like_git(entries_of(root)) or any(
+            os.path.lexists(folder / ".git") for folder in Path(root).parents
+        )
         give_private_part(draft, InsideRepository(git, is_new=True, is_below_another=is_part))
 
 
