@@ -22,6 +22,8 @@ HALF = re.compile(r"[0-9a-f]{2}")
 REST = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 PACK = re.compile(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
 HEADER = re.compile(rb"(?:blob|tree|commit|tag) (\d{1,18})\0")
+COMMIT_FOLLOWS = re.compile(rb"([0-9a-f]+) (?:missing|(\w+) (\d+))\n")
+"""A line before an object that git shows."""
 CHUNK = 1 << 18
 LONGEST_HEADER, MOST_UNPACKED = 64, 1 << 31
 PATIENCE = 600.0
@@ -48,6 +50,35 @@ class ObjectHandover:
         if not wanted or self._is_whole(wanted):
             return []
         return [value for value in wanted if not self._is_whole([value])]
+
+    def parents_of(self, commits: Iterable[str]) -> dict[str, list[str]]:
+        """Of those that are there outside, their parents as they are written in them."""
+        found, data, at = {}, self._answer(["cat-file", "--batch"], commits), 0
+        while line := COMMIT_FOLLOWS.match(data, at):
+            at = line.end() + int(line[3] or 0) + bool(line[3])
+            if line[2] == b"commit":
+                header = data[line.end() : at].partition(b"\n\n")[0]
+                found[line[1].decode()] = [one.decode() for one in re.findall(rb"(?m)^parent ([0-9a-f]+)$", header)]
+        return found
+
+    def there(self, ids: Iterable[str]) -> set[str]:
+        """Those of some objects that are there outside."""
+        lines = self._answer(["cat-file", "--batch-check=%(objectname) there"], ids).decode().splitlines()
+        return {line.removesuffix(" there") for line in lines if line.endswith(" there")}
+
+    def is_behind(self, old: str, new: str) -> bool:
+        """Whether a commit contains another one."""
+        return self._run(["merge-base", "--is-ancestor", old, new]) is not None
+
+    def is_reachable(self, commit: str, *, without: str, new: str | None) -> bool:
+        """Whether something leads to a commit when one ref does not any more, but to something else."""
+        words = ["rev-list", "--max-count=1", commit, *([new] if new else ())]
+        said = self._run([*words[:3], "--not", *words[3:], f"--exclude={without}", "--all"])
+        return said is not None and not said
+
+    def _answer(self, words: list[str], ids: Iterable[str]) -> bytes:
+        given = "".join(f"{one}\n" for one in sorted(set(ids))).encode()
+        return (self._run(words, given=given) or b"") if given else b""
 
     def _hand_over_loose(self, top: int) -> None:
         for half in filter(HALF.fullmatch, names_at(top)):
@@ -89,12 +120,12 @@ class ObjectHandover:
     def _is_whole(self, values: list[str]) -> bool:
         """As git asks itself after a fetch."""
         words = ["rev-list", "--objects", "--quiet", "--stdin", "--exclude-promisor-objects", "--not", "--all"]
-        return self._run(words, given="".join(f"{value}\n" for value in values).encode())
+        return self._run(words, given="".join(f"{value}\n" for value in values).encode()) is not None
 
-    def _run(self, words: list[str], *, stdin: int | None = None, given: bytes | None = None) -> bool:
-        """Run git outside on the repository as its owner has it."""
+    def _run(self, words: list[str], *, stdin: int | None = None, given: bytes | None = None) -> bytes | None:
+        """Run git outside on the repository as its owner has it; what it says, None where it fails."""
         if not self._program:
-            return False
+            return None
         env = {"PATH": os.path.dirname(self._program), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
         env |= {"GIT_DIR": self._git, "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
         try:
@@ -108,8 +139,8 @@ class ObjectHandover:
                 timeout=PATIENCE,
             )
         except (OSError, subprocess.SubprocessError):
-            return False
-        return ran.returncode == 0
+            return None
+        return ran.stdout if ran.returncode == 0 else None
 
 
 def copy_checked(source: int, target: int, name: str) -> bool:
