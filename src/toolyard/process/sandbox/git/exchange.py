@@ -12,26 +12,29 @@ import json
 import os
 import threading
 
+from toolyard.process.sandbox.git.exchange_step import ExchangeStep, is_log_of_nothing, is_needed, read_known
 from toolyard.process.sandbox.git.git_files import GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.objects import ObjectHandover
+from toolyard.process.sandbox.git.outgoing.index_limits import EVERYWHERE, limited, new_objects, paths_in
 from toolyard.process.sandbox.git.outgoing.kept_commits import KeptCommits
 from toolyard.process.sandbox.git.outgoing.reflogs import STASH, commits_in, merged_log, stashes_gone, valid_part
 from toolyard.process.sandbox.git.outgoing.refusals import Refusals, wanted_objects
 from toolyard.process.sandbox.git.outgoing.shallow import with_new_ends, without_old_ends
-from toolyard.process.sandbox.git.refs import change_ref, is_ref, is_value, refs_in
+from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
 from toolyard.process.sandbox.git.travelling import (
     HEAD,
     INDEX,
     LOG,
     SHALLOW,
-    UNREADABLE,
     index_at,
-    is_commit,
+    is_readable,
     order_of,
+    staged_value,
     text_value,
     travels,
     value_of,
+    written_anew,
 )
 from toolyard.process.sandbox.mount_points import EMPTY_HEAD
 
@@ -68,6 +71,7 @@ class RepositoryExchange:
         self._roots = [os.path.realpath(root) for root in roots]
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
         self._objects = ObjectHandover(objects, git, program)
+        self._staged_here = paths_in(self._roots, git)
         self._id_length = 20
         self._known_file = known_file
         self._known = read_known(known_file)
@@ -159,14 +163,15 @@ class RepositoryExchange:
     ) -> Refusals:
         """Hand over objects before what needs them; tells what must not be handed over itself."""
         if not steps:
-            return Refusals(inner, self._outside, self._roots, ())
+            return Refusals(inner, outer, self._roots, (), is_elsewhere=not self._staged_here)
         self._objects.hand_over()
         for step in steps:
             if step.name == SHALLOW:
                 with contextlib.suppress(OSError):  # what is locked is refused, and tried again
                     self._settle_shallow(step, inner, outer)
         wanted = [one for step in steps if step.inside for one in wanted_objects(step.name, step.inside, inner)]
-        return Refusals(inner, self._outside, self._roots, set(self._objects.missing(wanted)))
+        missing = set(self._objects.missing(wanted))
+        return Refusals(inner, outer, self._roots, missing, is_elsewhere=not self._staged_here)
 
     def _settle_shallow(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> None:
         """Let a repository end where it does inside, as far as that hides nothing that is there outside."""
@@ -206,6 +211,8 @@ class RepositoryExchange:
 
     def _hand_over(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
         """Give the owner what was changed inside; a commit that nothing would lead to any more is kept."""
+        if INDEX.fullmatch(step.name) and step.inside:
+            return self._hand_over_index(step, inner, outer)
         notes = []
         if step.outside and self._kept.is_lost(step.name, step.outside, step.inside, outer):
             kept = self._kept.keep(step.name, step.outside, step.patience)
@@ -215,6 +222,28 @@ class RepositoryExchange:
         self._put(self._outside, step, step.outside, step.inside, inner)
         self._note_known(step.name, step.inside)
         return notes
+
+    def _hand_over_index(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
+        """Give the owner what is staged inside, if it is there; what both sides get is the same."""
+        name, length = step.name, self._id_length
+        before = index_at(name, outer[name], length, outer.get) if is_readable(step.outside) else None
+        try:
+            prefixes = self._staged_here if name == "index" else EVERYWHERE
+            index = limited(index_at(name, inner[name], length, inner.get), before, prefixes)
+        except ValueError as error:
+            return [f"[git: {name} stays inside: {error}]"]
+        wanted = new_objects(index, before)
+        if self._objects.there(wanted) != wanted:
+            return [f"[git: {name} stays inside: not all that is staged is there, or is what it says]"]
+        value, written = staged_value(index), {name: index.written()}
+        self._put(self._outside, step, step.outside, value, written)
+        self._note_known(name, value)
+        if value == step.inside:
+            return []
+        self._put(self._inside, step, step.inside, value, written)
+        return [
+            f"[git: in {name}, marks that hide changes and paths outside of the workspace are as they were outside]"
+        ]
 
     def _settle_log(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
         """Logs only grow, since people find again by them what a branch has lost; they go with what they are of."""
@@ -288,7 +317,7 @@ class RepositoryExchange:
             if value is None:
                 file.remove()
             else:
-                file.replace(self._written(name, value, contents))
+                file.replace(written_anew(name, value, contents, self._id_length))
         if value is None:
             tree.remove_empty(name, name.partition("/")[0])
 
@@ -301,20 +330,11 @@ class RepositoryExchange:
         compared = {}
         for name, data in contents.items():
             seen = before.get(name)  # the very same object as long as the file is the same
-            compared[name] = seen if seen and seen[0] is data else (data, self._value(name, data, contents))
+            compared[name] = (
+                seen if seen and seen[0] is data else (data, value_of(name, data, self._id_length, contents.get))
+            )
         self._compared[side.root] = compared
         return {name: value for name, (_, value) in compared.items() if value is not None} | refs
-
-    def _value(self, name: str, data: bytes, contents: Mapping[str, bytes]) -> str | None:
-        return value_of(name, data, self._id_length, contents.get)
-
-    def _written(self, name: str, value: str, contents: Mapping[str, bytes]) -> bytes:
-        """What is written on one side for what the other one has: never the file itself where git believes it."""
-        if HEAD.fullmatch(name) and is_value(value):
-            return value.encode("utf-8", "surrogateescape") + b"\n"
-        if INDEX.fullmatch(name) and not value.startswith(UNREADABLE):
-            return index_at(name, contents[name], self._id_length, contents.get).written()
-        return contents[name]
 
     def _make_room(self) -> None:
         """Make what git takes a folder for a repository by, in one that is none yet."""
@@ -334,43 +354,3 @@ class RepositoryExchange:
         with open(f"{self._known_file}.new", "w", encoding="ascii") as file:
             json.dump(known, file)
         os.replace(f"{self._known_file}.new", self._known_file)
-
-
-class ExchangeStep:
-    """One thing that is not the same on both sides, or not what it was."""
-
-    def __init__(self, name: str, known: str | None, inside: str | None, outside: str | None, patience: float) -> None:
-        self.name, self.known, self.inside, self.outside = name, known, inside, outside
-        self.patience = patience
-
-    @property
-    def is_from_inside(self) -> bool:
-        return self.inside not in (self.known, self.outside)
-
-    @property
-    def has_commit(self) -> bool:
-        """Whether it is a commit inside, by which others are found."""
-        return (is_ref(self.name) or bool(HEAD.fullmatch(self.name))) and is_commit(self.inside or "")
-
-
-def is_needed(step: ExchangeStep, inner: Mapping[str, bytes]) -> bool:
-    """Whether something was removed inside that a repository, or a worktree that is still there, cannot be without."""
-    top = step.name.rpartition("/")[0]
-    is_of_one = INDEX.fullmatch(step.name) or HEAD.fullmatch(step.name)
-    return step.inside is None and bool(is_of_one) and (not top or f"{top}/gitdir" in inner)
-
-
-def is_log_of_nothing(name: str, inner: Mapping[str, bytes], refs: Mapping[str, str]) -> bool:
-    """Whether what a log is of was removed inside, too: a branch, or a worktree."""
-    of = name.removeprefix("logs/")
-    if is_ref(of):
-        return of not in refs
-    top = "/".join(name.split("/")[:2])
-    return name.startswith("worktrees/") and f"{top}/HEAD" not in inner
-
-
-def read_known(file: str) -> dict[str, str]:
-    with contextlib.suppress(OSError, ValueError), open(file, encoding="ascii") as text:
-        known = json.load(text)
-        return known if isinstance(known, dict) else {}
-    return {}

@@ -10,12 +10,14 @@ import stat
 import subprocess
 import zlib
 
-from toolyard.process.sandbox.git.git_files import FOLDER, READ, write_all
+from toolyard.process.sandbox.git.git_files import FOLDER, READ, stamp_of, write_all
 from toolyard.process.sandbox.mount_points import folder_itself
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from toolyard.process.sandbox.git.git_files import Stamp
 
 
 HALF = re.compile(r"[0-9a-f]{2}")
@@ -37,6 +39,8 @@ class ObjectHandover:
         """`inside` is their folder; `program` is the git that may run outside, empty where there is none."""
         self._inside, self._git, self._program = inside, git, program
         self._given: set[str] = set()
+        self._refused: dict[str, Stamp] = {}
+        """What was not what it says, until it is replaced."""
 
     def hand_over(self) -> None:
         """Copy what is new and is what it says; whoever needs the rest will miss it."""
@@ -85,10 +89,15 @@ class ObjectHandover:
             with contextlib.suppress(OSError), opened(half, FOLDER, top) as folder:
                 for rest in filter(REST.fullmatch, names_at(folder)):
                     name = half + rest
-                    is_there = name in self._given or os.path.lexists(f"{self._git}/objects/{half}/{rest}")
-                    if not is_there:
-                        self._copy(half, rest, folder)
-                    self._given.add(name)
+                    if name not in self._given and not os.path.lexists(f"{self._git}/objects/{half}/{rest}"):
+                        with contextlib.suppress(OSError):  # one that cannot be copied must not keep the others
+                            self._copy(half, rest, folder)
+
+    def _note(self, name: str, source: int, *, is_given: bool) -> None:
+        if is_given:
+            self._given.add(name)
+        else:
+            self._refused[name] = stamp_of(os.fstat(source))
 
     def _copy(self, half: str, rest: str, folder: int) -> None:
         """Copy one object while its name is checked; nobody inside can change the copy."""
@@ -96,11 +105,14 @@ class ObjectHandover:
         with contextlib.suppress(FileExistsError):
             os.mkdir(place)
         with folder_itself(place) as target, opened(rest, READ, folder) as source:
+            if self._refused.get(half + rest) == stamp_of(os.fstat(source)):
+                return
             temporary = f"tmp_obj_{os.urandom(6).hex()}"
             new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=target)
             try:
-                if copy_checked(source, new, half + rest):
+                if is_whole := copy_checked(source, new, half + rest):
                     os.rename(temporary, rest, src_dir_fd=target, dst_dir_fd=target)
+                self._note(half + rest, source, is_given=is_whole)
             finally:
                 os.close(new)
                 with contextlib.suppress(FileNotFoundError):
@@ -113,9 +125,11 @@ class ObjectHandover:
                 if name in self._given or os.path.lexists(f"{self._git}/objects/pack/{name}"):
                     continue
                 with opened(name, READ, folder) as source:
-                    if stat.S_ISREG(os.fstat(source).st_mode):
-                        self._run(["index-pack", "--stdin", "--fix-thin"], stdin=source)
-                self._given.add(name)
+                    facts = os.fstat(source)
+                    if not stat.S_ISREG(facts.st_mode) or self._refused.get(name) == stamp_of(facts):
+                        continue
+                    said = self._run(["index-pack", "--stdin", "--fix-thin"], stdin=source)
+                    self._note(name, source, is_given=said is not None)
 
     def _is_whole(self, values: list[str]) -> bool:
         """As git asks itself after a fetch."""

@@ -26,7 +26,7 @@ POINTER = re.compile(r"(worktrees/[^/\x00-\x1f]+)/(gitdir|commondir|locked)")
 SHALLOW = "shallow"
 TEXT = re.compile(
     rf"{OF_A_WORKTREE}(?:[A-Z]+(?:_[A-Z]+)+|info/(?:exclude|attributes|sparse-checkout)"
-    r"|(?:rebase-merge|rebase-apply|sequencer)/[^\x00-\x1f]+)|description|shallow"
+    r"|(?:rebase-merge|rebase-apply|sequencer)/(?!patch-merge-index)[^\x00-\x1f]+)|description|shallow"
 )
 WORKTREE_REF = re.compile(r"worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+")
 ONLY_INWARDS = re.compile(rf"{OF_A_WORKTREE}config\.worktree")
@@ -59,16 +59,34 @@ def value_of(name: str, data: bytes | None, id_length: int, content: Callable[[s
         return text if is_value(text) else UNREADABLE + digest_of(data)
     if INDEX.fullmatch(name):
         try:
-            return f"staged:{index_at(name, data, id_length, content).digest()}"
+            return staged_value(index_at(name, data, id_length, content))
         except (ValueError, IndexError):
             return UNREADABLE + digest_of(data)
     return value_of_text(data)
+
+
+def staged_value(index: GitIndex) -> str:
+    return f"staged:{index.digest()}"
+
+
+def is_readable(value: str | None) -> bool:
+    """Whether there is something, and git could read it."""
+    return value is not None and not value.startswith(UNREADABLE)
 
 
 def index_at(name: str, data: bytes, id_length: int, content: Callable[[str], bytes | None]) -> GitIndex:
     """The index of the repository, or of one of its worktrees."""
     above = name.removesuffix("index")
     return read_index(data, id_length, lambda beside: content(above + beside))
+
+
+def written_anew(name: str, value: str, contents: Mapping[str, bytes], id_length: int) -> bytes:
+    """What is written on one side for what the other one has: never the file itself where git believes it."""
+    if HEAD.fullmatch(name) and is_value(value):
+        return value.encode("utf-8", "surrogateescape") + b"\n"
+    if INDEX.fullmatch(name) and is_readable(value):
+        return index_at(name, contents[name], id_length, contents.get).written()
+    return contents[name]
 
 
 def value_of_text(data: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from toolyard.process.sandbox.git.outgoing.reflogs import STASH
 from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
 from toolyard.process.sandbox.git.travelling import LOG, is_commit
 
@@ -51,9 +52,9 @@ class KeptCommits:
         """Whether nothing leads to a commit of the owner's when a ref changes, or goes with its log."""
         if old is None or not is_ref(name) or not is_commit(old) or not self.is_of_owner(old):
             return False
-        own_log = f"logs/{name}" if new is None else ""
-        logs = (data for log, data in outer.items() if LOG.fullmatch(log) and log != own_log)
-        if any(old.encode() in data for data in logs):
-            return False
+        if new is not None and any(old.encode() in data for log, data in outer.items() if LOG.fullmatch(log)):
+            return False  # which stays
+        if name == "refs/stash" and STASH in outer:
+            return False  # its log has all of them
         new_commit = new if new and is_commit(new) else None
         return not self._objects.is_reachable(old, without=name, new=new_commit)

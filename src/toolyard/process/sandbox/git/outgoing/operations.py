@@ -36,7 +36,7 @@ SEQUENCER_OPTIONS = (
     r"(?:\[options\]\n|\t(?:no-commit|edit|allow-empty|allow-empty-message|drop-redundant-commits|"
     r"keep-redundant-commits|signoff|record-origin|allow-ff|mainline|allow-rerere-auto) = (?:true|false|\d{1,4})\n)*"
 )
-BISECT_LINE = r"(?:#[^\x00\n]*|git bisect(?: --?[a-z-]+| [a-z]+| '[\w./@^~-]*'| [\w./@^~]+)*)\n"
+BISECT_LINE = rf"(?:#[^\x00\n]*|git bisect(?: {QUOTED}| [\w./@^~-]+)*)\n"
 ALONE = {
     "(?:ORIG|MERGE|CHERRY_PICK|REVERT|REBASE|BISECT)_HEAD|BISECT_EXPECTED_REV|AUTO_MERGE|MERGE_AUTOSTASH": (
         rf"(?:{COMMIT}\n?)*"
