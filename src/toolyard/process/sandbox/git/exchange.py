@@ -18,6 +18,7 @@ from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.objects import ObjectHandover
 from toolyard.process.sandbox.git.outgoing.index_limits import EVERYWHERE, limited, new_objects, paths_in
 from toolyard.process.sandbox.git.outgoing.kept_commits import KeptCommits
+from toolyard.process.sandbox.git.outgoing.operations import is_of_operation
 from toolyard.process.sandbox.git.outgoing.reflogs import STASH, commits_in, merged_log, stashes_gone, valid_part
 from toolyard.process.sandbox.git.outgoing.refusals import Refusals, wanted_objects
 from toolyard.process.sandbox.git.outgoing.shallow import with_new_ends, without_old_ends
@@ -319,7 +320,8 @@ class RepositoryExchange:
             else:
                 file.replace(written_anew(name, value, contents, self._id_length))
         if value is None:
-            tree.remove_empty(name, name.partition("/")[0])
+            # git takes an empty folder of a rebase for one that waits
+            tree.remove_empty(name, "" if is_of_operation(name) else name.partition("/")[0])
 
     def _values(self, side: GitFiles, contents: Mapping[str, bytes]) -> dict[str, str]:
         """What is compared of each thing that may travel."""

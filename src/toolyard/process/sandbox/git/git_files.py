@@ -139,10 +139,10 @@ class GitFiles:
                     os.unlink(f"{last}.lock", dir_fd=folder)
 
     def remove_empty(self, name: str, below: str) -> None:
-        """Remove the folders above a file that hold nothing any more, as far as they are below another one."""
+        """Remove the folders above a file that hold nothing any more, as far as they are below another one, if any."""
         above = name.rpartition("/")[0]
         with contextlib.suppress(OSError):
-            while above.startswith(f"{below}/"):
+            while above and (not below or above.startswith(f"{below}/")):
                 outer, _, last = above.rpartition("/")
                 with self._folder(outer) as folder:
                     os.rmdir(last, dir_fd=folder)
