@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,9 @@ asyncio.run(main())
 
 async def rows() -> AsyncIterator[Row | Note]:
     """Turns have one call of bash each."""
-    with tempfile.TemporaryDirectory() as name, server() as origin:
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as work, server() as origin, chdir(work):
         folder = Path(name)
+        (Path(work) / "hello.txt").write_text("The workspace, of which states are kept.")
         async for row in one_turn(folder, origin):
             yield row
         yield await many_agents(folder, origin)

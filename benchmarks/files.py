@@ -19,6 +19,7 @@ FILES = 50_000
 FOLDERS = 500
 LARGE = 1 << 20
 ROUNDS = 40
+LINE = "    value = compute(index, step={0})  # changed {0} times\n"
 SEARCHES = 5
 PATTERNS = {"a word": "needle_42", "an expression": r"needle_\d+ = \w+"}
 WORDS = ("alpha", "beta", "gamma", "value", "index", "result", "return", "import", "class", "def", "for", "with")
@@ -41,14 +42,12 @@ async def rows() -> AsyncIterator[Row | Note]:
 
 async def editing(app: AgentApplication, folder: Path) -> AsyncIterator[Row]:
     """An edit in the middle of a megabyte, beside what a model does without one, and beside the bare disk."""
-    line = "".join(random.Random(1).choices("abcdefgh ", k=63)) + "\n"
-    half = line * (LARGE // 2 // len(line))
+    choose = random.Random(1)
+    half = "".join("    " + " ".join(choose.choices(WORDS, k=9)) + "\n" for _ in range(LARGE // 2 // 60))
     for name in ("large.txt", "whole.txt", "bare.txt"):
-        (folder / name).write_text(f"{half}here is 0\n{half}")
+        (folder / name).write_text(f"{half}{LINE.format(0)}{half}")
     assert (await app.call_tool("read", {"file_path": "large.txt", "limit": 1})).ok
-    changes = [
-        {"old_string": f"here is {n}\n", "new_string": f"here is {n + 1}\n"} for n in reversed(range(2 * ROUNDS))
-    ]
+    changes = [{"old_string": LINE.format(n), "new_string": LINE.format(n + 1)} for n in range(2 * ROUNDS)][::-1]
     text = (folder / "whole.txt").read_text()
 
     async def edit() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from support import PNG
 from toolyard.app import AgentApplication
 from toolyard.core.content import ImagePart
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
 async def test_N10_file_tools_read_change_and_find_inside_the_workspace(

@@ -67,15 +67,17 @@ def die(arguments, call):
 bad = {"name": "bad", "inputSchema": {"type": "array"}}
 serve([(ECHO, echo), (bad, None), ({"name": "die", "inputSchema": {"type": "object"}}, die)])
 """
-    hangs = thin_server(yard, "import time; time.sleep(3600)", file="hangs.py")
-    async with yard.app(thin_server(yard, code), hangs, policy={"mcp_start_timeout_seconds": 3}) as app:
+    async with yard.app(thin_server(yard, code)) as app:
         assert [spec.name for spec in app.tool_specs()] == ["echo", "die"]
         lost = await app.call_tool("die", {})
         assert (lost.exit_code, "farewell" in lost.text) == (137, True)
         assert (await app.call_tool("echo", {"value": "back"})).text == "back"
-        told = [problem.message for problem in app.problems()]
-        assert any("within 3 seconds" in message for message in told)
-        assert any("'bad'" in message for message in told)
+        (told,) = [problem.message for problem in app.problems()]
+        assert "'bad'" in told
+    hangs = thin_server(yard, "import time; time.sleep(3600)", file="hangs.py")
+    async with yard.app(hangs, policy={"mcp_start_timeout_seconds": 1}) as app:
+        (told,) = [problem.message for problem in app.problems()]
+        assert "within 1 seconds" in told
 
 
 async def test_N04_cancelling_ends_what_was_started_and_a_person_may_take_their_time(yard: Yard):
@@ -93,10 +95,10 @@ serve([({{"name": run.__name__, "inputSchema": {{"type": "object"}}}}, run) for 
 """
 
     async def approve(request):
-        await asyncio.sleep(4)
+        await asyncio.sleep(7)
         return Answer(allowed=True, reason="typed", filled={"name": "Ada"})
 
-    config = yard.config(logging_server(yard, code), policy={"mcp_timeout_seconds": 3})
+    config = yard.config(logging_server(yard, code), policy={"mcp_timeout_seconds": 6})
     async with yard.open(config, approver=approve) as app:
         call = asyncio.create_task(app.call_tool("hang", {}))
         await asyncio.to_thread(here.wait)

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from support import PATIENCE, is_alive, need, need_backend
+from support import PATIENCE, PNG, is_alive, need, need_backend
 from toolyard.app import AgentApplication
 from toolyard.core.content import ImagePart
 from toolyard.permissions.verdict import Answer
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 CHANGES = [
     ("write", {"file_path": "new.txt", "content": "x\n"}),
     ("edit", {"file_path": "a.txt", "old_string": "hello", "new_string": "bye"}),

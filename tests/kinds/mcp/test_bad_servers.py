@@ -56,8 +56,7 @@ async def test_a_program_that_is_not_there_is_a_problem(yard: Yard):
 
 async def test_a_server_that_hangs_on_discovery_is_cut_at_its_limit_and_leaves_no_process(yard: Yard):
     hangs = thin_server(yard, "import time\ntime.sleep(3600)", file="hangs-for-ever.py")
-    policy = {"mcp_start_timeout_seconds": 1}
-    async with yard.app(hangs, thin_server(yard, ECHO_SERVER, file="sound.py"), policy=policy) as app:
+    async with yard.app(hangs, policy={"mcp_start_timeout_seconds": 1}) as app:
         (told,) = problems(app, "mcp_server")
         assert "within 1 seconds" in told
         assert command_lines(str(yard.folder / "hangs-for-ever.py")) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from pathlib import Path
@@ -97,9 +98,9 @@ def serve(
 
 def usual_port(host: str) -> int:
     """The port that pasted settings name, if it is free; else any."""
-    from toolyard.serve.mcp.http.listening import is_free
+    from toolyard.serve.mcp.http.listening import is_taken
 
-    if is_free(host, PORT):
+    if not is_taken(host, PORT):
         return PORT
     show_note(f"port {PORT} is taken, so another one is used", "warning", hint="--port N chooses one")
     return 0
@@ -142,9 +143,13 @@ async def serve_http(options: GlobalOptions, agent: str | None, address: Address
                 show_note("Ctrl-C ends it", "faint")
                 await asyncio.get_running_loop().create_future()
         except OSError as error:
-            raise click.UsageError(
-                f"cannot listen on {address.host}:{address.port}: {error.strerror}; --port 0 takes any that is free"
-            ) from error
+            advice = (
+                "--port 0 takes any that is free"
+                if error.errno == errno.EADDRINUSE
+                else "--host takes an address of this machine"
+            )
+            where = f"{address.host}:{address.port}"
+            raise click.UsageError(f"cannot listen on {where}: {error.strerror}; {advice}") from error
     return 0
 
 
@@ -169,8 +174,11 @@ async def check_tools(address: Address) -> bool:
 
     signs = {True: "ok", False: "failed", None: "-"}
     checked = [one async for one in check_each_tool(address, Path.cwd())]
+    if not checked:
+        show_note("there are no tools to call", "error")
+        return False
     show_rows([[signs[one.went_well], one.tool, one.text] for one in checked])
-    return bool(checked) and all(one.went_well is not False for one in checked)
+    return all(one.went_well is not False for one in checked)
 
 
 def show_block(address: Address) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.files.atomic import replace_file
 from toolyard.files.removal import remove_tree
-from toolyard.files.user_folders import user_folder
 from toolyard.process.keeper.groups import kill_groups, remove_groups
-from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
+from toolyard.process.private_folders import claimed_alone, records_folder, remove_if_unclaimed
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
 
@@ -43,10 +42,6 @@ class CleanupRecord:
         """We are about to clean up ourselves: nobody else needs to."""
         with contextlib.suppress(OSError):
             os.unlink(self.file)
-
-
-def records_folder() -> str:
-    return str(user_folder("state") / "running")
 
 
 def records() -> list[str]:

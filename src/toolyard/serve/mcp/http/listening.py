@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import secrets
 import socket
 from contextlib import asynccontextmanager, contextmanager
@@ -92,13 +93,13 @@ async def listening(
                 await asyncio.wait([serving])
 
 
-def is_free(host: str, port: int) -> bool:
-    """Whether nobody listens there."""
+def is_taken(host: str, port: int) -> bool:
+    """Whether somebody else listens there."""
     try:
         with bound(Address(host=host, port=port)):
-            return True
-    except OSError:
-        return False
+            return False
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
 
 
 @contextmanager
