@@ -11,7 +11,7 @@ import click
 from toolyard.cli.application import open_application, sessions_dir
 from toolyard.cli.chat.answers import answer_option, late_answer_option
 from toolyard.cli.main import OrderedGroup
-from toolyard.cli.render import ask, is_terminal, show_line, show_note, show_rows, show_text
+from toolyard.cli.render import ask, is_terminal, show_foreign, show_line, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ async def show_diff(options: GlobalOptions, id: str, turn: int | None) -> int:
     async with open_application(options) as app:
         try:
             session = await app.open_session(id=id)
-            show_text(await session.turn_diff(turn))
+            show_foreign(await session.turn_diff(turn))
         except (StoreError, CheckpointError) as error:
             raise click.UsageError(str(error)) from None
     return 0

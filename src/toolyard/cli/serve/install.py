@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -11,10 +13,16 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.render import ask, is_terminal, show_note, show_text
+from toolyard.files.atomic import replace_file
+from toolyard.files.door import Door, FileRefused
+from toolyard.files.steps import open_folder, spare_name, step_into
 from toolyard.serve.mcp.clients import CLIENTS, NAME, TOKEN, NotMergeable, ServerEntry, block, merge, settings_file
 
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
+
+LARGEST_SETTINGS = 16 << 20
+"""Clients keep more than settings in such files."""
 
 
 def entry_for(options: GlobalOptions, wire: str, agent: str | None, url: str) -> ServerEntry:
@@ -47,10 +55,10 @@ def install_entry(name: str, entry: ServerEntry, *, yes: bool) -> int:
     client = CLIENTS[name]
     check(name, entry)
     file = settings_file(client, Path.cwd())
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
     try:
+        before = text_of(file)
         after = merge(client, entry, before)
-    except NotMergeable as error:
+    except (NotMergeable, FileRefused, UnicodeDecodeError) as error:
         hint = f"paste by hand what `toolyard serve --print-config {name}` prints"
         show_note(f"{file} is left as it is: {error}", "error", hint=hint)
         return 2
@@ -60,7 +68,11 @@ def install_entry(name: str, entry: ServerEntry, *, yes: bool) -> int:
     show_text("".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), str(file), str(file))))
     if not (yes or confirmed(file)):
         return 3
-    write(file, after)
+    try:
+        write(file, after)
+    except OSError as error:
+        show_note(f"{file} cannot be written: {error.strerror or error}", "error", hint="is a folder of it a link?")
+        return 2
     show_note(f"written: {file}", "good")
     note_token(entry)
     return 0
@@ -78,15 +90,50 @@ def confirmed(file: Path) -> bool:
     return ask(f"write {file}?")
 
 
-def write(file: Path, text: str) -> None:
-    """Replace the file; one that is a link stays one, and its mode stays what it was."""
-    from toolyard.files.atomic import replace_file
+def text_of(file: Path) -> str:
+    """What a file says now; FileRefused for a link in the workspace, which tools may have made."""
+    try:
+        return Door.here().read(file, largest=LARGEST_SETTINGS).data.decode()
+    except FileNotFoundError:
+        return ""
 
-    target = Path(file).resolve()
+
+def write(file: Path, text: str) -> None:
+    """Replace the file with its mode as it was; outside of the workspace one that is a link stays one."""
+    here = Path.cwd()
+    if file.is_relative_to(here):
+        replace_below(here, file.relative_to(here), text)
+        return
+    target = file.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
     replace_file(target, text.encode())
     target.chmod(mode)
+
+
+def replace_below(top: Path, file: Path, text: str) -> None:
+    """The same in a folder where tools can make links: none of them is followed."""
+    folder = open_folder(str(top), file.parent.parts, step_or_make)
+    try:
+        try:
+            mode = os.stat(file.name, dir_fd=folder, follow_symlinks=False).st_mode & 0o777
+        except FileNotFoundError:
+            mode = 0o600
+        spare = spare_name()
+        fd = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
+        with open(fd, "wb") as written:
+            os.fchmod(fd, mode)
+            written.write(text.encode())
+        os.replace(spare, file.name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def step_or_make(name: str, folder: int) -> int:
+    """A folder in an open folder, made if there is none; OSError for a link."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+    return step_into(name, folder)
 
 
 def note_token(entry: ServerEntry) -> None:
