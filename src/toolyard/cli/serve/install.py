@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,9 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.render import ask, is_terminal, show_note, show_text
-from toolyard.files.atomic import replace_file
 from toolyard.files.door import Door, FileRefused
-from toolyard.files.steps import open_folder, spare_name, step_into
+from toolyard.files.named_files import replace_named
 from toolyard.serve.mcp.clients import CLIENTS, NAME, TOKEN, NotMergeable, ServerEntry, block, merge, settings_file
 
 if TYPE_CHECKING:
@@ -69,7 +66,7 @@ def install_entry(name: str, entry: ServerEntry, *, yes: bool) -> int:
     if not (yes or confirmed(file)):
         return 3
     try:
-        write(file, after)
+        replace_named(file, after.encode())
     except OSError as error:
         show_note(f"{file} cannot be written: {error.strerror or error}", "error", hint="is a folder of it a link?")
         return 2
@@ -96,44 +93,6 @@ def text_of(file: Path) -> str:
         return Door.here().read(file, largest=LARGEST_SETTINGS).data.decode()
     except FileNotFoundError:
         return ""
-
-
-def write(file: Path, text: str) -> None:
-    """Replace the file with its mode as it was; outside of the workspace one that is a link stays one."""
-    here = Path.cwd()
-    if file.is_relative_to(here):
-        replace_below(here, file.relative_to(here), text)
-        return
-    target = file.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-    replace_file(target, text.encode())
-    target.chmod(mode)
-
-
-def replace_below(top: Path, file: Path, text: str) -> None:
-    """The same in a folder where tools can make links: none of them is followed."""
-    folder = open_folder(str(top), file.parent.parts, step_or_make)
-    try:
-        try:
-            mode = os.stat(file.name, dir_fd=folder, follow_symlinks=False).st_mode & 0o777
-        except FileNotFoundError:
-            mode = 0o600
-        spare = spare_name()
-        fd = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
-        with open(fd, "wb") as written:
-            os.fchmod(fd, mode)
-            written.write(text.encode())
-        os.replace(spare, file.name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
-
-
-def step_or_make(name: str, folder: int) -> int:
-    """A folder in an open folder, made if there is none; OSError for a link."""
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(name, dir_fd=folder)
-    return step_into(name, folder)
 
 
 def note_token(entry: ServerEntry) -> None:
