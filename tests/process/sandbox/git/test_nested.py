@@ -25,6 +25,10 @@ PLANTS = {
         "cp x/.git/HEAD sub/git; echo ../../x/.git > sub/git/commondir; echo gitdir: git > sub/.git; mv x/.git/HEAD y;"
         "cp y x/.git/HEAD"
     ),
+    "a repository in two halves": (
+        "git init -q --bare lib; git -C lib config alias.planted !$EVIL; mkdir sub; mv lib/HEAD sub;"
+        "echo ../lib > sub/commondir"
+    ),
     "a link": "git init -q x; git -C x config core.fsmonitor $EVIL; mkdir sub; ln -s ../x/.git sub/.git",
     "a bare repository": "git init -q --bare sub; cd sub; git config core.fsmonitor $EVIL; git config core.bare false;"
     "git config core.worktree $PWD",
@@ -58,7 +62,8 @@ def status(work, *folders: str) -> bool:
     """Whether git ran something planted when its owner looked at some folders."""
     for folder in folders:
         env = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null"}
-        subprocess.run(["git", "-C", work / folder, "status"], capture_output=True, env=env)
+        for command in ("status", "planted"):
+            subprocess.run(["git", "-C", work / folder, command], capture_output=True, env=env)
     return (work.parent / "ran").exists()
 
 
@@ -151,6 +156,9 @@ def test_a_change_in_a_place_that_was_looked_at_is_noticed(work):
         "[core]\n\tbare = false \\\n",
         "[core]\n\tworktree = /\n",
         "[filter \"x\"]\n\tclean = evil\n",
+        "[remote \"x\"]\n\tpromisor = true\n",
+        "[remote \"x\"]\n\tpartialclonefilter = blob:none\n",
+        "[extensions]\n\tpartialclone = x\n",
         "[core.x]\n\tbare = false\n",
         "[core] bare = false\n",
         "\0",

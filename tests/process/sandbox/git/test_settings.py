@@ -88,6 +88,8 @@ TRAVELS = {
     "[remote \"o\"]\n\tfetch = +refs/heads/*:refs/remotes/o/*\n": False,
     "[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/heads/*\n": False,
     "[remote \"-o\"]\n\turl = https://example.org/x.git\n": False,
+    "[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/tags/*\n": False,
+    "[submodule \"lib\"]\n\turl = https://elsewhere.example/x\n": False,
     "[branch \"main\"]\n\tremote = elsewhere\n": False,
     "[branch \"main\"]\n\tremote = https://elsewhere.example/x\n": False,
     "[branch \"main\"]\n\tmerge = --x\n": False,
@@ -105,19 +107,35 @@ def test_only_what_can_do_no_harm_is_handed_over(tmp_path, text):
     (git := tmp_path / "work" / ".git").mkdir(parents=True)
     (tmp_path / "work" / "link-out").symlink_to("/etc")
     owners = '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/y\n'
+    owners += '[submodule "lib"]\n\turl = https://example.org/lib\n'
     (git / "config").write_text(owners)
     (private := tmp_path / "private").mkdir()
     (private / "config").write_text(owners)
     handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
     (private / "config").write_text(owners + text.replace("WORK", str(tmp_path / "work")))
     notes = handover.exchange()
-    changed = list(settings_in((git / "config").read_text()))[2:]
+    changed = list(settings_in((git / "config").read_text()))[3:]
     if TRAVELS[text]:
         assert changed == list(settings_in(text.replace("WORK", str(tmp_path / "work"))))
         assert notes == []
     else:
         assert (git / "config").read_text() == owners
         assert len(notes) == len(list(settings_in(text))), "and each is named"
+
+
+def test_the_owner_s_next_push_goes_where_it_went_before(tmp_path):
+    (git := tmp_path / "work" / ".git").mkdir(parents=True)
+    owners = '[remote "origin"]\n\turl = https://example.org/y\n[branch "main"]\n\tremote = origin\n'
+    (git / "config").write_text(owners)
+    (private := tmp_path / "private").mkdir()
+    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    new = '[remote "o"]\n\turl = "https://elsewhere.example/x"\n'
+    turned = '[branch "main"]\n\tremote = o\n[branch "new"]\n\tremote = o\n'
+    (private / "config").write_text(owners.replace('[branch "main"]\n\tremote = origin\n', turned) + new)
+    (first, second) = handover.exchange()
+    assert "branch.main.remote" in first
+    assert "branch.new.remote" in second
+    assert (git / "config").read_text() == owners + new, "and what was replaced by something else does not go either"
 
 
 def test_a_link_in_the_place_of_the_private_configuration_is_not_followed(tmp_path):

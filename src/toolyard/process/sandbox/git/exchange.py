@@ -16,7 +16,7 @@ from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.git.git_files import GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.objects import ObjectHandover
-from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
+from toolyard.process.sandbox.git.refs import change_ref, is_ref, is_value, refs_in
 from toolyard.process.sandbox.git.travelling import (
     HEAD,
     INDEX,
@@ -26,6 +26,7 @@ from toolyard.process.sandbox.git.travelling import (
     UNREADABLE,
     added_to,
     heads_in,
+    index_at,
     is_commit,
     order_of,
     travels,
@@ -272,13 +273,13 @@ class RepositoryExchange:
             return
         with tree.locked(name, step.patience) as file:
             now = file.content()
-            is_expected = value_of(name, now, self._id_length) in (expected, value)
+            is_expected = value_of(name, now, self._id_length, tree.content) in (expected, value)
             if not is_expected and not (now == EMPTY_HEAD and expected is None):
                 raise WasChanged(name)
             if value is None:
                 file.remove()
             else:
-                file.replace(contents[name])
+                file.replace(self._written(name, value, contents))
         if value is None:
             tree.remove_empty(name, name.partition("/")[0])
 
@@ -291,9 +292,20 @@ class RepositoryExchange:
         compared = {}
         for name, data in contents.items():
             seen = before.get(name)  # the very same object as long as the file is the same
-            compared[name] = seen if seen and seen[0] is data else (data, value_of(name, data, self._id_length))
+            compared[name] = seen if seen and seen[0] is data else (data, self._value(name, data, contents))
         self._compared[side.root] = compared
         return {name: value for name, (_, value) in compared.items() if value is not None} | refs
+
+    def _value(self, name: str, data: bytes, contents: Mapping[str, bytes]) -> str | None:
+        return value_of(name, data, self._id_length, contents.get)
+
+    def _written(self, name: str, value: str, contents: Mapping[str, bytes]) -> bytes:
+        """What is written on one side for what the other one has: never the file itself where git believes it."""
+        if HEAD.fullmatch(name) and is_value(value):
+            return value.encode("utf-8", "surrogateescape") + b"\n"
+        if INDEX.fullmatch(name) and not value.startswith(UNREADABLE):
+            return index_at(name, contents[name], self._id_length, contents.get).written()
+        return contents[name]
 
     def _make_room(self) -> None:
         """Make what git takes a folder for a repository by, in one that is none yet."""

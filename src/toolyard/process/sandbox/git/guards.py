@@ -15,7 +15,7 @@ from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import nearest
-from toolyard.process.sandbox.git.inside_repository import InsideRepository
+from toolyard.process.sandbox.git.inside_repository import InsideRepository, is_like_git
 from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, modules_of
 from toolyard.process.sandbox.mount_points import is_empty_repository
 
@@ -42,7 +42,9 @@ def guard_repository(draft: LayoutDraft, root: str) -> None:
         give_private_part(draft, InsideRepository(git, is_new=True, is_below_another=True))
         open_above(draft, above)
     else:
-        is_part = is_bare(root) or any(os.path.lexists(folder / ".git") for folder in Path(root).parents)
+        is_part = is_like_git(entries_of(root)) or any(
+            os.path.lexists(folder / ".git") for folder in Path(root).parents
+        )
         give_private_part(draft, InsideRepository(git, is_new=True, is_below_another=is_part))
 
 
@@ -75,10 +77,6 @@ def is_usual(git: str) -> bool:
     is_there = all(os.path.lexists(f"{git}/{name}") and not os.path.islink(f"{git}/{name}") for name in NEEDED)
     is_elsewhere = os.path.lexists(f"{git}/commondir") or os.path.lexists(f"{git}/reftable")
     return is_there and os.path.realpath(git) == git and os.path.isdir(f"{git}/objects") and not is_elsewhere
-
-
-def is_bare(folder: str) -> bool:
-    return all(os.path.lexists(os.path.join(folder, name)) for name in NEEDED)
 
 
 def give_private_part(draft: LayoutDraft, repository: InsideRepository) -> None:

@@ -56,6 +56,8 @@ class ConfigHandover:
         # One that was made inside has something to hand over from the beginning.
         self._seen: object = None if is_new else self._stamps()
         self._told: set[GitSetting] = set()
+        self._made: set[tuple[str, str | None]] = set()
+        """The remotes and submodules that came from inside; all others are the owner's, and stay as they are."""
 
     def is_due(self) -> bool:
         """Whether one of them was changed since the last time."""
@@ -94,7 +96,8 @@ class ConfigHandover:
         owners = list(settings_in(self._owners))
         added = [one for one in dict.fromkeys(inside) if one not in owners]
         taken = [one for one in added if self._may_travel(one, owners, inside)][:MOST_HANDED_OVER]
-        removed = [one for one in owners if one not in inside and self._may_go(one, inside)]
+        stay = [one[:3] for one in added if one not in taken]
+        removed = [one for one in owners if one not in inside and one[:3] not in stay and self._may_go(one, inside)]
         if taken or removed:
             with self._outside.locked(CONFIG, PATIENCE) as file:
                 text = decoded(file.content())
@@ -102,6 +105,8 @@ class ConfigHandover:
                 new = edited(text, removed, [one for one in taken if one not in there])
                 file.replace(data_of(new))
             self._owners = new
+            known = {one[:2] for one in owners}
+            self._made |= {one[:2] for one in taken if one[:2] not in known}
         kept = [one for one in added if one not in taken and one not in self._told]
         self._told |= set(kept)
         return [told(one) for one in kept if not self._is_of_no_use_outside(one)]
@@ -121,13 +126,18 @@ class ConfigHandover:
                 return bool(re.fullmatch(NAME, remote)) and not is_known and self._is_address(value)
             case ("remote", str(remote), "fetch"):
                 has_address = any(self._is_address_of(each, remote, owners) for each in inside)
-                return bool(re.fullmatch(NAME, remote) and re.fullmatch(REFSPEC, value)) and has_address
+                is_free = not self._is_owners("remote", remote, owners)
+                return bool(re.fullmatch(NAME, remote) and re.fullmatch(REFSPEC, value)) and has_address and is_free
             case ("submodule", str(name), "url"):
-                return bool(re.fullmatch(NAME, name)) and self._is_address(value)
+                is_free = not self._is_owners("submodule", name, owners)
+                return bool(re.fullmatch(NAME, name)) and is_free and self._is_address(value)
             case ("submodule", str(name), "active"):
                 return bool(re.fullmatch(NAME, name)) and value in ("true", "false")
             case ("branch", str(branch), "remote"):
                 is_remote = any(self._is_address_of(each, value, owners) for each in (*owners, *inside))
+                has_others = any(self._is_owners("remote", each.subsection, owners) for each in owners)
+                if has_others and value != "." and not self._is_owners("remote", value, owners):
+                    return False  # else the owner's next push would go to an address of the model's
                 return bool(re.fullmatch(NAME, branch)) and (
                     value == "." or (bool(re.fullmatch(NAME, value)) and is_remote)
                 )
@@ -138,6 +148,11 @@ class ConfigHandover:
         is_first = not any((each.section, each.name) == (one.section, one.name) for each in owners)
         known = OF_A_NEW_REPOSITORY.get((one.section, one.name), ()) if one.subsection is None else ()
         return self._is_new and is_first and value in known
+
+    def _is_owners(self, section: str, name: str | None, owners: Collection[GitSetting]) -> bool:
+        """Whether a remote or a submodule was there before anything came from inside."""
+        part = section, name
+        return part not in self._made and any(each[:2] == part for each in owners)
 
     def _may_go(self, one: GitSetting, inside: Collection[GitSetting]) -> bool:
         """Whether a setting of the owner's goes because git inside removed or replaced it."""

@@ -16,7 +16,7 @@ from toolyard.process.sandbox.mount_points import REPOSITORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from toolyard.process.sandbox.mount_points import MountPoint
 
@@ -93,6 +93,11 @@ class PrivateGitFolder:
         git = self.repository.git
         yield from ("--bind", self.place, git, "--bind", self.objects, f"{git}/objects")
         yield from ("--ro-bind", f"{git}/objects", f"{git}/{REAL_OBJECTS}")
+
+
+def is_like_git(names: Collection[str]) -> bool:
+    """Whether git takes a folder with these names in it for a repository; the other half of one may be elsewhere."""
+    return "HEAD" in names and ("commondir" in names or ("objects" in names and "refs" in names))
 
 
 def alternates_of(git: str) -> list[str]:

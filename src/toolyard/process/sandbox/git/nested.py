@@ -15,7 +15,7 @@ from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, data_of, text_of
-from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_like_git
 from toolyard.process.sandbox.git.links import PlantedLinks
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
@@ -33,8 +33,6 @@ TICK = 0.02
 """By how much the kernel's time of a change may lag behind."""
 JUST_NOW = 100_000_000
 """Nanoseconds within which another change may have the same time as the one that was seen."""
-LIKE_GIT = frozenset({"HEAD", "objects", "refs"})
-"""What a folder needs so that git takes it for a repository."""
 CONFIGS = ("config", "config.worktree")
 DEEPEST_POINTER = 4
 
@@ -119,7 +117,7 @@ class NestedRepositories:
         below = [path for path in below if not self._is_sealed(path)]
         names = listed.keys()
         found = [os.path.join(folder, ".git")] if ".git" in names else []
-        found += [folder] if names >= LIKE_GIT else []
+        found += [folder] if is_like_git(names) else []
         self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, below, found)
         return below, found
 

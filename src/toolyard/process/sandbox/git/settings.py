@@ -34,7 +34,7 @@ HARMLESS = {
         *("symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "sparsecheckout", "sparsecheckoutcone"),
         *("untrackedcache", "commitgraph", "worktree"),
     },
-    "extensions": {"worktreeconfig", "objectformat", "partialclone", "refstorage"},
+    "extensions": {"worktreeconfig", "objectformat", "refstorage"},
     "fetch": {"prune"},
     "init": {"defaultbranch"},
     "lfs": {"repositoryformatversion"},
@@ -43,7 +43,7 @@ HARMLESS = {
     "push": {"default", "autosetupremote", "followtags"},
     "rebase": {"autostash", "autosquash"},
     "receive": {"denycurrentbranch"},
-    "remote": {"url", "fetch", "pushurl", "tagopt", "mirror", "prune", "promisor", "partialclonefilter"},
+    "remote": {"url", "fetch", "pushurl", "tagopt", "mirror", "prune"},
     "submodule": {"url", "active", "branch", "ignore"},
     "user": {"name", "email"},
 }  # fmt: skip

@@ -6,17 +6,21 @@ import hashlib
 import re
 
 from toolyard.process.sandbox.git.git_files import PACKED
-from toolyard.process.sandbox.git.index_file import staged_in
+from toolyard.process.sandbox.git.index_file import read_index
 from toolyard.process.sandbox.git.refs import is_ref, is_value, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from toolyard.process.sandbox.git.index_file import GitIndex
 
 
 OF_A_WORKTREE = r"(?:worktrees/[^/\x00-\x1f]+/)?"
 HEAD = re.compile(rf"{OF_A_WORKTREE}HEAD")
-INDEX = re.compile(rf"{OF_A_WORKTREE}(?:index|sharedindex\.[0-9a-f]{{40,64}})")
+INDEX = re.compile(rf"{OF_A_WORKTREE}index")
+SHARED_INDEX = re.compile(rf"{OF_A_WORKTREE}sharedindex\.[0-9a-f]{{40,64}}")
+"""What an index may go on from; it is read with that one, and never written."""
 LOG = re.compile(rf"{OF_A_WORKTREE}logs/[^\x00-\x1f]+")
 POINTER = re.compile(r"(worktrees/[^/\x00-\x1f]+)/(gitdir|commondir|locked)")
 TEXT = re.compile(
@@ -24,7 +28,7 @@ TEXT = re.compile(
     r"|(?:rebase-merge|rebase-apply|sequencer)/[^\x00-\x1f]+)|worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+"
 )
 ONLY_INWARDS = re.compile(rf"{OF_A_WORKTREE}config\.worktree")
-KINDS = (HEAD, INDEX, LOG, POINTER, TEXT, ONLY_INWARDS)
+KINDS = (HEAD, INDEX, SHARED_INDEX, LOG, POINTER, TEXT, ONLY_INWARDS)
 UNREADABLE = "?"
 """Before the value of what git could not read, or would be led elsewhere by."""
 
@@ -41,19 +45,28 @@ def order_of(name: str, known: Mapping[str, str]) -> tuple[int, bool, str]:
     return rank, name not in known, name
 
 
-def value_of(name: str, data: bytes | None, id_length: int) -> str | None:
-    """What is compared of a file that is no ref; of an index that is what is staged."""
-    if data is None or name == PACKED or name.startswith("refs/"):
+def value_of(name: str, data: bytes | None, id_length: int, content: Callable[[str], bytes | None]) -> str | None:
+    """What is compared of a file that is no ref; of an index that is what is staged.
+
+    `content` tells what other files in the git folder hold.
+    """
+    if data is None or name == PACKED or name.startswith("refs/") or SHARED_INDEX.fullmatch(name):
         return None
     if HEAD.fullmatch(name):
         text = re.sub(r"^ref:\s+", "ref: ", text_of(data))
         return text if is_value(text) else UNREADABLE + digest_of(data)
     if INDEX.fullmatch(name):
         try:
-            return f"staged:{staged_in(data, id_length)}"
+            return f"staged:{index_at(name, data, id_length, content).digest()}"
         except (ValueError, IndexError):
             return UNREADABLE + digest_of(data)
     return value_of_text(data)
+
+
+def index_at(name: str, data: bytes, id_length: int, content: Callable[[str], bytes | None]) -> GitIndex:
+    """The index of the repository, or of one of its worktrees."""
+    above = name.removesuffix("index")
+    return read_index(data, id_length, lambda beside: content(above + beside))
 
 
 def value_of_text(data: bytes) -> str:
