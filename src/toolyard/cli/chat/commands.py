@@ -168,13 +168,13 @@ async def clear(chat: Commanded, words: str) -> None:  # noqa: ARG001
 
 
 async def export(chat: Commanded, words: str) -> None:
-    from toolyard.agents.sessions.copying import export_lines
+    from toolyard.cli.chat.session_text import exported_lines
 
     store = chat.application.session_store()
     row = store.session(chat.conversation.id)
     path = words or f"session-{row.id[:8]}.jsonl"
     try:
-        lines = (f"{json.dumps(line, ensure_ascii=False)}\n" for line in export_lines(store, row))
+        lines = (f"{json.dumps(line, ensure_ascii=False)}\n" for line in exported_lines(store, row))
         make_named(Path(path), "".join(lines).encode(), mode=0o600)
     except OSError as error:
         show_note(f"{path}: {error.strerror}", "error", hint="name another file: /export FILE")

@@ -128,15 +128,15 @@ def fork(options: GlobalOptions, id: str, at: int | None, as_json: bool) -> int:
 @click.pass_obj
 def export(options: GlobalOptions, id: str, form: str) -> int:
     """Print a session whole: `import` reads it, and atif is a form that other programs read."""
-    from toolyard.agents.sessions.copying import export_lines
     from toolyard.agents.sessions.trajectory import as_trajectory
+    from toolyard.cli.chat.session_text import exported_lines, known_secrets
 
     store = store_of(options)
     row = found(store, id)
     if form == "atif":
-        show_line(as_trajectory(row, store.events(row.id)))
+        show_line(known_secrets().redact_all(as_trajectory(row, store.events(row.id))))
         return 0
-    for line in export_lines(store, row):
+    for line in exported_lines(store, row):
         show_line(line)
     return 0
 
