@@ -40,7 +40,7 @@ async def rows() -> AsyncIterator[Row]:
 async def one(app: AgentApplication, what: str, tool: str, arguments: dict[str, str], promise: float | None) -> Row:
     """The lines' own time beside the whole call's, since a difference of medians is smaller than their noise."""
     loaded = (await app._lifecycle.current()).agent()
-    log = loaded.calls.audit
+    log = loaded.calls._services.audit
     spent: list[float] = []
 
     class Timed:
@@ -55,12 +55,12 @@ async def one(app: AgentApplication, what: str, tool: str, arguments: dict[str, 
     with_log, without = [], []
     for _ in range(ROUNDS):
         for audit, times in ((Timed(), with_log), (NoLog(), without)):
-            loaded.calls.audit = audit
+            loaded.calls._services.audit = audit
             started = time.perf_counter()
             result = await app.call_tool(tool, arguments)
             times.append(time.perf_counter() - started)
             assert result.ok, result
-    loaded.calls.audit = log
+    loaded.calls._services.audit = log
     ours, floor = 2 * statistics.median(spent), statistics.median(without)
     ratio = (floor + ours) / floor
     return Row(

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolyard.core.tool import ToolCall, ToolResult
+from toolyard.core.tool import OWN, ToolCall, ToolResult
 from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
 from toolyard.files.working_folder import absolute_path, working_folder
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
+IN_TURNS = {"read_output", "search_tools"}
+"""Tools of the application's own by which a model in one of our turns finds others, and reads on."""
 SHOWN_TOOLS = 40
 """How many tools a model is shown before it looks for them instead; beyond, models choose badly."""
 
@@ -157,8 +159,15 @@ class AgentApplication:
         return list(export(specs, format).tools)
 
     def tools(self, agent: str | None = None) -> Sequence[Tool]:
-        """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first."""
-        return self._lifecycle.known().agent(agent).catalog.tools()
+        """The tools of an agent, in the order of the configuration; without a name of `default`, else of the first.
+
+        What a model has only in turns of ours, to find tools and to read on, is not among them unless it is asked for.
+        """
+        loaded = self._lifecycle.known()
+        agent = agent or loaded.default_agent()
+        in_turns = {"search_tools"} if has_reader(loaded.configuration, agent, in_turn=False) else IN_TURNS
+        found = loaded.agent(agent).catalog.tools()
+        return [tool for tool in found if tool.kind != OWN or tool.spec.name not in in_turns]
 
     def plugins(self, agent: str | None = None) -> list[PluginStatus]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
@@ -288,7 +297,7 @@ class AgentApplication:
             from toolyard.agents.own_tools.tool_search import SearchTool
 
             found.append(SearchTool(tools))
-        if (tools or found) and has_reader(configuration, agent):
+        if (tools or found) and has_reader(configuration, agent, in_turn=bool(config.get("provider"))):
             from toolyard.runtime.output_reader import OutputReader
 
             found.append(OutputReader())

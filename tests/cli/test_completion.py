@@ -8,7 +8,7 @@ from support import CommandLine, Terminal, need
 from yard import script
 
 WORDS = [
-    (["to"], ["tools", "tool"]),
+    (["to"], ["tools", "tool", "tour"]),
     (["she"], ["shell"]),
     (["call", "se"], ["search_all", "search_one"]),
     (["preview", ""], ["search_all", "search_one", "other"]),

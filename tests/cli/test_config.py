@@ -99,7 +99,8 @@ def test_show_prints_all_that_holds_for_an_agent_as_one_object_without_secrets(t
     assert shown["plugins"] == ["shell:session", "shell:command"]
     assert shown["disabled_plugins"] == ["shell:session"]
     assert shown["plugin_policy"]["bash_timeout_seconds"] == 60
-    assert shown["output"] == {"limit_bytes": 30000, "spill": True, "reader": None}
+    kept = {"keep_days": 30, "keep_bytes": 1 << 30}
+    assert shown["output"] == {"limit_bytes": 30000, "spill": True, "reader": None, **kept}
     assert not {"mixins", "agents", "providers", "mixin_refs"} & shown.keys()
     assert toolyard("config", "show", "--agent", "other", "--json", env=SECRETS).json["model"] == "own"
     assert toolyard("config", "show", env=SECRETS).json == shown

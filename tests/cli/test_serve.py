@@ -220,3 +220,20 @@ def test_the_cost_of_each_definition_is_estimated(toolyard: CommandLine):
     assert costs == sorted(costs, reverse=True)
     assert int(total[0]) == sum(costs)
     assert "divided by 3.5" in ran.err
+
+
+@pytest.mark.parametrize("client", ["claude-code", "cursor", "gemini", "opencode", "vscode"])
+def test_settings_are_not_written_through_links_that_tools_made(toolyard: CommandLine, client: str):
+    neighbour = toolyard.folder.parent / "neighbour"
+    neighbour.mkdir()
+    kept = {}
+    for name in ("settings.json", "mcp.json", "opencode.json"):
+        (neighbour / name).write_text("{}")
+        kept[name] = "{}"
+    for link, to in ((".mcp.json", "settings.json"), ("opencode.json", "new.json")):
+        (toolyard.folder / link).symlink_to(neighbour / to)
+    for link in (".cursor", ".gemini", ".vscode"):
+        (toolyard.folder / link).symlink_to(neighbour)
+    ran = toolyard("serve", "--install", client, "--yes")
+    assert {path.name: path.read_text() for path in neighbour.iterdir()} == kept
+    assert (ran.code, "link" in ran.err) == (2, True), ran.err

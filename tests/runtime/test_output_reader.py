@@ -95,14 +95,12 @@ def count() -> str:
     [
         ({}, {}, False),
         ({}, {"reader": True}, True),
-        ({"provider": "some"}, {}, True),
+        ({"provider": "some"}, {}, False),
         ({"provider": "some"}, {"reader": False}, False),
         ({"provider": "some"}, {"spill": False}, False),
     ],
 )
-async def test_it_is_there_beside_other_tools_for_agents_or_when_asked_for_and_named_only_then(
-    tmp_path, settings, output, listed
-):
+async def test_it_is_there_beside_other_tools_when_asked_for_and_named_only_then(tmp_path, settings, output, listed):
     config = {"plugins": [], "output": {"limit_bytes": 1000, **output}, **settings}
     async with AgentApplication(config, tmp_path, tools=[count]) as app:
         assert ("read_output" in [spec.name for spec in app.tool_specs()]) is listed

@@ -297,7 +297,7 @@ class AgentSession:
 
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make the calls of an answer that have not begun yet; each result is on the disk when this returns."""
-        path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins)
+        path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins, in_turn=True)
         specs = (await self._parts.lifecycle.current()).agent(self.agent, self.chosen_plugins).catalog.tools()
         resuming = {tool.spec.name for tool in specs if tool.spec.hints.resumes}
         cancelled = self._turn.interrupted if self._turn else None

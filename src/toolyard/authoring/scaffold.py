@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.core.problems import Problem
+from toolyard.files.named_files import make_named
 from toolyard.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -64,8 +65,5 @@ def unfit_name(name: str, path: Path) -> Problem:
 
 def write(folder: Path, file: NewFile) -> Path:
     path = folder / file.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(file.text, encoding="utf-8")
-    if file.executable:
-        path.chmod(0o755)
+    make_named(path, file.text.encode(), mode=0o755 if file.executable else 0o644)
     return path

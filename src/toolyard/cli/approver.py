@@ -96,7 +96,9 @@ class TerminalApprover:
 
     async def _fill(self, form: JsonObject, question: Question) -> Answer:
         """Ask for each field of a form that a tool wants; what is no value of the field, or Ctrl-D, means no."""
-        show_note(f"{question.tool} asks: {question.preview}", "strong")
+        show_note(f"{question.tool} itself asks, which lets nothing run:", "strong")
+        for words in question.preview.splitlines():
+            show_note(f"  | {escaped(words)}")
         fields = form.get("properties") or {}
         filled: dict[str, Json] = {}
         for name, field in fields.items() or {"": {}}.items():
@@ -127,9 +129,14 @@ def field_prompt(name: str, field: JsonObject) -> str:
     if not name:
         return "Go on? [y]es, [n]o: "
     choices = field.get("enum") or (["yes", "no"] if field.get("type") == "boolean" else [])
-    usual = f" [{field['default']}]" if "default" in field else ""
-    told = f" ({', '.join(map(str, choices))})" if choices else ""
-    return f"  {escaped(str(field.get('title') or field.get('description') or name))}{told}{usual}: "
+    usual = f" [{on_one_line(field['default'])}]" if "default" in field else ""
+    told = f" ({', '.join(map(on_one_line, choices))})" if choices else ""
+    return f"  {on_one_line(field.get('title') or field.get('description') or name)}{told}{usual}: "
+
+
+def on_one_line(words: Json) -> str:
+    """What a tool says in its form, so that it can be taken for nothing else."""
+    return escaped(" ".join(str(words).split()))
 
 
 def typed_value(text: str, field: JsonObject) -> Json:

@@ -65,6 +65,13 @@ def show_text(text: str, style: str = "") -> None:
     write(sys.stdout, text + "\n" if text and not text.endswith("\n") else text)
 
 
+def show_foreign(text: str) -> None:
+    """Show what a model or a tool wrote; on a terminal nothing in it can move the cursor, or hide."""
+    from toolyard.core.visible_text import escaped
+
+    show_text("\t".join(map(escaped, text.split("\t"))) if is_terminal(sys.stdout) else text)
+
+
 def show_json(value: Any) -> None:
     write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 

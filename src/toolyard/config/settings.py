@@ -54,7 +54,7 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     limit_bytes: Annotated[Count, Meta(description="How much of a tool's output is kept: head and tail.")] = 30_000
     spill: Annotated[bool, Meta(description="Whether longer output is kept whole in the sessions folder.")] = True
     reader: Annotated[
-        bool | None, Meta(description="Whether there is the tool read_output; null: for agents that have a provider.")
+        bool | None, Meta(description="Whether there is the tool read_output; null: in conversations of agents.")
     ] = None
     keep_days: Annotated[Count, Meta(description="How many days such output is kept.")] = 30
     keep_bytes: Annotated[Count, Meta(description="How much of it is kept; the oldest goes first.")] = 1 << 30

@@ -86,6 +86,8 @@ class OwnSource:
 
 
 OWN = OwnSource()
+OWN_NAMES = frozenset({"agent", "read_output", "search_tools"})
+"""What the application calls tools of its own, whether or not an agent has them."""
 
 
 class Catalog:
@@ -205,22 +207,32 @@ class Catalog:
                     self._shadowed.append(Shadowed(what="plugin", name=plugin.id, winner=first, loser=found))
 
     def _name_tools(self, plugins: Sequence[Registration]) -> None:
-        """Give every name to the first tool that has it, of the plugins that are on."""
+        """Give every name to the first tool that has it, of the plugins that are on.
+
+        A plugin whose tools can have other names comes after those whose tools cannot, wherever it stands: what
+        others call their tools takes no name from the owner's.
+        """
         self._by_name, self._taken, self._renamed = {}, [], {}
         owners: dict[str, Registration] = {}
-        for found in plugins:
+        places = {id(found): place for place, found in enumerate(plugins)}
+        for found in sorted(plugins, key=lambda one: one.plugin.other_name is not None):
             for listed in found.plugin.tools:
-                tool, name = listed, listed.spec.name
-                if name in owners and found.plugin.other_name:
-                    tool = self._renamed[id(found), name] = found.plugin.other_name(tool)
-                    name = tool.spec.name
-                if name in owners:
-                    self._taken.append(Shadowed(what="tool", name=name, winner=owners[name], loser=found))
-                else:
-                    owners[name] = found
-                    self._by_name[name] = (found.source, tool)
-        for tool in self._more([tool for _, tool in self._by_name.values()]) if self._more else ():
+                self._give_name(listed, found, owners)
+        named = sorted(self._by_name.items(), key=lambda item: places[id(owners[item[0]])])
+        self._by_name = dict(named)
+        for tool in self._more([tool for _, (_, tool) in named]) if self._more else ():
             self._by_name.setdefault(tool.spec.name, (OWN, tool))
+
+    def _give_name(self, tool: Tool, found: Registration, owners: dict[str, Registration]) -> None:
+        name, other_name = tool.spec.name, found.plugin.other_name
+        if other_name and (name in owners or name in OWN_NAMES):
+            tool = self._renamed[id(found), name] = other_name(tool)
+            name = tool.spec.name
+        if name in owners:
+            self._taken.append(Shadowed(what="tool", name=name, winner=owners[name], loser=found))
+        else:
+            owners[name] = found
+            self._by_name[name] = (found.source, tool)
 
     def _faulty(self) -> Iterable[Problem]:
         for id, decision in self.decisions.items():

@@ -64,7 +64,9 @@ class CallPaths:
 
         return make
 
-    def settings(self, configuration: Configuration, agent: str, session: str, cwd: str) -> CallSettings:
+    def settings(
+        self, configuration: Configuration, agent: str, session: str, cwd: str, *, in_turn: bool = False
+    ) -> CallSettings:
         """The conditions of an agent's calls."""
         output = configuration.output_of(agent)
         tidy_outputs = partial(drop_old_outputs, self._options.sessions, output)
@@ -76,7 +78,7 @@ class CallPaths:
             config=configuration.for_agent(agent),
             output_limit=output.limit_bytes,
             spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
-            reads_on=has_reader(configuration, agent),
+            reads_on=has_reader(configuration, agent, in_turn=in_turn),
             tidy_outputs=tidy_outputs,
         )
 

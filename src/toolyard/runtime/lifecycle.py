@@ -149,15 +149,25 @@ class Lifecycle:
         ]
 
     async def for_call(
-        self, agent: str | None, session: str | None = None, chosen: tuple[str, ...] | None = None
+        self,
+        agent: str | None,
+        session: str | None = None,
+        chosen: tuple[str, ...] | None = None,
+        *,
+        in_turn: bool = False,
     ) -> tuple[CallPath, CallSettings]:
-        """The path of an agent's calls, and their conditions, made anew only when the working directory has changed."""
+        """The path of an agent's calls, and their conditions, made anew only when the working directory has changed.
+
+        In a turn of ours a model has tools of the application beside its own.
+        """
         loaded = await self.current()
         tools = loaded.agent(agent, chosen)
-        key = (working_folder(), session or self.options.session)
+        key = (working_folder(), session or self.options.session, in_turn)
         if (made := tools.settings.get(key)) is None:
             agent = agent or loaded.default_agent()
-            made = tools.settings[key] = self._paths.settings(loaded.configuration, agent, key[1], key[0])
+            made = tools.settings[key] = self._paths.settings(
+                loaded.configuration, agent, key[1], key[0], in_turn=in_turn
+            )
         return tools.calls, made
 
     def set_preset(self, preset: Preset | None, session: str | None) -> None:

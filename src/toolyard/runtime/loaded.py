@@ -40,8 +40,8 @@ class AgentTools:
     def __init__(self, catalog: Catalog, calls: CallPath) -> None:
         self.catalog = catalog
         self.calls = calls
-        self.settings: dict[tuple[str, str], CallSettings] = {}
-        """The settings of its calls, by the working directory and the session they were made for."""
+        self.settings: dict[tuple[str, str, bool], CallSettings] = {}
+        """The settings of its calls, by the working directory and the session, and whether those are of a turn."""
 
 
 class Loaded:

@@ -28,11 +28,10 @@ def output_folder(sessions: Path, workspace: str) -> Path:
     return sessions / "outputs" / name
 
 
-def has_reader(configuration: Configuration, agent: str) -> bool:
-    """Whether an agent has the tool that reads on in what is kept: always or never, so that its tools do not change."""
+def has_reader(configuration: Configuration, agent: str, *, in_turn: bool) -> bool:
+    """Whether there is the tool that reads on in what is kept: in all turns of ours or in none, elsewhere if wanted."""
     output = configuration.output_of(agent)
-    wanted = output.reader if output.reader is not None else bool(configuration.for_agent(agent).get("provider"))
-    return output.spill and wanted
+    return output.spill and (in_turn if output.reader is None else output.reader)
 
 
 class KeptOutput(NamedTuple):

@@ -207,6 +207,7 @@ async def test_each_agent_has_a_path(yard):
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "http://localhost.evil.example"}, 403),
+        ({"Origin": "http://localhost:80.evil.example"}, 403),
         ({"Authorization": ""}, 401),
         ({"Authorization": "Bearer wrong"}, 401),
         ({"Authorization": TOKEN}, 401),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable  # noqa: TC003 - msgspec reads them
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -15,6 +16,7 @@ from toolyard.cli.chat.terminal.transcript import diff_lines, usage_text
 from toolyard.cli.chat.terminal.turn_view import show_lines
 from toolyard.cli.render import show_note, show_rows, show_text, terminal_width
 from toolyard.cli.shell.command import set_preset
+from toolyard.files.named_files import make_named
 
 if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
@@ -166,14 +168,14 @@ async def clear(chat: Commanded, words: str) -> None:  # noqa: ARG001
 
 
 async def export(chat: Commanded, words: str) -> None:
-    from toolyard.agents.sessions.copying import export_lines
+    from toolyard.cli.chat.session_text import exported_lines
 
     store = chat.application.session_store()
     row = store.session(chat.conversation.id)
     path = words or f"session-{row.id[:8]}.jsonl"
     try:
-        with open(path, "x", encoding="utf-8") as file:  # noqa: ASYNC230 - who typed it waits for it
-            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in export_lines(store, row))
+        lines = (f"{json.dumps(line, ensure_ascii=False)}\n" for line in exported_lines(store, row))
+        make_named(Path(path), "".join(lines).encode(), mode=0o600)
     except OSError as error:
         show_note(f"{path}: {error.strerror}", "error", hint="name another file: /export FILE")
         return

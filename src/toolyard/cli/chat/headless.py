@@ -17,7 +17,7 @@ from toolyard.agents.sessions.events import (
     TurnEnded,
     TurnWaits,
 )
-from toolyard.cli.render import show_line, show_note, show_text
+from toolyard.cli.render import show_foreign, show_line, show_note
 from toolyard.core.events import CallStarted, PreviewReady
 from toolyard.core.model import Waiting
 from toolyard.core.visible_text import escaped
@@ -91,7 +91,7 @@ class TextListener:
                 show_note("a question waits for an answer; nothing of it was run", "warning", hint=hint)
             case TurnEnded(outcome=outcome, reason=reason, hint=hint):
                 if self._answer:
-                    show_text(self._answer if self._answer.endswith("\n") else f"{self._answer}\n")
+                    show_foreign(self._answer)
                 if outcome != "answered":
                     show_note(f"{outcome}: {reason}", "error", hint=hint)
                 show_note(f"session {self._session}", "faint")

@@ -6,6 +6,7 @@ import json
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from toolyard.agents.sessions.copying import export_lines
 from toolyard.agents.sessions.event_lines import as_object
 from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import (
@@ -25,6 +26,8 @@ from toolyard.agents.sessions.questions import subagents_of
 from toolyard.cli.render import show_line, show_note, show_text
 from toolyard.core.content import text_of
 from toolyard.core.visible_text import escaped
+from toolyard.process.environment import process_secrets
+from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,17 +38,28 @@ if TYPE_CHECKING:
 
 def show_session(store: SessionStore, row: SessionRow, *, as_json: bool, everything: bool) -> None:
     """Print what happened, with what subagents did below the calls that they work on."""
-    shown = told_events(store, row.id, everything=everything)
+    shown, redactor = told_events(store, row.id, everything=everything), known_secrets()
     if as_json:
         for update, _ in shown:
-            show_line(as_object(update))
+            show_line(redactor.redact_all(as_object(update)))
         return
     show_note(f"{row.id}  {row.agent}  {row.title}", "strong")
     for update, depth in shown:
         while isinstance(update, SubagentTold):
             update = update.update
         for line in in_words(update):
-            show_text(f"{textwrap.indent(line, '    ' * depth)}\n")
+            show_text(f"{textwrap.indent(redactor.redact(line), '    ' * depth)}\n")
+
+
+def known_secrets() -> Redactor:
+    """Takes the secrets of this process out of what leaves the store, which has to keep what a model said as it was."""
+    return Redactor(process_secrets())
+
+
+def exported_lines(store: SessionStore, row: SessionRow) -> Iterator[Any]:
+    """The lines of an export, for other eyes."""
+    redactor = known_secrets()
+    return map(redactor.redact_all, export_lines(store, row))
 
 
 def told_events(store: SessionStore, id: str, *, everything: bool) -> Iterator[tuple[SessionUpdate, int]]:

@@ -11,7 +11,7 @@ import click
 from toolyard.cli.application import open_application, sessions_dir
 from toolyard.cli.chat.answers import answer_option, late_answer_option
 from toolyard.cli.main import OrderedGroup
-from toolyard.cli.render import ask, is_terminal, show_line, show_note, show_rows, show_text
+from toolyard.cli.render import ask, is_terminal, show_foreign, show_line, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
@@ -128,15 +128,15 @@ def fork(options: GlobalOptions, id: str, at: int | None, as_json: bool) -> int:
 @click.pass_obj
 def export(options: GlobalOptions, id: str, form: str) -> int:
     """Print a session whole: `import` reads it, and atif is a form that other programs read."""
-    from toolyard.agents.sessions.copying import export_lines
     from toolyard.agents.sessions.trajectory import as_trajectory
+    from toolyard.cli.chat.session_text import exported_lines, known_secrets
 
     store = store_of(options)
     row = found(store, id)
     if form == "atif":
-        show_line(as_trajectory(row, store.events(row.id)))
+        show_line(known_secrets().redact_all(as_trajectory(row, store.events(row.id))))
         return 0
-    for line in export_lines(store, row):
+    for line in exported_lines(store, row):
         show_line(line)
     return 0
 
@@ -269,7 +269,7 @@ async def show_diff(options: GlobalOptions, id: str, turn: int | None) -> int:
     async with open_application(options) as app:
         try:
             session = await app.open_session(id=id)
-            show_text(await session.turn_diff(turn))
+            show_foreign(await session.turn_diff(turn))
         except (StoreError, CheckpointError) as error:
             raise click.UsageError(str(error)) from None
     return 0

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.render import ask, is_terminal, show_note, show_text
+from toolyard.files.door import Door, FileRefused
+from toolyard.files.named_files import replace_named
 from toolyard.serve.mcp.clients import CLIENTS, NAME, TOKEN, NotMergeable, ServerEntry, block, merge, settings_file
 
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
+
+LARGEST_SETTINGS = 16 << 20
+"""Clients keep more than settings in such files."""
 
 
 def entry_for(options: GlobalOptions, wire: str, agent: str | None, url: str) -> ServerEntry:
@@ -47,10 +52,10 @@ def install_entry(name: str, entry: ServerEntry, *, yes: bool) -> int:
     client = CLIENTS[name]
     check(name, entry)
     file = settings_file(client, Path.cwd())
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
     try:
+        before = text_of(file)
         after = merge(client, entry, before)
-    except NotMergeable as error:
+    except (NotMergeable, FileRefused, UnicodeDecodeError) as error:
         hint = f"paste by hand what `toolyard serve --print-config {name}` prints"
         show_note(f"{file} is left as it is: {error}", "error", hint=hint)
         return 2
@@ -60,7 +65,11 @@ def install_entry(name: str, entry: ServerEntry, *, yes: bool) -> int:
     show_text("".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), str(file), str(file))))
     if not (yes or confirmed(file)):
         return 3
-    write(file, after)
+    try:
+        replace_named(file, after.encode())
+    except OSError as error:
+        show_note(f"{file} cannot be written: {error.strerror or error}", "error", hint="is a folder of it a link?")
+        return 2
     show_note(f"written: {file}", "good")
     note_token(entry)
     return 0
@@ -78,15 +87,12 @@ def confirmed(file: Path) -> bool:
     return ask(f"write {file}?")
 
 
-def write(file: Path, text: str) -> None:
-    """Replace the file; one that is a link stays one, and its mode stays what it was."""
-    from toolyard.files.atomic import replace_file
-
-    target = Path(file).resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-    replace_file(target, text.encode())
-    target.chmod(mode)
+def text_of(file: Path) -> str:
+    """What a file says now; FileRefused for a link in the workspace, which tools may have made."""
+    try:
+        return Door.here().read(file, largest=LARGEST_SETTINGS).data.decode()
+    except FileNotFoundError:
+        return ""
 
 
 def note_token(entry: ServerEntry) -> None:

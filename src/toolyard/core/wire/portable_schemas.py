@@ -81,7 +81,8 @@ def plainly(part: JsonObject) -> dict[str, Json]:
     plain = dict(part)
     if "oneOf" in plain and "anyOf" not in plain:
         plain["anyOf"] = plain.pop("oneOf")
-    for branch in plain.pop("allOf", None) or ():
+    branches = plain.pop("allOf", None)
+    for branch in branches if isinstance(branches, list) else ():
         plain = merged(plain, branch)
     if isinstance(plain.get("const"), str):
         plain["enum"] = [plain.pop("const")]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.arguments.schema import schema_fault
+from toolyard.files.door import FileRefused
 from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.process.interpreter import find_interpreter
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Json
     from toolyard.files.content_cache import ContentCache
+    from toolyard.files.door import Door
     from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.plugins.host import Host
 
@@ -98,27 +100,26 @@ def contents(server: McpProgram, host: Host) -> Iterator[str]:
     yield program.identity if program else ""
     for word in server.command:
         if os.path.isabs(word) and os.path.isfile(word):
-            yield content_of(word)
-            yield from packages_around(os.path.realpath(word))
+            yield content_of(word, host.configuration.door)
+            yield from packages_around(os.path.realpath(word), host.configuration.door)
 
 
-def content_of(path: str) -> str:
+def content_of(path: str, door: Door) -> str:
     try:
         facts = os.stat(path)
         if facts.st_size > LARGEST_PROGRAM:
             return f"{facts.st_size}:{facts.st_mtime_ns}"
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
-    except OSError:
+        return hashlib.sha256(door.read(path, largest=LARGEST_PROGRAM).data).hexdigest()
+    except (OSError, FileRefused):
         return ""
 
 
-def packages_around(path: str) -> Iterator[str]:
+def packages_around(path: str, door: Door) -> Iterator[str]:
     """The nearest `package.json` above a file, which says the version."""
     folder = os.path.dirname(path)
     while folder != os.path.dirname(folder):
         if os.path.isfile(manifest := os.path.join(folder, "package.json")):
-            yield content_of(manifest)
+            yield content_of(manifest, door)
             return
         folder = os.path.dirname(folder)
 

@@ -71,6 +71,8 @@ class Sandbox:
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
         self._repositories: WorkspaceRepositories | None = None
+        self._exchanging = asyncio.Lock()
+        """First come, first served: calls of one session keep their order."""
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
@@ -367,8 +369,9 @@ class Sandbox:
 
     async def exchange_repositories(self) -> None:
         """Before a call and after it: bring git inside what is new outside, and the other way round."""
-        if self._repositories and self._repositories.is_due():
-            await asyncio.to_thread(self._exchange)  # a large pack takes its time
+        async with self._exchanging:
+            if self._repositories and self._repositories.is_due():
+                await asyncio.to_thread(self._exchange)  # a large pack takes its time
 
     def _exchange(self, *, at_end: bool = False) -> None:
         if self._repositories:

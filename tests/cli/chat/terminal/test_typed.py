@@ -22,6 +22,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def secret(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key elsewhere, and links to it that a tool made."""
+    key = tmp_path_factory.mktemp("elsewhere") / "id_rsa"
+    key.write_text("secret")
+    (folder / "planted").symlink_to(key)
+    (folder / "leads").symlink_to(key.parent)
+    return key
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -45,8 +55,16 @@ def test_a_picture_is_a_picture(folder: Path):
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("nobody", "no such file"), ("src", "no file"), ("data.bin", "no text"), ("long.txt", "larger than 256 KiB")],
+    [
+        ("nobody", "no such file"),
+        ("src", "it is a folder"),
+        ("data.bin", "no text"),
+        ("long.txt", "larger than 262144 bytes; let the agent read it"),
+        ("planted", "is a link"),
+        ("leads/id_rsa", "is a link"),
+    ],
 )
+@pytest.mark.usefixtures("secret")
 def test_what_cannot_be_said_is_a_word(folder: Path, name: str, why: str):
     typed = read_prompt(f"see @{name}", folder)
     assert typed.parts == (TextPart(text=f"see @{name}"),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.core.content import ImagePart, TextPart
+from toolyard.files.door import Door
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,14 +51,12 @@ def attached(name: str, folder: Path) -> Part | str:
     kind = IMAGES.get(path.suffix.lower())
     largest = LARGEST_IMAGE if kind else LARGEST_TEXT
     try:
-        if not path.is_file():
-            return "there is no such file" if not path.exists() else "it is no file"
-        with path.open("rb") as file:
-            data = file.read(largest + 1)
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
-    if len(data) > largest:
-        return f"it is larger than {largest >> 10} KiB; let the agent read it"
+        data = Door.to([str(folder)]).read(path, largest=largest).data
+    except FileNotFoundError:
+        return "there is no such file"
+    except OSError as error:  # also a link in the workspace, which a tool may have made to a file that it cannot read
+        more = "; let the agent read it" if error.errno == errno.EFBIG else ""
+        return f"it cannot be read: {error.strerror}{more}"
     if kind:
         return ImagePart(media_type=kind, data=data)
     if b"\0" in data:

@@ -43,15 +43,20 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     def allows_host(self, host: str | None) -> bool:
         try:
-            name = urlsplit(f"//{host}").hostname if host else None
+            parts = urlsplit(f"//{host}") if host else None
+            name = parts.hostname if parts and parts.port != 0 else None  # a port that is none raises
         except ValueError:
             return False
         return name is not None and (name in self.names or (self.any_address and is_address(name)))
 
-    def allows_origin(self, origin: str | None) -> bool:
-        """Whether a page of this origin may call; programs other than browsers send none."""
-        scheme, found, host = (origin or "").partition("://")
-        return origin is None or (bool(found) and scheme in ("http", "https") and self.allows_host(host))
+    def allows_origin(self, origin: str | None, host: str | None) -> bool:
+        """Whether a page of this origin may call; programs other than browsers send none.
+
+        Where no token is asked for, only a page of this very server, and none of another port.
+        """
+        scheme, found, own = (origin or "").partition("://")
+        is_known = bool(found) and scheme in ("http", "https") and self.allows_host(own)
+        return origin is None or (is_known and (self.token is not None or own == host))
 
     def allows_token(self, header: str | None) -> bool:
         if self.token is None:
@@ -93,7 +98,7 @@ class HttpGuard:
     def _check(self, headers: Headers) -> None:
         if not self._access.allows_host(headers.get("host")):
             raise HttpRefusal(421, "this server is not known under that name")
-        if not self._access.allows_origin(headers.get("origin")):
+        if not self._access.allows_origin(headers.get("origin"), headers.get("host")):
             raise HttpRefusal(403, "pages of that origin may not use this server")
         if not self._access.allows_token(headers.get("authorization")):
             need = {"WWW-Authenticate": 'Bearer realm="toolyard"'}
