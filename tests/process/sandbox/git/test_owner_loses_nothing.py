@@ -167,3 +167,20 @@ async def test_what_is_staged_and_is_not_there_stays_inside(box, work):
     children = box.mounts()
     await inside(box, children, "git update-index --add --cacheinfo 100644,$(seq -s '' 0 24),new")
     assert git(work, "ls-files") == "file\n"
+
+
+async def test_nothing_is_staged_above_the_workspace(box):
+    """Where a later checkout would write it."""
+    need("git")
+    box.env[b"GIT_CONFIG_GLOBAL"] = b"/dev/null"
+    top = box.workspace.parent
+    git(top, "init", "-q", "-b", "main", ".")
+    (top / "Makefile").write_text("all:\n")
+    (box.workspace / "file").write_text("one\n")
+    git(top, "add", "Makefile", "work/file")
+    git(top, "commit", "-qm", "one")
+    children = box.mounts()
+    script = "b=$(echo evil | git hash-object -w --stdin); echo two > file; git add file; cd ..;"
+    (note,) = await inside(box, children, f"{script} git update-index --cacheinfo 100644,$b,Makefile")
+    assert "beside the workspace" in note
+    assert git(top, "diff", "--cached", "--name-only") == "work/file\n"

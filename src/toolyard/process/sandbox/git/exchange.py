@@ -242,9 +242,7 @@ class RepositoryExchange:
         if value == step.inside:
             return []
         self._put(self._inside, step, step.inside, value, written)
-        return [
-            f"[git: in {name}, marks that hide changes and paths outside of the workspace are as they were outside]"
-        ]
+        return [f"[git: in {name}, marks that hide changes, and paths beside the workspace, stay as they are outside]"]
 
     def _settle_log(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
         """Logs only grow, since people find again by them what a branch has lost; they go with what they are of."""
