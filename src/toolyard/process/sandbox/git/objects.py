@@ -28,6 +28,8 @@ COMMIT_FOLLOWS = re.compile(rb"([0-9a-f]+) (?:missing|(\w+) (\d+))\n")
 """A line before an object that git shows."""
 CHUNK = 1 << 18
 LONGEST_HEADER, MOST_UNPACKED = 64, 1 << 31
+MOST_CHECKS = 200
+"""How often git is asked for those that are missing among many; what is left then counts as missing."""
 PATIENCE = 600.0
 """Seconds that git may take to check what it is given; a large pack takes minutes."""
 
@@ -50,10 +52,16 @@ class ObjectHandover:
 
     def missing(self, values: Iterable[str]) -> list[str]:
         """Of some commits those that are not there outside with all that they are made of."""
-        wanted = sorted(set(values))
-        if not wanted or self._is_whole(wanted):
-            return []
-        return [value for value in wanted if not self._is_whole([value])]
+        waiting, found = [sorted(set(values))], []
+        for _ in range(MOST_CHECKS):
+            some = waiting.pop() if waiting else []
+            if len(some) == 1 and not self._is_whole(some):
+                found += some
+            elif len(some) > 1 and not self._is_whole(some):
+                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+            if not waiting:
+                break
+        return [*found, *(one for some in waiting for one in some)]
 
     def parents_of(self, commits: Iterable[str]) -> dict[str, list[str]]:
         """Of those that are there outside, their parents as they are written in them."""

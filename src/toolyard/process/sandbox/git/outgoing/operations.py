@@ -23,8 +23,11 @@ FLAG = r"(?:t|f|true|false|1|b|p|i|--(?:no-)?rerere-autoupdate|-?[a-z-]{0,30})\n
 QUOTED = r"'(?:[^'\x00\n]|'\\['!]')*'"
 AUTHOR = rf"(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)={QUOTED}\n?){{0,3}}"
 STRATEGY = r"(?:ort|recursive|resolve|octopus|ours|subtree)\n?"
-STRATEGY_OPTIONS = r"""(?x)(?:[ ]?'?(?:--)?(?:ours|theirs|patience|(?:no-)?renormalize|ignore-[a-z-]+
-    |(?:no-|find-)?renames(?:=\d+%?)?|diff-algorithm=[a-z]+)'?)*\n?"""
+STRATEGY_OPTION = (
+    r"'?(?:--)?(?:ours|theirs|patience|(?:no-)?renormalize|ignore-[a-z-]+|(?:no-|find-)?renames(?:=\d+%?)?"
+    r"|diff-algorithm=[a-z]+)'?"
+)
+STRATEGY_OPTIONS = rf"[ ]?(?:{STRATEGY_OPTION}(?:[ ]{STRATEGY_OPTION})*)?\n?"
 HASH = r"[0-9a-f]{4,64}"
 TODO = rf"""(?x)(?:[ \t]*(?:
     (?:[#;][^\x00\n]*)? | noop | break | b

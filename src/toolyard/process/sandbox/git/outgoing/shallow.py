@@ -30,7 +30,8 @@ def without_old_ends(outside: bytes, inside: bytes, objects: ObjectHandover) -> 
     """Without the commits that more was fetched behind inside: all of it has to be there."""
     gone = commits_in(outside) - commits_in(inside)
     parents = objects.parents_of(gone)
-    passed = {one for one in gone if parents.get(one) and not objects.missing(parents[one])}
+    missing = set(objects.missing(one for each in parents.values() for one in each))
+    passed = {one for one in gone if parents.get(one) and not missing & {*parents[one]}}
     return written(commits_in(outside) - passed)
 
 
