@@ -49,6 +49,22 @@ def test_what_git_writes_is_taken_and_a_command_is_not(name):
         assert not is_plain(of, theirs)
 
 
+LONG = {
+    "MERGE_HEAD": b"1" * 1_000_000 + b"z",
+    "BISECT_NAMES": b" 'a'" * 200_000 + b"!",
+    "BISECT_START": b"a/" * 400_000 + b"..",
+    "rebase-merge/strategy_opts": b" ignore-" + b"ours" * 200_000 + b"!",
+    "rebase-merge/author-script": b"GIT_AUTHOR_NAME='" + b"'\\''" * 200_000 + b"x",
+    "rebase-merge/git-rebase-todo": b"pick 1234567 x\n" * 60_000 + b"exec",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_file_is_read_once(name):
+    """It would take longer than anybody waits, where it could be read in many ways."""
+    assert not is_plain(name, LONG[name])
+
+
 def test_a_rebase_is_handed_over_whole_or_not_at_all():
     files = {
         "rebase-merge/onto": ID,

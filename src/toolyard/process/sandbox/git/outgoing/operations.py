@@ -42,7 +42,7 @@ SEQUENCER_OPTIONS = (
 BISECT_LINE = rf"(?:#[^\x00\n]*|git bisect(?: {QUOTED}| [\w./@^~-]+)*)\n"
 ALONE = {
     "(?:ORIG|MERGE|CHERRY_PICK|REVERT|REBASE|BISECT)_HEAD|BISECT_EXPECTED_REV|AUTO_MERGE|MERGE_AUTOSTASH": (
-        rf"(?:{COMMIT}\n?)*"
+        rf"(?:{COMMIT}(?:\n|\Z))*"
     ),
     "FETCH_HEAD": rf"(?:{COMMIT}\t(?:not-for-merge)?\t[^\x00-\x1f\x7f]*\n)*",
     "(?:COMMIT_EDIT|TAG_EDIT|MERGE_|SQUASH_)MSG": TEXT,
