@@ -12,37 +12,38 @@ import json
 import os
 import threading
 
-from toolyard.files.inside import is_inside
+from toolyard.process.sandbox.git.exchange_step import ExchangeStep, is_log_of_nothing, is_needed, read_known
 from toolyard.process.sandbox.git.git_files import GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.objects import ObjectHandover
-from toolyard.process.sandbox.git.refs import change_ref, is_ref, is_value, refs_in
+from toolyard.process.sandbox.git.outgoing.index_limits import EVERYWHERE, limited, new_objects, paths_in
+from toolyard.process.sandbox.git.outgoing.kept_commits import KeptCommits
+from toolyard.process.sandbox.git.outgoing.operations import is_of_operation
+from toolyard.process.sandbox.git.outgoing.reflogs import STASH, commits_in, merged_log, stashes_gone, valid_part
+from toolyard.process.sandbox.git.outgoing.refusals import Refusals, wanted_objects
+from toolyard.process.sandbox.git.outgoing.shallow import with_new_ends, without_old_ends
+from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
 from toolyard.process.sandbox.git.travelling import (
     HEAD,
     INDEX,
     LOG,
-    ONLY_INWARDS,
-    POINTER,
-    UNREADABLE,
-    added_to,
-    heads_in,
+    SHALLOW,
     index_at,
-    is_commit,
+    is_readable,
     order_of,
+    staged_value,
+    text_value,
     travels,
     value_of,
-    value_of_text,
+    written_anew,
 )
 from toolyard.process.sandbox.mount_points import EMPTY_HEAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
-LONGEST_TEXT = 1 << 24
-KEPT_AT = "refs/from-sandbox"
-"""Below it is what a branch was inside that was changed outside, too."""
 TOO_LARGE = (
     "[git: this repository has too many loose refs and logs to be there inside; to have it there, run outside: "
     "git pack-refs --all]"
@@ -71,9 +72,11 @@ class RepositoryExchange:
         self._roots = [os.path.realpath(root) for root in roots]
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
         self._objects = ObjectHandover(objects, git, program)
+        self._staged_here = paths_in(self._roots, git)
         self._id_length = 20
         self._known_file = known_file
         self._known = read_known(known_file)
+        self._kept = KeptCommits(self._outside, self._objects, self._known.values())
         self._compared: dict[str, dict[str, tuple[bytes, str | None]]] = {}
         self._told: set[str] = set()
         self._must_try_again = False
@@ -94,6 +97,7 @@ class RepositoryExchange:
         values = self._values(self._outside, contents)
         if values:
             self._inside.fill(contents)
+        self._kept.note_owners((*values.values(), *commits_in(contents.get(STASH, b""))))
         self._remember(values)
 
     def is_due(self) -> bool:
@@ -140,12 +144,11 @@ class RepositoryExchange:
         ]
         if not changed:
             return notes
-        given = [name for name in changed if inside.get(name) not in (self._known.get(name), outside.get(name))]
-        missing = self._hand_over_objects(given, inside)
         known = dict(self._known)
-        for name in changed:
-            step = ExchangeStep(name, known.get(name), inside.get(name), outside.get(name), patience)
-            notes += self._settle(step, inner, outer, missing)
+        steps = [ExchangeStep(name, known.get(name), inside.get(name), outside.get(name), patience) for name in changed]
+        refusals = self._hand_over_objects([step for step in steps if step.is_from_inside], inner, outer)
+        for step in steps:
+            notes += self._settle(step, inner, outer, refusals)
         self._remember(self._known)
         return notes
 
@@ -156,105 +159,139 @@ class RepositoryExchange:
             self._must_try_again = True
             return []
 
-    def _hand_over_objects(self, names: Iterable[str], inside: Mapping[str, str]) -> set[str]:
-        """Hand over objects before what needs them; tells the commits that are still not there."""
-        if not (needed := [inside[name] for name in names if name in inside]):
-            return set()
+    def _hand_over_objects(
+        self, steps: Sequence[ExchangeStep], inner: Mapping[str, bytes], outer: Mapping[str, bytes]
+    ) -> Refusals:
+        """Hand over objects before what needs them; tells what must not be handed over itself."""
+        if not steps:
+            return Refusals(inner, outer, self._roots, (), is_elsewhere=not self._staged_here)
         self._objects.hand_over()
-        return set(self._objects.missing(value for value in needed if is_commit(value)))
+        for step in steps:
+            if step.name == SHALLOW:
+                with contextlib.suppress(OSError):  # what is locked is refused, and tried again
+                    self._settle_shallow(step, inner, outer)
+        wanted = [one for step in steps if step.inside for one in wanted_objects(step.name, step.inside, inner)]
+        missing = set(self._objects.missing(wanted))
+        return Refusals(inner, outer, self._roots, missing, is_elsewhere=not self._staged_here)
+
+    def _settle_shallow(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> None:
+        """Let a repository end where it does inside, as far as that hides nothing that is there outside."""
+        wanted, now = inner.get(SHALLOW, b""), outer.get(SHALLOW, b"")
+        for change in (with_new_ends, without_old_ends):
+            now = change(now, wanted, self._objects)
+            self._put_text(self._outside, step, step.outside, now)
+            step.outside = text_value(now)
+        self._put_text(self._inside, step, step.inside, now)
+        step.inside = step.outside
 
     def _settle(
-        self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes], missing: set[str]
+        self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes], refusals: Refusals
     ) -> list[str]:
         """Make both sides the same in one thing, or say why they are not."""
         try:
             if step.inside in (step.known, step.outside) or is_needed(step, inner):
                 self._put(self._inside, step, step.inside, step.outside, outer)
                 self._note_known(step.name, step.outside)
+                self._kept.note_owners([step.outside] if step.outside else ())
+            elif LOG.fullmatch(step.name) and not refusals.reason(step.name, step.inside):
+                return self._settle_log(step, inner, outer)
             elif step.outside != step.known:
-                return self._settle_conflict(step, inner, outer, missing)
-            elif reason := self._refusal(step, inner, missing):
+                return self._settle_conflict(step, outer, refusals)
+            elif reason := refusals.reason(step.name, step.inside):
                 return [f"[git: {step.name} stays inside: {reason}]"]
             else:
-                self._put(self._outside, step, step.outside, step.inside, inner)
-                self._note_known(step.name, step.inside)
+                return self._hand_over(step, inner, outer)
         except WasChanged:
             self._must_try_again = True
         except IsLocked:
             self._must_try_again = True
-            return self._settle_later(step, missing)
+            return self._settle_later(step, refusals)
         except OSError as error:
             return [f"[git: {step.name} could not be handed over: {error.strerror or error}]"]
         return []
 
-    def _settle_later(self, step: ExchangeStep, missing: set[str]) -> list[str]:
+    def _hand_over(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
+        """Give the owner what was changed inside; a commit that nothing would lead to any more is kept."""
+        if INDEX.fullmatch(step.name) and step.inside:
+            return self._hand_over_index(step, inner, outer)
+        notes = []
+        if step.outside and self._kept.is_lost(step.name, step.outside, step.inside, outer):
+            kept = self._kept.keep(step.name, step.outside, step.patience)
+            if not kept:
+                raise IsLocked(step.name)
+            notes = [f"[git: {step.name} was changed or removed inside; what it was before is kept as {kept}]"]
+        self._put(self._outside, step, step.outside, step.inside, inner)
+        self._note_known(step.name, step.inside)
+        return notes
+
+    def _hand_over_index(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
+        """Give the owner what is staged inside, if it is there; what both sides get is the same."""
+        name, length = step.name, self._id_length
+        before = index_at(name, outer[name], length, outer.get) if is_readable(step.outside) else None
+        try:
+            prefixes = self._staged_here if name == "index" else EVERYWHERE
+            index = limited(index_at(name, inner[name], length, inner.get), before, prefixes)
+        except ValueError as error:
+            return [f"[git: {name} stays inside: {error}]"]
+        wanted = new_objects(index, before)
+        if self._objects.there(wanted) != wanted:
+            return [f"[git: {name} stays inside: not all that is staged is there, or is what it says]"]
+        value, written = staged_value(index), {name: index.written()}
+        self._put(self._outside, step, step.outside, value, written)
+        self._note_known(name, value)
+        if value == step.inside:
+            return []
+        self._put(self._inside, step, step.inside, value, written)
+        return [f"[git: in {name}, marks that hide changes, and paths beside the workspace, stay as they are outside]"]
+
+    def _settle_log(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
+        """Logs only grow, since people find again by them what a branch has lost; they go with what they are of."""
+        name, notes = step.name, []
+        before, now = outer.get(name, b""), inner.get(name, b"")
+        if name == STASH and step.outside == step.known:
+            gone = [one for one in stashes_gone(before, now) if self._kept.is_of_owner(one)]
+            kept = [self._kept.keep("refs/stash", one, step.patience) for one in gone]
+            notes = [f"[git: a stash was removed inside; it is kept as {one}]" for one in kept]
+            merged = valid_part(now)
+        elif step.inside is None and is_log_of_nothing(name, inner, refs_in(inner)):
+            merged = b""
+        else:
+            merged = merged_log(before, now)
+        self._put_text(self._outside, step, step.outside, merged)
+        self._put_text(self._inside, step, step.inside, merged)
+        self._note_known(name, text_value(merged))
+        return notes
+
+    def _settle_later(self, step: ExchangeStep, refusals: Refusals) -> list[str]:
         """What is locked: it is tried again; at the end a commit is kept where nobody holds a lock."""
         said = f"[git: {step.name} is locked, so it is not handed over"
         if step.patience != PATIENCE_AT_END:
             return [f"{said} before the next call]"]
-        kept = self._keep(step, missing)
+        kept = self._keep(step, refusals)
         return [f"{said}; what it was inside is kept as {kept}]" if kept else f"{said}]"]
 
-    def _keep(self, step: ExchangeStep, missing: set[str]) -> str:
+    def _keep(self, step: ExchangeStep, refusals: Refusals) -> str:
         """Give the commit of a ref from inside another name outside; tells which, nothing where there is none."""
-        if not is_ref(step.name) or not step.inside or not is_commit(step.inside) or step.inside in missing:
+        if not step.has_commit or step.inside is None or refusals.reason(step.name, step.inside):
             return ""
-        kept = f"{KEPT_AT}/{step.name.removeprefix('refs/')}"
-        now = refs_in(self._outside.contents()).get(kept)
-        with contextlib.suppress(OSError):
-            change_ref(self._outside, kept, now, step.inside, step.patience)
-            return kept
-        return ""
+        return self._kept.keep(step.name, step.inside, step.patience)
 
-    def _settle_conflict(
-        self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes], missing: set[str]
-    ) -> list[str]:
-        """What changed on both sides: the owner's stays; of a log all lines do."""
+    def _settle_conflict(self, step: ExchangeStep, outer: Mapping[str, bytes], refusals: Refusals) -> list[str]:
+        """What changed on both sides: the owner's stays, and a commit from inside gets another name."""
         name = step.name
-        if LOG.fullmatch(name) and (added := added_to(step.known, inner.get(name))) is not None:
-            merged = {name: outer.get(name, b"") + added}
-            self._put(self._outside, step, step.outside, value := value_of_text(merged[name]), merged)
-            self._put(self._inside, step, step.inside, value, merged)
-            self._note_known(name, value)
-            return []
         note = f"[git: {name} was changed outside, too, so it is as it is there, and not as it was left inside]"
-        if kept := self._keep(step, missing):
+        if kept := self._keep(step, refusals):
             note = f"[git: {name} was changed outside, too; what it was inside is kept as {kept}]"
+        elif step.has_commit and not refusals.reason(name, step.inside):
+            raise IsLocked(name)
         self._put(self._inside, step, step.inside, step.outside, outer)
         self._note_known(name, step.outside)
+        self._kept.note_owners([step.outside] if step.outside else ())
         return [note] if is_ref(name) or HEAD.fullmatch(name) or INDEX.fullmatch(name) else []
 
-    def _refusal(self, step: ExchangeStep, inner: Mapping[str, bytes], missing: set[str]) -> str:
-        """Why something from inside is not for git outside; empty when it is."""
-        name, value, data = step.name, step.inside, inner.get(step.name, b"")
-        if name.startswith("refs/replace/") or ONLY_INWARDS.fullmatch(name):
-            return "git outside would obey it"
-        if value is not None and value.startswith(UNREADABLE):
-            return "git outside could not read it, or would be led elsewhere by it"
-        if value is None and f"ref: {name}" in heads_in(inner):
-            return "it is checked out"
-        if value in missing:
-            return "not all of it is there, or it is not what it says"
-        if name.startswith("worktrees/") and not self._is_worktree_of_ours(name, inner):
-            return "it belongs to a worktree that is not in the workspace"
-        if len(data) > LONGEST_TEXT and not INDEX.fullmatch(name):
-            return "it is too long"
-        return ""
-
-    def _is_worktree_of_ours(self, name: str, inner: Mapping[str, bytes]) -> bool:
-        """Whether a worktree may be told that: only one in the workspace may come to be, move or go."""
-        top = "/".join(name.split("/")[:2])
-        named = [self._outside.content(f"{top}/gitdir"), inner.get(f"{top}/gitdir")]
-        places = [os.path.realpath(os.fsdecode(data.rstrip(b"\r\n"))) for data in named if data]
-        is_ours = bool(places) and all(
-            os.path.basename(place) == ".git" and any(is_inside(place, root) for root in self._roots)
-            for place in places
-        )
-        pointer = POINTER.fullmatch(name)
-        if pointer and pointer[2] == "commondir" and inner.get(name, b"../..\n") != b"../..\n":
-            return False
-        is_there = named[0] is not None and f"{top}/HEAD" in inner
-        return is_ours if pointer or not is_there else True
+    def _put_text(self, tree: GitFiles, step: ExchangeStep, expected: str | None, text: bytes) -> None:
+        """Write a text of ours on one side; an empty one is none."""
+        self._put(tree, step, expected, text_value(text), {step.name: text})
 
     def _put(
         self,
@@ -279,9 +316,10 @@ class RepositoryExchange:
             if value is None:
                 file.remove()
             else:
-                file.replace(self._written(name, value, contents))
+                file.replace(written_anew(name, value, contents, self._id_length))
         if value is None:
-            tree.remove_empty(name, name.partition("/")[0])
+            # git takes an empty folder of a rebase for one that waits
+            tree.remove_empty(name, "" if is_of_operation(name) else name.partition("/")[0])
 
     def _values(self, side: GitFiles, contents: Mapping[str, bytes]) -> dict[str, str]:
         """What is compared of each thing that may travel."""
@@ -292,20 +330,11 @@ class RepositoryExchange:
         compared = {}
         for name, data in contents.items():
             seen = before.get(name)  # the very same object as long as the file is the same
-            compared[name] = seen if seen and seen[0] is data else (data, self._value(name, data, contents))
+            compared[name] = (
+                seen if seen and seen[0] is data else (data, value_of(name, data, self._id_length, contents.get))
+            )
         self._compared[side.root] = compared
         return {name: value for name, (_, value) in compared.items() if value is not None} | refs
-
-    def _value(self, name: str, data: bytes, contents: Mapping[str, bytes]) -> str | None:
-        return value_of(name, data, self._id_length, contents.get)
-
-    def _written(self, name: str, value: str, contents: Mapping[str, bytes]) -> bytes:
-        """What is written on one side for what the other one has: never the file itself where git believes it."""
-        if HEAD.fullmatch(name) and is_value(value):
-            return value.encode("utf-8", "surrogateescape") + b"\n"
-        if INDEX.fullmatch(name) and not value.startswith(UNREADABLE):
-            return index_at(name, contents[name], self._id_length, contents.get).written()
-        return contents[name]
 
     def _make_room(self) -> None:
         """Make what git takes a folder for a repository by, in one that is none yet."""
@@ -325,25 +354,3 @@ class RepositoryExchange:
         with open(f"{self._known_file}.new", "w", encoding="ascii") as file:
             json.dump(known, file)
         os.replace(f"{self._known_file}.new", self._known_file)
-
-
-class ExchangeStep:
-    """One thing that is not the same on both sides, or not what it was."""
-
-    def __init__(self, name: str, known: str | None, inside: str | None, outside: str | None, patience: float) -> None:
-        self.name, self.known, self.inside, self.outside = name, known, inside, outside
-        self.patience = patience
-
-
-def is_needed(step: ExchangeStep, inner: Mapping[str, bytes]) -> bool:
-    """Whether something was removed inside that a repository, or a worktree that is still there, cannot be without."""
-    top = step.name.rpartition("/")[0]
-    is_of_one = INDEX.fullmatch(step.name) or HEAD.fullmatch(step.name)
-    return step.inside is None and bool(is_of_one) and (not top or f"{top}/gitdir" in inner)
-
-
-def read_known(file: str) -> dict[str, str]:
-    with contextlib.suppress(OSError, ValueError), open(file, encoding="ascii") as text:
-        known = json.load(text)
-        return known if isinstance(known, dict) else {}
-    return {}

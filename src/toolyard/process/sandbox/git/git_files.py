@@ -73,7 +73,12 @@ class GitFiles:
         """What each file that may travel holds, by its path in the folder."""
         found: dict[str, bytes] = {}
         self._folders, length, now = {}, 0, time.time_ns()
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), self._folder("") as top:
+        with contextlib.ExitStack() as opened:
+            try:
+                top = opened.enter_context(self._folder(""))
+            except (FileNotFoundError, NotADirectoryError):
+                self._is_unsure = True
+                return {}
             for name, facts, folder in self._walk(top, "", 0):
                 length += facts.st_size
                 if len(found) == MOST_FILES or length > MOST_BYTES:
@@ -134,10 +139,10 @@ class GitFiles:
                     os.unlink(f"{last}.lock", dir_fd=folder)
 
     def remove_empty(self, name: str, below: str) -> None:
-        """Remove the folders above a file that hold nothing any more, as far as they are below another one."""
+        """Remove the folders above a file that hold nothing any more, as far as they are below another one, if any."""
         above = name.rpartition("/")[0]
         with contextlib.suppress(OSError):
-            while above.startswith(f"{below}/"):
+            while above and (not below or above.startswith(f"{below}/")):
                 outer, _, last = above.rpartition("/")
                 with self._folder(outer) as folder:
                     os.rmdir(last, dir_fd=folder)
@@ -146,24 +151,26 @@ class GitFiles:
     def _walk(self, folder: int, path: str, depth: int) -> Iterator[tuple[str, os.stat_result, int]]:
         """The files in an open folder and below, each with the folder it is in, as long as that is open."""
         self._folders[path] = os.fstat(folder).st_ctime_ns
-        with os.scandir(folder) as entries:
-            listed = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
-        for name, facts in listed:
+        for name, facts in files_at(folder):
             inner = f"{path}/{name}" if path else name
             if stat.S_ISREG(facts.st_mode) and not name.endswith(".lock") and self._is_wanted(inner):
                 yield inner, facts, folder
             elif stat.S_ISDIR(facts.st_mode) and ENTERED.fullmatch(inner) and depth < DEEPEST:
-                with contextlib.suppress(OSError):
+                try:
                     below = os.open(name, FOLDER, dir_fd=folder)
-                    try:
-                        yield from self._walk(below, inner, depth + 1)
-                    finally:
-                        os.close(below)
+                except (FileNotFoundError, NotADirectoryError):
+                    continue  # any other fault is one: else all that is in it would be taken for removed
+                try:
+                    yield from self._walk(below, inner, depth + 1)
+                finally:
+                    os.close(below)
 
     def _content(self, name: str, facts: os.stat_result, folder: int) -> bytes | None:
         stamp = stamp_of(facts)
         if (seen := self._read.get(name)) and seen[0] == stamp:
             return seen[1]
+        if facts.st_size > LONGEST:
+            raise TooManyFiles(f"{name} is too long")
         data = read_at(folder, name.rpartition("/")[2])
         if data is not None and time.time_ns() - facts.st_ctime_ns > JUST_NOW:
             self._read[name] = stamp, data
@@ -248,10 +255,22 @@ def stamp_of(facts: os.stat_result) -> Stamp:
     return facts.st_ino, facts.st_ctime_ns, facts.st_size
 
 
+def files_at(folder: int) -> list[tuple[str, os.stat_result]]:
+    """What is in an open folder now."""
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+    return found
+
+
 def read_at(folder: int, name: str) -> bytes | None:
     """What a regular file in an open folder holds; None where there is none, or it is too long."""
     try:
         fd = os.open(name, READ, dir_fd=folder)
+    except PermissionError:
+        raise  # it is there
     except OSError:
         return None
     with open(fd, "rb") as file:

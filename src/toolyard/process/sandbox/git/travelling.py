@@ -6,14 +6,14 @@ import hashlib
 import re
 
 from toolyard.process.sandbox.git.git_files import PACKED
-from toolyard.process.sandbox.git.index_file import read_index
+from toolyard.process.sandbox.git.outgoing.index_file import read_index
 from toolyard.process.sandbox.git.refs import is_ref, is_value, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from toolyard.process.sandbox.git.index_file import GitIndex
+    from toolyard.process.sandbox.git.outgoing.index_file import GitIndex
 
 
 OF_A_WORKTREE = r"(?:worktrees/[^/\x00-\x1f]+/)?"
@@ -23,12 +23,14 @@ SHARED_INDEX = re.compile(rf"{OF_A_WORKTREE}sharedindex\.[0-9a-f]{{40,64}}")
 """What an index may go on from; it is read with that one, and never written."""
 LOG = re.compile(rf"{OF_A_WORKTREE}logs/[^\x00-\x1f]+")
 POINTER = re.compile(r"(worktrees/[^/\x00-\x1f]+)/(gitdir|commondir|locked)")
+SHALLOW = "shallow"
 TEXT = re.compile(
-    rf"{OF_A_WORKTREE}(?:[A-Z]+(?:_[A-Z]+)+|shallow|description|info/(?:exclude|attributes|sparse-checkout)"
-    r"|(?:rebase-merge|rebase-apply|sequencer)/[^\x00-\x1f]+)|worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+"
+    rf"{OF_A_WORKTREE}(?:[A-Z]+(?:_[A-Z]+)+|info/(?:exclude|attributes|sparse-checkout)"
+    r"|(?:rebase-merge|rebase-apply|sequencer)/(?!patch-merge-index)[^\x00-\x1f]+)|description|shallow"
 )
+WORKTREE_REF = re.compile(r"worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+")
 ONLY_INWARDS = re.compile(rf"{OF_A_WORKTREE}config\.worktree")
-KINDS = (HEAD, INDEX, SHARED_INDEX, LOG, POINTER, TEXT, ONLY_INWARDS)
+KINDS = (HEAD, INDEX, SHARED_INDEX, LOG, POINTER, TEXT, WORKTREE_REF, ONLY_INWARDS)
 UNREADABLE = "?"
 """Before the value of what git could not read, or would be led elsewhere by."""
 
@@ -40,7 +42,7 @@ def travels(name: str) -> bool:
 
 def order_of(name: str, known: Mapping[str, str]) -> tuple[int, bool, str]:
     """What has to be there first comes first; what may have gone before what may take its place."""
-    kinds = (name == "shallow", is_ref(name), bool(POINTER.fullmatch(name)), bool(HEAD.fullmatch(name)))
+    kinds = (is_ref(name), bool(POINTER.fullmatch(name)), bool(HEAD.fullmatch(name)))
     rank = next((place for place, is_it in enumerate(kinds) if is_it), len(kinds))
     return rank, name not in known, name
 
@@ -57,10 +59,19 @@ def value_of(name: str, data: bytes | None, id_length: int, content: Callable[[s
         return text if is_value(text) else UNREADABLE + digest_of(data)
     if INDEX.fullmatch(name):
         try:
-            return f"staged:{index_at(name, data, id_length, content).digest()}"
+            return staged_value(index_at(name, data, id_length, content))
         except (ValueError, IndexError):
             return UNREADABLE + digest_of(data)
     return value_of_text(data)
+
+
+def staged_value(index: GitIndex) -> str:
+    return f"staged:{index.digest()}"
+
+
+def is_readable(value: str | None) -> bool:
+    """Whether there is something, and git could read it."""
+    return value is not None and not value.startswith(UNREADABLE)
 
 
 def index_at(name: str, data: bytes, id_length: int, content: Callable[[str], bytes | None]) -> GitIndex:
@@ -69,20 +80,26 @@ def index_at(name: str, data: bytes, id_length: int, content: Callable[[str], by
     return read_index(data, id_length, lambda beside: content(above + beside))
 
 
+def written_anew(name: str, value: str, contents: Mapping[str, bytes], id_length: int) -> bytes:
+    """What is written on one side for what the other one has: never the file itself where git believes it."""
+    if HEAD.fullmatch(name) and is_value(value):
+        return value.encode("utf-8", "surrogateescape") + b"\n"
+    if INDEX.fullmatch(name) and is_readable(value):
+        return index_at(name, contents[name], id_length, contents.get).written()
+    return contents[name]
+
+
 def value_of_text(data: bytes) -> str:
     return f"{len(data)}:{digest_of(data)}"
 
 
+def text_value(data: bytes) -> str | None:
+    """The same of what is not there where it is empty."""
+    return value_of_text(data) if data else None
+
+
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def added_to(known: str | None, data: bytes | None) -> bytes | None:
-    """What was written behind what a text was before; None when it was changed otherwise."""
-    if known is None or data is None:
-        return data
-    length = int(known.partition(":")[0])
-    return data[length:] if value_of_text(data[:length]) == known else None
 
 
 def heads_in(contents: Mapping[str, bytes]) -> list[str]:

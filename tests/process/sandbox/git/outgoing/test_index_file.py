@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support import need
-from toolyard.process.sandbox.git.index_file import FILE, FOLDER, LINK, GitIndex, IndexEntry, read_index
+from toolyard.process.sandbox.git.outgoing.index_file import FILE, FOLDER, LINK, GitIndex, IndexEntry, read_index
 
 
 def git(folder: Path, *words: str) -> str:

@@ -1,0 +1,54 @@
+"""One thing in a git folder that is not the same inside and outside, or not what it was."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from toolyard.process.sandbox.git.refs import is_ref
+from toolyard.process.sandbox.git.travelling import HEAD, INDEX, is_commit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ExchangeStep:
+    """What it is on both sides, and what it was when they last were the same."""
+
+    def __init__(self, name: str, known: str | None, inside: str | None, outside: str | None, patience: float) -> None:
+        self.name, self.known, self.inside, self.outside = name, known, inside, outside
+        self.patience = patience
+
+    @property
+    def is_from_inside(self) -> bool:
+        return self.inside not in (self.known, self.outside)
+
+    @property
+    def has_commit(self) -> bool:
+        """Whether it is a commit inside, by which others are found."""
+        return (is_ref(self.name) or bool(HEAD.fullmatch(self.name))) and is_commit(self.inside or "")
+
+
+def is_needed(step: ExchangeStep, inner: Mapping[str, bytes]) -> bool:
+    """Whether something was removed inside that a repository, or a worktree that is still there, cannot be without."""
+    top = step.name.rpartition("/")[0]
+    is_of_one = INDEX.fullmatch(step.name) or HEAD.fullmatch(step.name)
+    return step.inside is None and bool(is_of_one) and (not top or f"{top}/gitdir" in inner)
+
+
+def is_log_of_nothing(name: str, inner: Mapping[str, bytes], refs: Mapping[str, str]) -> bool:
+    """Whether what a log is of was removed inside, too: a branch, or a worktree."""
+    of = name.removeprefix("logs/")
+    if is_ref(of):
+        return of not in refs
+    top = "/".join(name.split("/")[:2])
+    return name.startswith("worktrees/") and f"{top}/HEAD" not in inner
+
+
+def read_known(file: str) -> dict[str, str]:
+    """What both sides were, as it was written down."""
+    with contextlib.suppress(OSError, ValueError), open(file, encoding="ascii") as text:
+        known = json.load(text)
+        return known if isinstance(known, dict) else {}
+    return {}
