@@ -11,6 +11,7 @@ import contextlib
 import os
 import time
 from collections import deque
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -71,8 +72,6 @@ class Sandbox:
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
         self._repositories: WorkspaceRepositories | None = None
-        self._exchanging = asyncio.Lock()
-        """First come, first served: calls of one session keep their order."""
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
@@ -369,9 +368,13 @@ class Sandbox:
 
     async def exchange_repositories(self) -> None:
         """Before a call and after it: bring git inside what is new outside, and the other way round."""
-        async with self._exchanging:
+        async with self._exchanging:  # first come, first served: calls of one session keep their order
             if self._repositories and self._repositories.is_due():
                 await asyncio.to_thread(self._exchange)  # a large pack takes its time
+
+    @cached_property
+    def _exchanging(self) -> asyncio.Lock:
+        return asyncio.Lock()
 
     def _exchange(self, *, at_end: bool = False) -> None:
         if self._repositories:
