@@ -169,6 +169,22 @@ async def test_what_is_staged_and_is_not_there_stays_inside(box, work):
     assert git(work, "ls-files") == "file\n"
 
 
+async def test_lines_of_a_log_that_its_owner_removed_do_not_come_back(box, work):
+    children = box.mounts()
+    await inside(box, children, "true")
+    job = asyncio.ensure_future(
+        box.bash(
+            children, f"{WRITE} git commit -q --allow-empty -m in; touch done; until [ -e go ]; do sleep 0.01; done"
+        )
+    )
+    await until((work / "done").exists)
+    git(work, "reflog", "expire", "--expire=now", "--all")
+    (work / "go").touch()
+    await job
+    await children.sandbox.exchange_repositories()
+    assert git(work, "reflog", "--format=%gs") == "commit: in\n"
+
+
 async def test_nothing_is_staged_above_the_workspace(box):
     """Where a later checkout would write it."""
     need("git")

@@ -28,6 +28,7 @@ from toolyard.process.sandbox.git.travelling import (
     INDEX,
     LOG,
     SHALLOW,
+    added_to,
     index_at,
     is_readable,
     order_of,
@@ -256,7 +257,7 @@ class RepositoryExchange:
         elif step.inside is None and is_log_of_nothing(name, inner, refs_in(inner)):
             merged = b""
         else:
-            merged = merged_log(before, now)
+            merged = merged_log(before, added_to(step.known, now))
         self._put_text(self._outside, step, step.outside, merged)
         self._put_text(self._inside, step, step.inside, merged)
         self._note_known(name, text_value(merged))

@@ -93,6 +93,12 @@ def value_of_text(data: bytes) -> str:
     return f"{len(data)}:{digest_of(data)}"
 
 
+def added_to(known: str | None, data: bytes) -> bytes:
+    """What was written behind what a text was before; all of it where it was changed otherwise."""
+    length = int(known.partition(":")[0]) if known else 0
+    return data[length:] if known is None or value_of_text(data[:length]) == known else data
+
+
 def text_value(data: bytes) -> str | None:
     """The same of what is not there where it is empty."""
     return value_of_text(data) if data else None
