@@ -154,7 +154,8 @@ async def bare_request(client: Any, origin: str) -> None:
 
 def peer_turn(name: str, origin: str) -> tuple[float, float]:
     """The medians of seconds and of CPU."""
-    argv = [str(PEERS_PYTHON), str(HERE / "agent_peer.py"), name, origin, str(TURNS)]
+    # Without its folder on the path, where mcp.py would stand for the package.
+    argv = [str(PEERS_PYTHON), "-P", str(HERE / "agent_peer.py"), name, origin, str(TURNS)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300)
     seconds, cpu = zip(*json.loads(done.stdout.splitlines()[-1]), strict=True)
     return float(statistics.median(seconds)), float(statistics.median(cpu))
