@@ -53,7 +53,11 @@ def spare_name() -> str:
 
 def open_folder(top: str, names: Iterable[str], step: Callable[[str, int], int] = step_into) -> int:
     """The folder that names lead to from a top, of which all that is above is trusted."""
-    fd = os.open(top, PASSING)
+    return walk_from(os.open(top, PASSING), names, step)
+
+
+def walk_from(fd: int, names: Iterable[str], step: Callable[[str, int], int]) -> int:
+    """The folder that names lead to from an open one, which is closed."""
     try:
         for name in names:
             above, fd = fd, step(name, fd)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ MOST_NAMED = 40
 """How many resources or prompts a description names."""
 
 
-class ServerTool:
+class ServerTool(ABC):
     """What all of them share: they are asked of one server, within a time, and have one answer."""
 
     kind = "mcp"
@@ -65,9 +66,9 @@ class ServerTool:
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         return call_line(self.spec.name, plan.arguments)
 
+    @abstractmethod
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Ask the server; what it reports meanwhile is heard as partial output."""
-        raise NotImplementedError
 
     async def asked(
         self, work: Callable[[Client], Awaitable[ToolResult]], plan: Plan, context: CallContext

@@ -14,41 +14,12 @@ from pathlib import Path
 import pytest
 
 import toolyard
-from support import need, until
+from owners_git import WRITE, git, inside
+from support import until
 from toolyard.process.private_folders import is_named_in_record
 from toolyard.process.sandbox.git.objects import copy_checked
 
 pytestmark = pytest.mark.anyio
-OWNER = ["-c", "user.name=Owner", "-c", "user.email=owner@example.org"]
-WRITE = "git config user.name In; git config user.email in@side; "
-
-
-@pytest.fixture
-def work(box) -> Path:
-    """A repository with a commit and a second branch."""
-    need("git")
-    box.env[b"GIT_CONFIG_GLOBAL"] = b"/dev/null"
-    git(box.workspace, "init", "-q", "-b", "main", ".")
-    (box.workspace / "file").write_text("one\n")
-    git(box.workspace, "add", "file")
-    git(box.workspace, "commit", "-qm", "one")
-    git(box.workspace, "branch", "other")
-    return box.workspace
-
-
-def git(folder: Path, *words: str) -> str:
-    env = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(folder)}
-    ran = subprocess.run(["git", *OWNER, *words], cwd=folder, capture_output=True, text=True, env=env, timeout=60)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
-async def inside(box, children, script: str) -> list[str]:
-    """Run something as a call does; what is said of it."""
-    outcome = await box.bash(children, f"set -e; {script}")
-    assert outcome.exit_code == 0, outcome.stderr.text
-    await children.sandbox.exchange_repositories()
-    return children.sandbox.take_notes()
 
 
 async def test_what_was_done_inside_is_there_outside_after_the_call(box, work):

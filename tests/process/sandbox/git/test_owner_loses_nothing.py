@@ -3,45 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-from pathlib import Path
 
 import pytest
 
+from owners_git import WRITE, git, inside
 from support import need, until
 
 pytestmark = pytest.mark.anyio
-OWNER = ["-c", "user.name=Owner", "-c", "user.email=owner@example.org"]
-WRITE = "git config user.name In; git config user.email in@side; "
-
-
-@pytest.fixture
-def work(box) -> Path:
-    """A repository with a commit and a second branch."""
-    need("git")
-    box.env[b"GIT_CONFIG_GLOBAL"] = b"/dev/null"
-    git(box.workspace, "init", "-q", "-b", "main", ".")
-    (box.workspace / "file").write_text("one\n")
-    git(box.workspace, "add", "file")
-    git(box.workspace, "commit", "-qm", "one")
-    git(box.workspace, "branch", "other")
-    return box.workspace
-
-
-def git(folder: Path, *words: str) -> str:
-    env = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(folder)}
-    ran = subprocess.run(["git", *OWNER, *words], cwd=folder, capture_output=True, text=True, env=env, timeout=60)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
-async def inside(box, children, script: str) -> list[str]:
-    """Run something as a call does; what is said of it."""
-    outcome = await box.bash(children, f"set -e; {script}")
-    assert outcome.exit_code == 0, outcome.stderr.text
-    await children.sandbox.exchange_repositories()
-    return children.sandbox.take_notes()
 
 
 LOSES = {

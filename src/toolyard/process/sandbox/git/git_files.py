@@ -12,7 +12,7 @@ import re
 import stat
 import time
 
-from toolyard.files.steps import open_folder
+from toolyard.files.steps import open_folder, walk_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -217,15 +217,7 @@ class LockedFile:
 
 def descend(top: int, names: Iterable[str], take_step: Callable[[str, int], int]) -> int:
     """The folder that names lead to from an open one."""
-    fd = step(".", top)
-    try:
-        for name in names:
-            above, fd = fd, take_step(name, fd)
-            os.close(above)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
+    return walk_from(step(".", top), names, take_step)
 
 
 def take_lock(folder: int, name: str, patience: float) -> int:
