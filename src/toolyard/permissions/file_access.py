@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
-from toolyard.permissions.paths import OwnFolders, is_of_process, resolved
+from toolyard.permissions.paths import OwnFolders, entries_of, is_of_process, resolved
 from toolyard.permissions.programs.categories import SPEAKS_ONLY, names
 from toolyard.permissions.programs.git_options import GLOBALS
 from toolyard.permissions.programs.operands import any_operands, listed_by_bash, operands_of
@@ -340,12 +340,3 @@ def entries_below(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
-
-
-def entries_of(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder, as far as it is one and can be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []

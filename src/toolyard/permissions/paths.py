@@ -126,3 +126,12 @@ def walk(node: PathNode[Value], segments: Sequence[str], at: int) -> Iterator[Va
     if node.deep is not None:
         for skipped in range(at, len(segments) + 1):
             yield from walk(node.deep, segments, skipped)
+
+
+def entries_of(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder, as far as it is one and can be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []

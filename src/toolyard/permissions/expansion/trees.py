@@ -12,6 +12,7 @@ import msgspec
 from toolyard.bash.syntax.expansion import UNKNOWN, Value
 from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.files.inside import is_inside
+from toolyard.permissions.paths import entries_of
 from toolyard.permissions.repositories.index import IndexUnread, tracked_paths
 
 MOST_ENTRIES = 1500
@@ -72,11 +73,3 @@ def tracked_names(top: str, workspace: str) -> Value:
 def leads_out(path: str, workspace: str) -> bool:
     """Whether a path is a link to somewhere outside."""
     return os.path.islink(path) and not is_inside(os.path.realpath(path), workspace)
-
-
-def entries_of(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except OSError:
-        return []

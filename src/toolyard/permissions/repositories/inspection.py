@@ -10,6 +10,7 @@ import msgspec
 
 from toolyard.files.door import LARGEST_TEXT, Door, FileRefused
 from toolyard.files.inside import is_inside
+from toolyard.permissions.paths import entries_of
 from toolyard.permissions.repositories.index import IndexUnread, submodule_paths
 from toolyard.permissions.repositories.settings import NotUnderstood, read_settings, why_obeyed
 
@@ -284,11 +285,3 @@ class Inspection:
 
 def values_of(settings: list[Setting], section: str, key: str) -> list[str]:
     return [each.value for each in settings if (each.section, each.part, each.key) == (section, "", key)]
-
-
-def entries_of(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
