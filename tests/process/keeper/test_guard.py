@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -50,9 +51,15 @@ async def test_a_guard_holds_no_end_of_the_channel_and_nothing_of_the_applicatio
     guard = desk.children.keeper._keeper._process.pid
     await desk.until(lambda: b"/bin/sh" not in Path(f"/proc/{guard}/cmdline").read_bytes())  # it was one
     await desk.until(lambda: len(os.listdir(f"/proc/{guard}/fd")) < 9)
-    held = [os.readlink(f"/proc/{guard}/fd/{fd}") for fd in os.listdir(f"/proc/{guard}/fd")]
-    sockets = [name for name in held if name.startswith("socket:")]
-    assert len(sockets) == 1  # its standard input
+    await desk.until(lambda: sockets_of(guard) == 1)  # its standard input; what it reads to start is closed again
+
+
+def sockets_of(pid: int) -> int:
+    held = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            held += os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")
+    return held
 
 
 @pytest.mark.anyio
