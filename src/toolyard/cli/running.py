@@ -71,8 +71,8 @@ def run_to_end(work: Coroutine[Any, Any, int]) -> int:
     try:
         return asyncio.run(watched())
     except (asyncio.CancelledError, KeyboardInterrupt):
-        # There is nothing left to end. Blocked too, because of a signal in the moment of the change Python complains.
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+        # There is nothing left to end; and of a signal in the moment of the change Python would complain.
+        sys.unraisablehook = lambda _: None
         after = dict.fromkeys(ENDING_SIGNALS, signal.SIG_IGN)
         raise Interrupted("interrupted") from None
     finally:
