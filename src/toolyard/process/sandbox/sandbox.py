@@ -26,6 +26,7 @@ from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
+from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
@@ -70,7 +71,8 @@ class Sandbox:
         self._choice: BackendChoice | None = None
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
-        self._watch = FileWatch()
+        self._events = FolderEvents()
+        self._watch = FileWatch(self._events)
         self._repositories: WorkspaceRepositories | None = None
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
@@ -235,7 +237,7 @@ class Sandbox:
             from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
 
             folders = private_git_folders(self.layout, self.folder(), self.common)
-            self._repositories = WorkspaceRepositories(folders, self._worked_in())
+            self._repositories = WorkspaceRepositories(folders, self._worked_in(), self._events)
             self._repositories.fill()
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
@@ -402,9 +404,13 @@ class Sandbox:
                 needed.remove()
         if self._owns_common:
             self.common.remove()
-        self._watch.close()
+        self._stop_watching()
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
+
+    def _stop_watching(self) -> None:
+        self._watch.close()
+        self._events.close()
 
     def _make_mount_points(self) -> None:
         """Make what mounts will protect, and remember which files are protected and hidden now."""
@@ -412,8 +418,9 @@ class Sandbox:
             self._mount_points = MountPoints(self.layout.mount_points)
         made = {path for path, _ in self._mount_points.made}
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
-        self._watch.close()
-        self._watch = FileWatch(exactly=self._layout.guards(), roughly=self._layout.secrets)
+        self._stop_watching()
+        self._events = FolderEvents()
+        self._watch = FileWatch(self._events, guarded=self._layout.guards(), secret=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"
         self._obeyed = {

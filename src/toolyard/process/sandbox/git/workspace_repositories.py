@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import Any
 
+from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
 from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
 class WorkspaceRepositories:
     """All of them, brought up to date together."""
 
-    def __init__(self, folders: Sequence[PrivateGitFolder], roots: Sequence[str], program: str | None = None) -> None:
-        """`program` is the git that may run outside; it is looked for where it is not given."""
+    def __init__(
+        self,
+        folders: Sequence[PrivateGitFolder],
+        roots: Sequence[str],
+        events: FolderEvents | None = None,
+        program: str | None = None,
+    ) -> None:
+        """`events` tell when it is time to look; `program` is the git that may run outside, found if it is not given."""
+        self._changes = (events or FolderEvents()).new_group(writes=True)
         self._roots = list(roots)
         self._program = git_program() if program is None else program
         self._exchanges: dict[str, RepositoryExchange] = {}
@@ -41,7 +49,15 @@ class WorkspaceRepositories:
         return any(one.is_lost for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
-        return any(one.is_due() for one in list(self._exchanges.values()))
+        """Whether something may have changed on one of the sides."""
+        if not self._changes.may_have_changed():
+            return False
+        exchanges = list(self._exchanges.values())
+        self._changes.follow(folder for one in exchanges for folder in one.folders())
+        if not any(one.is_due() for one in exchanges):
+            return False
+        self._changes.forget()
+        return True
 
     def exchange(self, *, at_end: bool = False) -> list[str]:
         """Bring each side what is new on the other; tells what could not be."""
