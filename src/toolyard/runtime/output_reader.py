@@ -79,7 +79,7 @@ def note_of(truncation: Truncation) -> str:
 
 def read_on(arguments: JsonObject, context: CallContext) -> ToolResult:
     try:
-        with opened(arguments["handle"], context.spill_to) as fd:
+        with opened(arguments["handle"], context.spill_folder) as fd:
             size = os.fstat(fd).st_size
             offset = arguments.get("offset", 0)
             start = min(offset, size) if offset >= 0 else max(0, size + offset)
@@ -92,12 +92,12 @@ def read_on(arguments: JsonObject, context: CallContext) -> ToolResult:
 
 
 @contextmanager
-def opened(handle: str, beside: Path | None) -> Iterator[int]:
+def opened(handle: str, kept_in: Path | None) -> Iterator[int]:
     """A file of the folder where this call's own output would be kept; no link leads anywhere else."""
-    if beside is None:
+    if kept_in is None:
         raise FileNotFoundError(handle)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(beside.parent, flags | os.O_DIRECTORY)
+    folder = os.open(kept_in, flags | os.O_DIRECTORY)
     try:
         fd = os.open(os.path.basename(handle).replace("\0", ""), flags | os.O_NONBLOCK, dir_fd=folder)
     finally:

@@ -370,9 +370,14 @@ class Sandbox:
 
     async def exchange_repositories(self) -> None:
         """Before a call and after it: bring git inside what is new outside, and the other way round."""
+        if not self._exchanging.locked() and not self._is_exchange_due():
+            return
         async with self._exchanging:  # first come, first served: calls of one session keep their order
-            if self._repositories and self._repositories.is_due():
+            if self._is_exchange_due():
                 await asyncio.to_thread(self._exchange)  # a large pack takes its time
+
+    def _is_exchange_due(self) -> bool:
+        return self._repositories is not None and self._repositories.is_due()
 
     @cached_property
     def _exchanging(self) -> asyncio.Lock:

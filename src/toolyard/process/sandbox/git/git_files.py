@@ -70,7 +70,7 @@ class GitFiles:
             return True
 
     def folders(self) -> list[str]:
-        """Where something is made, replaced or removed when `has_changed`; the last folder above where there is none."""
+        """Where something happens when `has_changed`: the folders that were seen, or the last one above."""
         if self._watched:
             return [path for path, _ in self._watched]
         return [self.root if os.path.isdir(self.root) else os.path.dirname(self.root)]

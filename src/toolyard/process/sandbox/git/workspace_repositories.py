@@ -29,7 +29,7 @@ class WorkspaceRepositories:
         events: FolderEvents | None = None,
         program: str | None = None,
     ) -> None:
-        """`events` tell when it is time to look; `program` is the git that may run outside, found if it is not given."""
+        """`events` tell when to look; `program` is the git that may run outside, looked for where it is not given."""
         self._changes = (events or FolderEvents()).new_group(writes=True)
         self._roots = list(roots)
         self._program = git_program() if program is None else program
