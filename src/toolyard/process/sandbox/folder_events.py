@@ -1,8 +1,8 @@
 """Being told by the kernel that something happened in folders, so that nobody has to look at every call.
 
-Whoever remembers how folders were asks `may_have_changed` before each look. A look is due when the kernel told of
-something, when it cannot tell, and after a while in any case: it says nothing when a folder further up is replaced, and
-some file systems change from elsewhere.
+Whoever remembers how folders were asks `is_look_due` before each look. It is due when the kernel told of something, if
+it cannot tell, and after a while in any case: it says nothing when a folder further up is replaced, and some file
+systems change from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolyard.process.sandbox.backends.system_calls import numbers_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 LOOK_ANYWAY_AFTER = 1.0
@@ -53,7 +53,7 @@ class FolderEvents:
             group.forget()
 
     def hear(self) -> None:
-        """Tell each group what happened in its folders."""
+        """Let each group know of what happened in its folders by now; asked at every call, so that it must be quick."""
         if self._fd == NOT_WATCHING:
             return
         try:
@@ -93,19 +93,16 @@ class FolderGroup:
         self._quiet_until = 0.0
         self.numbers: set[int] = set()
 
-    def may_have_changed(self) -> bool:
-        """Whether it is time to look."""
-        self._events.hear()
-        return time.monotonic() >= self._quiet_until
-
-    def follow(self, folders: Iterable[str]) -> None:
-        """Before a look at what is in these folders: whatever happens from now on is told."""
+    def is_look_due(self, folders: Callable[[], Iterable[str]]) -> bool:
+        """Whether it is time to look at what is in these folders; whatever happens there from now on is told."""
+        if time.monotonic() < self._quiet_until:
+            return False
         self._looks += 1
-        if self._looks < FOLLOW_AT:
-            return
-        numbers = self._events.follow(folders, self._flags)
-        self.numbers = numbers or set()
-        self._quiet_until = 0.0 if numbers is None else time.monotonic() + LOOK_ANYWAY_AFTER
+        if self._looks >= FOLLOW_AT:
+            numbers = self._events.follow(folders(), self._flags)
+            self.numbers = numbers or set()
+            self._quiet_until = 0.0 if numbers is None else time.monotonic() + LOOK_ANYWAY_AFTER
+        return True
 
     def forget(self) -> None:
         """The next look is due at once."""

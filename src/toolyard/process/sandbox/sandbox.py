@@ -34,7 +34,7 @@ from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
-from toolyard.process.sandbox.watch import FileWatch, identity_of
+from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
 
 if TYPE_CHECKING:
     import socket
@@ -71,8 +71,7 @@ class Sandbox:
         self._choice: BackendChoice | None = None
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
-        self._events = FolderEvents()
-        self._watch = FileWatch(self._events)
+        self._watch_nothing()
         self._repositories: WorkspaceRepositories | None = None
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
@@ -170,6 +169,7 @@ class Sandbox:
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
+        self._events.hear()
         self._catch_up()
         return self._watch.changed() or (self._repositories is not None and self._repositories.is_lost)
 
@@ -356,11 +356,14 @@ class Sandbox:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         if not self._is_in_use:
             return {}
+        self._events.hear()
         self._catch_up()
         if at_end:
             self._exchange(at_end=True)
         moved, self._put_aside = self._put_aside, {}
-        moved |= move_unwanted(self.layout.unwanted)
+        unwanted = self.layout.unwanted
+        if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
+            moved |= move_unwanted(unwanted)
         return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
 
     def take_notes(self) -> list[str]:
@@ -377,6 +380,7 @@ class Sandbox:
                 await asyncio.to_thread(self._exchange)  # a large pack takes its time
 
     def _is_exchange_due(self) -> bool:
+        self._events.hear()
         return self._repositories is not None and self._repositories.is_due()
 
     @cached_property
@@ -413,6 +417,11 @@ class Sandbox:
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
 
+    def _watch_nothing(self) -> None:
+        self._events = FolderEvents()
+        self._watch = FileWatch(self._events)
+        self._beside_unwanted, self._beside_replaced = self._events.new_group(), self._events.new_group(writes=True)
+
     def _stop_watching(self) -> None:
         self._watch.close()
         self._events.close()
@@ -424,7 +433,7 @@ class Sandbox:
         made = {path for path, _ in self._mount_points.made}
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._stop_watching()
-        self._events = FolderEvents()
+        self._watch_nothing()
         self._watch = FileWatch(self._events, guarded=self._layout.guards(), secret=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"
@@ -446,7 +455,7 @@ class Sandbox:
 
         Nobody can tell what was written in between: such files make the sandbox stale, and are not obeyed.
         """
-        if self._replaced:
+        if self._replaced and self._beside_replaced.is_look_due(lambda: [self.folder().path]):
             self._put_aside |= {one.path: one.moved_to for one in self._replaced.new() if one.moved_to}
 
     def _write_cleanup_file(self) -> None:

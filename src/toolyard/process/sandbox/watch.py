@@ -22,7 +22,7 @@ HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 
 
 class FileWatch:
-    """Which file was at each path, or that there was none; asked at every call, so that it must be quick."""
+    """Which file was at each path, or that there was none."""
 
     def __init__(self, events: FolderEvents, *, guarded: Iterable[str] = (), secret: Iterable[str] = ()) -> None:
         """The two are apart because tools work beside what is guarded, and little happens beside the many secrets."""
@@ -33,6 +33,7 @@ class FileWatch:
         ]
 
     def changed(self) -> bool:
+        """Whether it is another one by now, as far as the events were heard."""
         return any(has_changed(group, files) for group, files in self._watched)
 
     def close(self) -> None:
@@ -53,9 +54,8 @@ class FileWatch:
 
 
 def has_changed(group: FolderGroup, files: Mapping[str, Identity | None]) -> bool:
-    if not files or not group.may_have_changed():
+    if not files or not group.is_look_due(lambda: folders_of(files)):
         return False
-    group.follow(folders_of(files))
     if all(identity_of(path) == which for path, which in files.items()):
         return False
     group.forget()

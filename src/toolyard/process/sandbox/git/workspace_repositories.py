@@ -49,11 +49,10 @@ class WorkspaceRepositories:
         return any(one.is_lost for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
-        """Whether something may have changed on one of the sides."""
-        if not self._changes.may_have_changed():
-            return False
+        """Whether something may have changed on one of the sides, as far as the events were heard."""
         exchanges = list(self._exchanges.values())
-        self._changes.follow(folder for one in exchanges for folder in one.folders())
+        if not self._changes.is_look_due(lambda: [folder for one in exchanges for folder in one.folders()]):
+            return False
         if not any(one.is_due() for one in exchanges):
             return False
         self._changes.forget()
