@@ -169,6 +169,8 @@ class Sandbox:
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
+        if not self._is_in_use:
+            return False
         self._events.hear()
         self._catch_up()
         return self._watch.changed() or (self._repositories is not None and self._repositories.is_lost)
