@@ -8,6 +8,7 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from toolyard.core.own_names import READ_OUTPUT
 from toolyard.core.text import call_line
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.process.output import after_continuation, cut_before
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import CallContext, JsonObject, Truncation
 
-NAME = "read_output"
 PIECE = 1 << 20
 MOST_FINDS = 50
 AROUND = 200
 """Bytes that are shown on each side of a find, as far as its line goes."""
 ROOM_FOR_THE_END = 200
 SPEC = ToolSpec(
-    name=NAME,
+    name=READ_OUTPUT,
     description="Read on in output that was too long for a result. The line where it was cut names the handle.",
     input=JsonInput(
         schema={
@@ -74,7 +74,7 @@ class OutputReader:
 def note_of(truncation: Truncation) -> str:
     """How the rest is had, for the line that says that there is one."""
     handle = truncation.kept_at.name if truncation.kept_at else ""
-    return f"{NAME} has it: handle {handle}, offset {truncation.starts_at}"
+    return f"{READ_OUTPUT} has it: handle {handle}, offset {truncation.starts_at}"
 
 
 def read_on(arguments: JsonObject, context: CallContext) -> ToolResult:
