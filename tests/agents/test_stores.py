@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from toolyard.agents.sessions.events import (
     CallAnswered,
     CallBegan,
     ContextShortened,
+    Noticed,
     PromptGiven,
     Rewound,
     SessionEvent,
@@ -25,7 +27,7 @@ from toolyard.agents.sessions.events import (
     TurnStarted,
 )
 from toolyard.agents.sessions.history import read_history
-from toolyard.agents.sessions.store import SessionStore
+from toolyard.agents.sessions.store import SMALL, SessionStore
 from toolyard.core.conversation import AssistantMessage, CallAnswer
 from toolyard.core.tool import ToolCall
 
@@ -116,4 +118,53 @@ async def test_subagents_are_listed_when_asked_for_and_go_with_their_parent(tmp_
     assert len(store.sessions(subagents=True)) == 4
     await store.delete(top.id)
     assert [row.id for row in store.sessions(subagents=True)] == [other.id]
+    store.close()
+
+
+async def test_two_that_write_one_store_wait_for_each_other(tmp_path: Path) -> None:
+    stores = [SessionStore(tmp_path / "sessions.sqlite") for _ in range(2)]  # as two processes do
+
+    async def write(store: SessionStore) -> int:
+        row = await store.create("default")
+        for number in range(200):
+            await store.append(row.id, [Noticed(text="word " * 100)], durable=number % 4 == 0)
+        return len(store.events(row.id))
+
+    assert await asyncio.gather(*map(write, stores)) == [200, 200]
+    for store in stores:
+        store.close()
+
+
+async def test_events_are_told_in_their_order_however_they_are_written(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    log = EventLog(store, (await store.create("default")).id)
+    long = "x" * (SMALL + 1)  # which a thread writes, as what is durable
+    events = [Noticed(text=long if number % 7 == 0 else str(number)) for number in range(60)]
+    with log.listening() as heard:
+        await asyncio.gather(*(log.record(one, durable=at % 5 == 0) for at, one in enumerate(events)))
+        told = [heard.get_nowait() for _ in events]
+    assert told == log.events == store.events(log.session)
+    assert [one.seq for one in log.events] == list(range(1, 61))
+    store.close()
+
+
+async def test_an_event_whose_writer_is_cancelled_is_part_of_the_conversation(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    log = EventLog(store, (await store.create("default")).id)
+    writing = asyncio.create_task(log.record(PromptGiven(message=message_of("hello")), durable=True))
+    await asyncio.sleep(0)  # it has begun
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await log.record(TurnStarted(turn=1))
+    assert log.history().messages == read_history(store.events(log.session)).messages == [message_of("hello")]
+    store.close()
+
+
+async def test_the_log_of_a_store_does_not_grow_without_bound(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    row = await store.create("default")
+    for _ in range(400):  # sixteen megabytes, none of it durable
+        await store.append(row.id, [Noticed(text="x" * 40_000)])
+    assert (tmp_path / "sessions.sqlite-wal").stat().st_size < 8 << 20
     store.close()
