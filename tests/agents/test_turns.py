@@ -15,7 +15,7 @@ from toolyard import AgentApplication
 from toolyard.agents.session import AgentSession
 from toolyard.agents.sessions.events import CallAnswered, ContextShortened, Noticed, Stored, TurnEnded
 from toolyard.core.conversation import AssistantMessage, Usage
-from toolyard.core.model import TextDelta
+from toolyard.core.model import ModelEvent, ModelRequest, TextDelta, Waiting
 from toolyard.errors import ProviderError
 
 pytestmark = pytest.mark.anyio
@@ -217,6 +217,62 @@ async def test_a_conversation_that_is_too_long_is_summed_up_and_asked_again(fold
     assert last[0].startswith("summary:")
     assert "> first" in last[0]
     assert last[-1] == "user: third"
+
+
+async def test_notes_for_a_summary_are_no_part_of_the_conversation(folder: Path) -> None:
+    long = ProviderError("too long", fault="too_long")
+    provider = ScriptedProvider("One.", "Two.", long, "The notes.", "Three.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        await turn(session, "first")
+        await turn(session, "second")
+        told = [update.text async for update in session.send("third") if isinstance(update, TextDelta)]
+    assert told == ["Three."]
+
+
+async def test_a_summary_that_is_interrupted_stands_for_nothing(folder: Path) -> None:
+    long = ProviderError("too long", fault="too_long")
+    provider = ScriptedProvider("One.", "Two.", long, endless, "Three.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        await turn(session, "first")
+        await turn(session, "second")
+
+        async def interrupt() -> None:
+            await provider.streaming.wait()
+            session.say("wait", interrupt=True)
+
+        interrupting = asyncio.create_task(interrupt())
+        await turn(session, "third")
+        await interrupting
+    assert texts_of(provider.requests[-1]) == [
+        *("user: first", "assistant: One.", "user: second", "assistant: Two.", "user: third", "user: wait")
+    ]
+
+
+async def test_what_came_of_an_answer_that_broke_off_for_good_stays_in_the_conversation(folder: Path) -> None:
+    class Breaking(ScriptedProvider):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            if not self.requests:
+                self.requests.append(request)
+                yield TextDelta(text="half of")
+                yield Waiting(reason="the connection broke", seconds=0, attempt=1)
+                raise ProviderError("the connection broke", fault="network")
+            async for event in super().stream(request):
+                yield event
+
+    provider = Breaking("Whole.")
+    async with session_with(provider, folder) as session:
+        ended = await turn(session)
+        assert (ended.outcome, ended.fault) == ("error", "network")
+        await turn(session, "again")
+    assert texts_of(provider.requests[1]) == ["user: go", "assistant: half of", "user: again"]
+
+
+async def test_that_an_answer_was_empty_is_said_once(folder: Path) -> None:
+    provider = ScriptedProvider(AssistantMessage(text=""), bash("echo one"), "Done.")
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "answered"
+    assert "answer was empty" in texts_of(provider.requests[1])[-1]
+    assert texts_of(provider.requests[2])[-2:] == ["assistant: ['bash']", "tool: one"]
 
 
 async def test_a_session_that_names_its_plugins_has_no_others(folder: Path) -> None:

@@ -12,7 +12,7 @@ from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolyard.agents.sessions.events import Stored
+    from toolyard.agents.sessions.events import SessionEvent, Stored
     from toolyard.agents.sessions.history import History
     from toolyard.core.conversation import Message
 
@@ -32,15 +32,17 @@ SUMMARY_REQUEST = (
 
 def estimated_tokens(history: History, system: str = "") -> int:
     """How many tokens the next request will have: what the model said of the last one, and a guess for what is new."""
-    known, since = 0, 0
-    for one in history.events:
+    known = 0
+    new: list[SessionEvent] = []
+    for one in reversed(history.events):
         if isinstance(one.event, AnswerReceived) and (usage := one.event.message.usage).input:
-            known, since = usage.input + usage.output, one.seq
-        elif isinstance(one.event, ContextShortened):
-            known, since = 0, 0
+            known = usage.input + usage.output
+            break
+        if isinstance(one.event, ContextShortened):
+            break
+        new.append(one.event)
     if not known:
         return tokens_of(history.messages) + int(len(system) / CHARACTERS_PER_TOKEN)
-    new = [one.event for one in history.events if one.seq > since]
     answers = ToolMessage(answers=tuple(event.answer for event in new if isinstance(event, CallAnswered)))
     characters = sum(len(text_of(event.message.content)) for event in new if isinstance(event, PromptGiven))
     return known + message_tokens(answers) + int(characters / CHARACTERS_PER_TOKEN)
@@ -102,3 +104,15 @@ def summary_text(notes: str, events: Sequence[Stored], upto: int) -> str:
         "The conversation so far was shortened. What the user said, word for word:\n\n"
         f"{prompts}\n\nNotes on everything else:\n\n{notes.strip()}"
     )
+
+
+def fitting(messages: Sequence[Message], window: int) -> list[Message]:
+    """The last messages that a model can read at all, beginning where a conversation can begin."""
+    over, start = tokens_of(messages) - int(window * 0.6), 0
+    while over > 0 and start < len(messages) - 1:
+        over -= message_tokens(messages[start])
+        start += 1
+        while start < len(messages) - 1 and not isinstance(messages[start], UserMessage | SummaryMessage):
+            over -= message_tokens(messages[start])
+            start += 1
+    return list(messages[start:])

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
-from toolyard.agents.model_choice import model_of
 from toolyard.agents.session_calls import Caller, RecordedCalls
+from toolyard.agents.session_settings import SessionSettings
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    MetadataSet,
     PromptGiven,
     Rewound,
     TurnEnded,
 )
 from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.turn_loop import Turn
-from toolyard.agents.turn_setup import Conditions, setup_for
 from toolyard.agents.turn_states import PlannedRewind, Rewind, TurnStates
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, UserMessage
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 
     from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.controls import UiSchema
-    from toolyard.agents.model_choice import ModelChoice
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.event_log import SessionUpdate, SubagentTold
     from toolyard.agents.sessions.events import QuestionAsked, SessionEvent, Stored
@@ -45,10 +41,9 @@ if TYPE_CHECKING:
     from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer
     from toolyard.core.model import ModelEvent
-    from toolyard.core.tool import JsonObject, ToolCall
+    from toolyard.core.tool import ToolCall
     from toolyard.permissions.verdict import Approver
     from toolyard.runtime.lifecycle import Lifecycle
-    from toolyard.runtime.loaded import Loaded
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,9 +69,9 @@ class AgentSession:
     def __init__(self, parts: SessionParts) -> None:
         self.id = parts.id
         self.agent = parts.agent
-        self.model = parts.model
         self._parts = parts
         self._log = EventLog(parts.store, parts.id)
+        self._settings = SessionSettings(self._log, parts.store, parts.lifecycle, parts.agent, parts.model)
         self.callers: tuple[Caller, ...] = parts.caller.as_caller() if parts.caller else ()
         """The sessions on whose behalf this one works, the nearest first."""
         self._calls = RecordedCalls(self._log, parts.approver, parts.states, self.callers)
@@ -147,7 +142,7 @@ class AgentSession:
     def interrupt(self) -> None:
         """End the turn; calls that run are cancelled, and what they printed is kept."""
         if self._turn:
-            self._turn.interrupted.set()
+            self._turn.interrupt()
 
     def waiting_questions(self) -> list[QuestionAsked]:
         """The questions of the open turn that nobody has answered, its subagents' too; `send(None)` asks again."""
@@ -155,39 +150,27 @@ class AgentSession:
 
     async def set_metadata(self, **values: Any) -> None:
         """Change what the session knows of itself, such as `title` or `plugins`."""
-        merged = {**self._metadata(), **values}
-        await self.record(MetadataSet(values=values))
-        await self._parts.store.update(self.id, metadata=merged, title=values.get("title"))
+        await self._settings.change(**values)
 
     @property
     def chosen_plugins(self) -> tuple[str, ...] | None:
         """The plugins that the session itself names; None when the configuration decides."""
-        return chosen_plugins(self._metadata())
-
-    def _metadata(self) -> JsonObject:
-        return self._parts.store.session(self.id).metadata
+        return self._settings.plugins
 
     async def ui_schema(self) -> UiSchema:
         """What can be set for this conversation, and how it is set now."""
-        return await ui_schema(await self._parts.lifecycle.current(), self.agent, self._metadata())
+        return await self._settings.ui_schema()
 
     async def set_control(self, id: str, value: Any) -> None:
         """Set what a control is about, from the next request on; None for what the configuration says.
 
         Raises `ControlError` for a control that there is not, and for a value that it does not take.
         """
-        changed = metadata_with(await self.ui_schema(), self._metadata(), id, value)
-        if id == "model":
-            self.model = None
-        await self.set_metadata(**changed)
+        await self._settings.set_control(id, value)
 
     async def model_name(self) -> str:
         """The model that it talks to; ProviderError with the line to write when there is none."""
-        return self._choice(await self._parts.lifecycle.current()).model
-
-    def _choice(self, loaded: Loaded, model: str | None = None) -> ModelChoice:
-        wanted = model or self.model or set_controls(self._metadata()).get("model")
-        return model_of(loaded, self.agent, self.chosen_plugins, str(wanted) if wanted else None)
+        return (await self._settings.choice()).model
 
     async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
@@ -239,14 +222,14 @@ class AgentSession:
             agent=self.agent,
             session=self.id,
             config=self._parts.lifecycle.known().configuration.for_agent(self.agent),
-            metadata=self._metadata,
+            metadata=lambda: self._settings.metadata,
             set_metadata=self.set_metadata,
             ask=self._ask_beside,
         )
 
     async def _ask_beside(self, prompt: str, *, model: str | None = None) -> str:
         """A question of a plugin's own to the agent's provider; the conversation knows nothing of it."""
-        choice = self._choice(await self._parts.lifecycle.current(), model)
+        choice = await self._settings.choice(model)
         request = ModelRequest(
             model=choice.model, messages=[message_of(prompt)], may_call=False, config=choice.config, session=self.id
         )
@@ -290,16 +273,15 @@ class AgentSession:
 
     async def steer(self) -> bool:
         """Take up what was said while the agent worked."""
-        said, self._said = self._said, []
-        if said:
+        if said := self._take_said():
             await self.record(*(PromptGiven(message=message, during_turn=True) for message in said))
         return bool(said)
 
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make the calls of an answer that have not begun yet; each result is on the disk when this returns."""
         path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins, in_turn=True)
-        specs = (await self._parts.lifecycle.current()).agent(self.agent, self.chosen_plugins).catalog.tools()
-        resuming = {tool.spec.name for tool in specs if tool.spec.hints.resumes}
+        tools = self._parts.lifecycle.known().agent(self.agent, self.chosen_plugins).catalog.tools()
+        resuming = {tool.spec.name for tool in tools if tool.spec.hints.resumes}
         cancelled = self._turn.interrupted if self._turn else None
         return await self._calls.make(calls, path, settings, cancelled, resuming)
 
@@ -317,7 +299,7 @@ class AgentSession:
             await self._close_cut_off_turn(prompt)
             if prompt is not None:
                 await self.record(PromptGiven(message=message_of(prompt)), durable=False)
-                await self._give_title(prompt)
+                await self._settings.give_title(text_of(message_of(prompt).content))
             ended = await self._turn.run()
             while ended and self._said:  # said so late that no step took it up
                 await self.record(*(PromptGiven(message=message) for message in self._take_said()))
@@ -346,21 +328,8 @@ class AgentSession:
             reason = "the application ended in the middle of it"
             await self.record(TurnEnded(turn=history.turn, outcome="interrupted", reason=reason))
 
-    async def _give_title(self, prompt: str | Sequence[Part]) -> None:
-        if not self._parts.store.session(self.id).title:
-            text = " ".join(text_of(message_of(prompt).content).split())
-            await self._parts.store.update(self.id, title=text if len(text) <= 60 else f"{text[:59]}…")
-
     async def _setup(self) -> TurnSetup:
-        """What the next request works with, by the configuration as it is now."""
-        loaded = await self._parts.lifecycle.current()
-        conditions = Conditions(
-            agent=self.agent,
-            choice=self._choice(loaded),
-            chosen=self.chosen_plugins,
-            controls=set_controls(self._metadata()),
-        )
-        return await setup_for(loaded, conditions, self.history().messages)
+        return await self._settings.setup(self.history().messages)
 
 
 def message_of(prompt: str | Sequence[Part]) -> UserMessage:

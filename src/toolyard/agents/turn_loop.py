@@ -10,45 +10,40 @@ the session's events say how far it came.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from typing import TYPE_CHECKING
 
 from toolyard.agents import context_window, repetition
 from toolyard.agents.budget import Spent, spent_in, spent_up
+from toolyard.agents.listening import Listener
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     ContextShortened,
     Noticed,
     Outcome,
-    PartialAnswer,
     TurnEnded,
     TurnStarted,
     TurnWaits,
 )
 from toolyard.core.content import TextPart
-from toolyard.core.conversation import AssistantMessage, SummaryMessage, UserMessage
-from toolyard.core.model import Answered, ModelRequest, TextDelta, ThinkingDelta, Waiting
+from toolyard.core.conversation import UserMessage
+from toolyard.core.model import ModelRequest
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from toolyard.agents.sessions.history import History
-    from toolyard.agents.turn_setup import Conversation, SetupFunction, StreamFunction, TurnSetup
+    from toolyard.agents.turn_setup import Conversation, SetupFunction, TurnSetup
     from toolyard.config.agent_settings import BudgetSettings
-    from toolyard.core.conversation import Message, Usage
-    from toolyard.core.model import ModelEvent
+    from toolyard.core.conversation import AssistantMessage, Message, Usage
     from toolyard.core.tool import ToolCall
 
-log = logging.getLogger("toolyard.agents")
 LAST_ANSWER = (
     "[{reason}, so this is the last answer of the turn, and tools cannot be called any more. "
     "Say what was done, what is left, and what the user should know.]"
 )
 EMPTY = "[The answer was empty. Answer the user, or call a tool.]"
-PARTIAL_EVERY = 0.5
-"""Seconds after which what has come of an answer is kept."""
 MOST_EMPTY_ANSWERS = 2
 
 
@@ -74,6 +69,7 @@ class Turn:
     ) -> None:
         """`caller` is the turn on whose behalf a subagent works: what it takes, that one takes, too."""
         self.interrupted = asyncio.Event()
+        """Ends the calls that run."""
         self._conversation = conversation
         self._setup_function = setup
         self._session = session
@@ -83,8 +79,7 @@ class Turn:
         self._repetition = repetition.Repetition()
         self._started = time.monotonic()
         self._empty_answers = 0
-        self._text = self._thinking = ""
-        """What has come of the answer that is being listened to."""
+        self._listener = Listener(conversation)
 
     async def run(self) -> TurnEnded | None:
         """Work until the turn ends, which it always does by saying why; None when it waits for an answer."""
@@ -119,6 +114,11 @@ class Turn:
         except Ended:
             return False
         return True
+
+    def interrupt(self) -> None:
+        """End the turn, unless something was said that it should go on with."""
+        self.interrupted.set()
+        self._listener.stop()
 
     def spend(self, usage: Usage, steps: int = 1) -> None:
         """Count what was taken, also for whom this turn works."""
@@ -158,6 +158,7 @@ class Turn:
         if answer is None:
             return
         if answer.calls:
+            self._empty_answers = 0
             await self._call(answer.calls)
         else:
             await self._finish(answer)
@@ -201,12 +202,12 @@ class Turn:
         A request that turns out too long is tried again, shorter.
         """
         try:
-            answer = await self._stream(setup, self._request(setup, may_call=may_call, extra=extra))
+            answer = await self._hear(setup, self._request(setup, may_call=may_call, extra=extra))
         except ProviderError as error:
             if error.fault != "too_long":
                 raise
             await self._shorten(setup, force=True)
-            answer = await self._stream(setup, self._request(setup, may_call=may_call, extra=extra))
+            answer = await self._hear(setup, self._request(setup, may_call=may_call, extra=extra))
         if answer is None:
             return None
         self.spend(answer.usage)
@@ -231,50 +232,14 @@ class Turn:
             session=self._session,
         )
 
-    async def _stream(self, setup: TurnSetup, request: ModelRequest) -> AssistantMessage | None:
-        """Listen to an answer until it is whole or somebody interrupts; what came is kept either way."""
-        listening = asyncio.create_task(self._listen(setup.stream, request))
-        ending = asyncio.create_task(self.interrupted.wait())
-        try:
-            await asyncio.wait({listening, ending}, return_when=asyncio.FIRST_COMPLETED)
-            if listening.done():
-                return listening.result()
-        finally:
-            for task in (listening, ending):
-                task.cancel()
-            await asyncio.wait({listening, ending})
-        await self._keep_partial()
+    async def _hear(self, setup: TurnSetup, request: ModelRequest, *, aside: bool = False) -> AssistantMessage | None:
+        """The whole answer; None when somebody said something meanwhile."""
+        if not self.interrupted.is_set() and (answer := await self._listener.hear(setup.stream, request, aside=aside)):
+            return answer
         if await self._conversation.steer():
             self.interrupted.clear()
             return None
         raise Ended("interrupted", "a person ended the turn")
-
-    async def _listen(self, stream: StreamFunction, request: ModelRequest) -> AssistantMessage:
-        self._text, self._thinking = "", ""
-        kept, kept_at = 0, time.monotonic()
-        async for event in told_by(stream, request):
-            if isinstance(event, Answered):
-                return event.message
-            self._conversation.tell(event)
-            match event:
-                case TextDelta(text=text):
-                    self._text += text
-                case ThinkingDelta(text=text):
-                    self._thinking += text
-                case Waiting():
-                    self._text, self._thinking, kept = "", "", 0
-                case _:
-                    pass
-            if len(self._text) > kept and time.monotonic() - kept_at > PARTIAL_EVERY:
-                kept, kept_at = len(self._text), time.monotonic()
-                await self._conversation.record(PartialAnswer(text=self._text, thinking=self._thinking), durable=False)
-        raise ProviderError("the provider ended without an answer", fault="answer")
-
-    async def _keep_partial(self) -> None:
-        """What was received of an answer that was interrupted stays in the conversation."""
-        if self._text.strip():
-            message = AssistantMessage(text=self._text, thinking=self._thinking, stop="paused")
-            await self._conversation.record(AnswerReceived(message=message))
 
     async def _last_answer(self, setup: TurnSetup, reason: str) -> None:
         """A bound is reached: the model says how far it came, without tools."""
@@ -295,15 +260,17 @@ class Turn:
         tokens = context_window.estimated_tokens(history, setup.system)
         limit = int(setup.context.window * setup.context.shorten_at * 0.8)
         cut = None if force else context_window.shorten_outputs(history, tokens, limit)
-        if cut is None and (upto := context_window.cut_for_summary(history)) is not None:
+        upto = context_window.cut_for_summary(history) if cut is None else None
+        if upto is not None:
             cut = await self._summary(setup, history, upto, tokens)
         if cut:
             await self._conversation.record(cut)
-        elif force:
+        elif force and upto is None:
             raise Ended("error", "the conversation is longer than the model can read, and cannot be shortened further")
 
-    async def _summary(self, setup: TurnSetup, history: History, upto: int, tokens: int) -> ContextShortened:
-        messages = fitting(history.messages, setup.context.window)
+    async def _summary(self, setup: TurnSetup, history: History, upto: int, tokens: int) -> ContextShortened | None:
+        """What stands for the conversation up to an event; None when somebody said something meanwhile."""
+        messages = context_window.fitting(history.messages, setup.context.window)
         request = ModelRequest(
             model=setup.model,
             system=setup.system,
@@ -312,22 +279,12 @@ class Turn:
             config=setup.config,
             session=self._session,
         )
-        notes = await self._stream(setup, request) or AssistantMessage(text="(interrupted)")
+        notes = await self._hear(setup, request, aside=True)
+        if notes is None:
+            return None
         self.spend(notes.usage)
         text = context_window.summary_text(notes.text, history.events, upto)
         return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
-
-
-async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-    """What a provider tells; one that breaks is at fault itself, as one that gives no sense is."""
-    try:
-        async for event in stream(request):
-            yield event
-    except ProviderError:
-        raise
-    except Exception as error:
-        log.info("the provider failed", exc_info=True)
-        raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
 
 
 def say(text: str) -> UserMessage:
@@ -338,13 +295,3 @@ def notices_as_message(history: History) -> list[Message]:
     """What the model should know of since its last results, such as that it goes round in circles."""
     last = history.events[-1].event if history.events else None
     return [say(last.text)] if isinstance(last, Noticed) else []
-
-
-def fitting(messages: Sequence[Message], window: int) -> list[Message]:
-    """The last messages that a model can read at all, beginning where a conversation can begin."""
-    room, kept = int(window * 0.6), list(messages)
-    while len(kept) > 1 and context_window.tokens_of(kept) > room:
-        kept.pop(0)
-        while len(kept) > 1 and not isinstance(kept[0], UserMessage | SummaryMessage):
-            kept.pop(0)
-    return kept

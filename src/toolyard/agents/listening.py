@@ -1,0 +1,110 @@
+"""Listening to an answer while it comes: told at once, kept every now and then, and whole at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from toolyard.agents.sessions.events import AnswerReceived, PartialAnswer
+from toolyard.core.conversation import AssistantMessage
+from toolyard.core.model import Answered, TextDelta, ThinkingDelta, Waiting
+from toolyard.errors import ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from toolyard.agents.turn_setup import Conversation, StreamFunction
+    from toolyard.core.model import ModelEvent, ModelRequest
+
+log = logging.getLogger("toolyard.agents")
+PARTIAL_EVERY = 0.5
+"""Seconds after which what has come of an answer is kept."""
+
+
+class Listener:
+    """Hears one answer at a time for a conversation."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._listening: asyncio.Task[AssistantMessage] | None = None
+        self._text = self._thinking = ""
+        """What has come so far."""
+        self._cut = AssistantMessage()
+        """What had come of an answer that was cut off, and asked for again."""
+
+    def stop(self) -> None:
+        """Hear no more of the answer that comes now."""
+        if self._listening:
+            self._listening.cancel()
+
+    async def hear(
+        self, stream: StreamFunction, request: ModelRequest, *, aside: bool = False
+    ) -> AssistantMessage | None:
+        """The whole answer; None when it was stopped. What came of one that never came whole stays in the conversation.
+
+        An answer that is heard aside is no part of the conversation.
+        """
+        self._listening = listening = asyncio.create_task(self._listen(stream, request, aside=aside))
+        try:
+            await asyncio.wait({listening})
+        finally:
+            self._listening = None
+            if not listening.done():
+                listening.cancel()
+                await asyncio.wait({listening})
+        if not listening.cancelled() and listening.exception() is None:
+            return listening.result()
+        if not aside:
+            await self._keep_cut_off()
+        return None if listening.cancelled() else listening.result()
+
+    async def _listen(self, stream: StreamFunction, request: ModelRequest, *, aside: bool) -> AssistantMessage:
+        self._text, self._thinking, self._cut = "", "", AssistantMessage()
+        kept, kept_at = 0, time.monotonic()
+        async for event in told_by(stream, request):
+            if isinstance(event, Answered):
+                return event.message
+            if aside and not isinstance(event, Waiting):
+                continue
+            self._conversation.tell(event)
+            match event:
+                case TextDelta(text=text):
+                    self._text += text
+                case ThinkingDelta(text=text):
+                    self._thinking += text
+                case Waiting():
+                    self._begin_again()
+                    kept = 0
+                case _:
+                    pass
+            if len(self._text) > kept and time.monotonic() - kept_at > PARTIAL_EVERY:
+                kept, kept_at = len(self._text), time.monotonic()
+                await self._conversation.record(PartialAnswer(text=self._text, thinking=self._thinking), durable=False)
+        raise ProviderError("the provider ended without an answer", fault="answer")
+
+    def _begin_again(self) -> None:
+        if self._text.strip():
+            self._cut = self._so_far()
+        self._text, self._thinking = "", ""
+
+    async def _keep_cut_off(self) -> None:
+        message = self._so_far() if self._text.strip() else self._cut
+        if message.text:
+            await self._conversation.record(AnswerReceived(message=message))
+
+    def _so_far(self) -> AssistantMessage:
+        return AssistantMessage(text=self._text, thinking=self._thinking, stop="paused")
+
+
+async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    """What a provider tells; one that breaks is at fault itself, as one that gives no sense is."""
+    try:
+        async for event in stream(request):
+            yield event
+    except ProviderError:
+        raise
+    except Exception as error:
+        log.info("the provider failed", exc_info=True)
+        raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
