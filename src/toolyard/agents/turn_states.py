@@ -79,7 +79,7 @@ class TurnStates:
 
     async def keep_end(self, turn: int) -> str | None:
         """The state at the end of a turn before which one was kept."""
-        if self._states is None or turn not in states_by_turn(self._log.history()):
+        if self._states is None or not kept_in_last_turn(self._log.history()):
             return None
         return await self._states.keep(self._log.session, f"after turn {turn}")
 
@@ -88,6 +88,19 @@ def state_before(events: Sequence[Stored], seq: int) -> str | None:
     """The state that was kept before the first call from an event on."""
     kept = (one.event.checkpoint for one in events if one.seq >= seq and isinstance(one.event, CallBegan))
     return next((state for state in kept if state), None)
+
+
+def kept_in_last_turn(history: History) -> bool:
+    """Whether a state was kept before the turn that began last, which may have changed something then."""
+    for one in reversed(history.events):
+        match one.event:
+            case CallBegan(checkpoint=str()):
+                return True
+            case TurnStarted():
+                return False
+            case _:
+                pass
+    return False
 
 
 def states_by_turn(history: History) -> dict[int, tuple[str, str | None]]:
