@@ -16,6 +16,7 @@ from toolyard.agents.session import AgentSession
 from toolyard.agents.sessions.events import CallAnswered, ContextShortened, Noticed, Stored, TurnEnded
 from toolyard.core.conversation import AssistantMessage, Usage
 from toolyard.core.model import ModelEvent, ModelRequest, TextDelta, Waiting
+from toolyard.core.tool import ToolCall
 from toolyard.errors import ProviderError
 
 pytestmark = pytest.mark.anyio
@@ -265,6 +266,37 @@ async def test_what_came_of_an_answer_that_broke_off_for_good_stays_in_the_conve
         assert (ended.outcome, ended.fault) == ("error", "network")
         await turn(session, "again")
     assert texts_of(provider.requests[1]) == ["user: go", "assistant: half of", "user: again"]
+
+
+def cut_off(*arguments: Any, stop: Any = "length") -> AssistantMessage:
+    made = (ToolCall(id=f"call_{n}", name="bash", arguments=one) for n, one in enumerate(arguments))
+    return AssistantMessage(calls=tuple(made), stop=stop, usage=Usage(input=10, output=5))
+
+
+@pytest.mark.parametrize(
+    ("last", "runs"),
+    [
+        ('{"command": "echo last >> ran"}', True),
+        ('{"command": "echo last >> ran', False),
+        ("echo last >> ran", False),  # a tool that takes any text would run it
+        ({"command": "echo last >> ran"}, False),  # a native call, of which nobody can say that it is whole
+        ("{}", False),
+        ("", False),
+    ],
+)
+async def test_a_call_that_reached_the_models_limit_is_not_run(folder: Path, last: Any, runs: bool) -> None:
+    provider = ScriptedProvider(cut_off('{"command": "echo first >> ran"}', last), "Done.")
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "answered"
+    assert Path("ran").read_text().split() == ["first", "last"][: 1 + runs]
+    assert ("reached the model's limit" in texts_of(provider.requests[1])[-1]) != runs
+
+
+async def test_a_call_of_an_answer_that_is_a_refusal_is_not_run(folder: Path) -> None:
+    provider = ScriptedProvider(cut_off('{"command": "touch ran"}', stop="refusal"))
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "refused"
+    assert not Path("ran").exists()
 
 
 async def test_that_an_answer_was_empty_is_said_once(folder: Path) -> None:

@@ -7,18 +7,25 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from toolyard.agents.sessions.events import AnswerReceived, PartialAnswer
-from toolyard.core.conversation import AssistantMessage
+import msgspec
+
+from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, PartialAnswer
+from toolyard.core.conversation import AssistantMessage, CallAnswer
 from toolyard.core.model import Answered, TextDelta, ThinkingDelta, Waiting
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from toolyard.agents.turn_setup import Conversation, StreamFunction
     from toolyard.core.model import ModelEvent, ModelRequest
+    from toolyard.core.tool import ToolCall
 
 log = logging.getLogger("toolyard.agents")
+CUT_OFF = (
+    "The call was not run: the answer reached the model's limit before the call was whole. "
+    "Make it again, shorter, or in several calls."
+)
 PARTIAL_EVERY = 0.5
 """Seconds after which what has come of an answer is kept."""
 
@@ -108,3 +115,23 @@ async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterato
     except Exception as error:
         log.info("the provider failed", exc_info=True)
         raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
+
+
+def cut_off_call(answer: AssistantMessage) -> ToolCall | None:
+    """The call in the middle of which an answer reached its limit; arguments that are a whole object are whole."""
+    if answer.stop not in ("length", "window_full") or not answer.calls:
+        return None
+    last = answer.calls[-1]
+    try:
+        given = msgspec.json.decode(last.arguments) if isinstance(last.arguments, str) else None
+    except msgspec.DecodeError:
+        given = None
+    return None if given and isinstance(given, dict) else last
+
+
+def cut_off_result(answer: AssistantMessage) -> Sequence[CallAnswered]:
+    """A call that did not come whole has its result at once, so that nobody ever runs what came of it."""
+    call = cut_off_call(answer)
+    return (
+        [CallAnswered(answer=CallAnswer(call_id=call.id, name=call.name, text=CUT_OFF, is_error=True))] if call else []
+    )

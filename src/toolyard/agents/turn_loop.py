@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.agents import context_window, repetition
 from toolyard.agents.budget import Spent, spent_in, spent_up
-from toolyard.agents.listening import Listener
+from toolyard.agents.listening import Listener, cut_off_call, cut_off_result
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     ContextShortened,
@@ -157,9 +157,10 @@ class Turn:
         answer = await self._ask(setup)
         if answer is None:
             return
-        if answer.calls:
+        if answer.calls and answer.stop != "refusal":
             self._empty_answers = 0
-            await self._call(answer.calls)
+            cut = cut_off_call(answer)
+            await self._call([call for call in answer.calls if call is not cut])
         else:
             await self._finish(answer)
 
@@ -212,7 +213,7 @@ class Turn:
             return None
         self.spend(answer.usage)
         # What follows makes it durable: a call that begins, or the end of the turn.
-        await self._conversation.record(AnswerReceived(message=answer), durable=False)
+        await self._conversation.record(AnswerReceived(message=answer), *cut_off_result(answer), durable=False)
         return answer
 
     def _request(self, setup: TurnSetup, *, may_call: bool, extra: Sequence[Message]) -> ModelRequest:
