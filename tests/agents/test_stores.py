@@ -5,31 +5,27 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 
+from conversations import chance_events
 from toolyard.agents.budget import spent_in
 from toolyard.agents.session import message_of
 from toolyard.agents.sessions.database import SCHEMA, SINCE_VERSION_1, VERSION, StoreError, connect
 from toolyard.agents.sessions.event_log import EventLog, needed_events
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    CallAnswered,
-    CallBegan,
     ContextShortened,
     Noticed,
     PromptGiven,
     Rewound,
-    SessionEvent,
     TurnEnded,
     TurnStarted,
 )
 from toolyard.agents.sessions.history import read_history
 from toolyard.agents.sessions.store import SMALL, SessionStore
-from toolyard.core.conversation import AssistantMessage, CallAnswer
-from toolyard.core.tool import ToolCall
+from toolyard.core.conversation import AssistantMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -61,25 +57,6 @@ def test_a_store_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
     connect(path).execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(StoreError, match="newer version"):
         connect(path)
-
-
-def chance_events(chance: random.Random) -> list[SessionEvent]:
-    """A conversation as it could have been: turns, calls, summaries, ways back, at last perhaps an open turn."""
-    made: list[SessionEvent] = []
-    for turn in range(1, chance.randrange(2, 12)):
-        made += [PromptGiven(message=message_of(f"prompt {turn}")), TurnStarted(turn=turn)]
-        for step in range(chance.randrange(4)):
-            call = ToolCall(id=f"c{step}", name="bash", arguments={"command": f"echo {turn}.{step}"})
-            made += [AnswerReceived(message=AssistantMessage(calls=(call,))), CallBegan(call=call)]
-            made.append(CallAnswered(answer=CallAnswer(call_id=call.id, name="bash", text="x" * 900)))
-            if chance.random() < 0.3:
-                what: Any = chance.choice(["summary", "outputs"])
-                upto = chance.randrange(max(1, len(made) - 8), len(made) + 1)
-                made.append(ContextShortened(what=what, upto=upto, summary=f"until {turn}.{step}"))
-        made += [AnswerReceived(message=AssistantMessage(text="Done.")), TurnEnded(turn=turn, outcome="answered")]
-        if chance.random() < 0.15:
-            made.append(Rewound(to=chance.randrange(1, len(made))))
-    return made[: chance.randrange(len(made) // 2, len(made) + 1)]
 
 
 @pytest.mark.parametrize("seed", range(40))

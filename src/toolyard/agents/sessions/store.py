@@ -31,7 +31,22 @@ ENCODER = msgspec.json.Encoder()
 DECODER = msgspec.json.Decoder(SessionEvent)
 SMALL = 1 << 16
 """Bytes that are written faster than a thread is told to."""
-COLUMNS = "id, agent, title, state, created, updated, last_seq, workspace, forked_from, metadata, parent"
+NAMES = (
+    "id",
+    "agent",
+    "title",
+    "state",
+    "created",
+    "updated",
+    "last_seq",
+    "workspace",
+    "forked_from",
+    "metadata",
+    "parent",
+)
+COLUMNS = ", ".join(NAMES)
+INSERT_SESSION = f"INSERT INTO sessions ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - our own names
+INSERT_EVENT = "INSERT INTO events (session, seq, time, kind, data) VALUES (?,?,?,?,?)"
 
 
 class UnknownSession(StoreError):
@@ -86,10 +101,7 @@ class SessionStore:
         id, now = id or uuid.uuid4().hex, time.time()
         values = (id, agent, title, "idle", now, now, 0, workspace, forked_from, "{}", parent)
 
-        def insert(connection: apsw.Connection) -> None:
-            connection.execute(f"INSERT INTO sessions ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values)  # noqa: S608
-
-        await self._write(insert, durable=True)
+        await self._write(lambda connection: connection.execute(INSERT_SESSION, values), durable=True)
         return self.session(id)
 
     async def append(
@@ -110,6 +122,18 @@ class SessionStore:
             return insert_events(connection, session, list(zip(events, data, strict=True)), now, state)
 
         return await self._write(insert, durable=durable, small=sum(map(len, data)) <= SMALL, then=then)
+
+    async def take_in(self, row: SessionRow, events: Sequence[Stored]) -> SessionRow:
+        """A session with all that happened in it, as it was elsewhere; it is there whole, or not at all."""
+        values = (*(getattr(row, name) for name in NAMES[:-2]), ENCODER.encode(row.metadata).decode(), row.parent)
+        rows = [(row.id, one.seq, one.time, kind_of(one.event), ENCODER.encode(one.event)) for one in events]
+
+        def insert(connection: apsw.Connection) -> None:
+            connection.execute(INSERT_SESSION, values)
+            connection.executemany(INSERT_EVENT, rows)
+
+        await self._write(insert, durable=True)
+        return self.session(row.id)
 
     async def update(self, session: str, *, title: str | None = None, metadata: JsonObject | None = None) -> None:
         """Change what the list shows of a session."""
@@ -212,9 +236,8 @@ class SessionStore:
         self._reader.close()
 
     def _rows(self, sql: str, values: tuple[object, ...]) -> Iterator[SessionRow]:
-        names = [name.strip() for name in COLUMNS.split(",")]
         for row in self._reader.execute(sql, values):
-            known = dict(zip(names, row, strict=True))
+            known = dict(zip(NAMES, row, strict=True))
             yield msgspec.convert(known | {"metadata": msgspec.json.decode(known["metadata"])}, SessionRow)
 
     async def _write(
@@ -242,7 +265,7 @@ def insert_events(
         raise UnknownSession(f"'{session}': there is no such session")
     numbered = list(enumerate(events, row[0] + 1))
     rows = [(session, seq, now, kind_of(event), data) for seq, (event, data) in numbered]
-    connection.executemany("INSERT INTO events (session, seq, time, kind, data) VALUES (?,?,?,?,?)", rows)
+    connection.executemany(INSERT_EVENT, rows)
     sql = "UPDATE sessions SET last_seq = ?, updated = ?, state = ? WHERE id = ?"
     connection.execute(sql, (row[0] + len(rows), now, state, session))
     return [Stored(seq=seq, time=now, event=event) for seq, (event, _) in numbered]

@@ -147,12 +147,9 @@ def export(options: GlobalOptions, id: str, form: str) -> int:
 @click.pass_obj
 def import_session(options: GlobalOptions, file: Any, as_json: bool) -> int:
     """Read a session from FILE (- for standard input), under a new id if its own is taken."""
-    from toolyard.agents.sessions.copying import ImportFault, import_lines
+    from toolyard.agents.sessions.copying import import_lines
 
-    try:
-        row = run_with(import_lines(store_of(options), file))
-    except ImportFault as error:
-        raise click.UsageError(f"{file.name}: {error}") from None
+    row = run_with(import_lines(store_of(options), file), about=f"{file.name}: ")
     show_line(row_object(row)) if as_json else show_text(f"{row.id}\n")
     return 0
 
@@ -294,7 +291,7 @@ def found(store: SessionStore, id: str) -> SessionRow:
         raise click.UsageError(str(error)) from None
 
 
-def run_with(work: Any) -> Any:
+def run_with(work: Any, *, about: str = "") -> Any:
     import asyncio
 
     from toolyard.agents.sessions.database import StoreError
@@ -302,7 +299,7 @@ def run_with(work: Any) -> Any:
     try:
         return asyncio.run(work)
     except StoreError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(f"{about}{error}") from None
 
 
 def show_whole(options: GlobalOptions, id: str, *, as_json: bool, everything: bool) -> int:
