@@ -7,17 +7,32 @@ import random
 from pathlib import Path
 
 import pytest
+from atif import Trajectory
 
 from conversations import chance_events
 from toolyard.agents.session import message_of
 from toolyard.agents.sessions.claim import LOCKS, SessionClaim, SessionTaken
 from toolyard.agents.sessions.copying import CopyFault, export_lines, fork_session, import_lines
 from toolyard.agents.sessions.deletion import delete_session
-from toolyard.agents.sessions.events import ContextShortened, PromptGiven, Rewound, TurnEnded, TurnStarted
+from toolyard.agents.sessions.events import (
+    AnswerReceived,
+    CallAnswered,
+    CallBegan,
+    ContextShortened,
+    PromptGiven,
+    Rewound,
+    TurnEnded,
+    TurnStarted,
+)
 from toolyard.agents.sessions.history import effective, read_history
 from toolyard.agents.sessions.store import SessionStore
+from toolyard.agents.sessions.trajectory import as_trajectory
+from toolyard.core.content import ImagePart
+from toolyard.core.conversation import AssistantMessage, CallAnswer, Usage
+from toolyard.core.tool import ToolCall
 
 pytestmark = pytest.mark.anyio
+PICTURE = ImagePart(data=b"p", media_type="image/png")
 
 
 @pytest.fixture
@@ -109,3 +124,25 @@ async def test_a_session_that_somebody_uses_is_not_deleted(store: SessionStore, 
     await delete_session(store, id)
     assert not store.has(id)
     assert not list((tmp_path / LOCKS).iterdir())
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_a_trajectory_is_what_the_package_of_its_format_takes(store: SessionStore, seed: int) -> None:
+    id = (await store.create("default")).id
+    await store.append(id, chance_events(random.Random(seed)))
+    made = as_trajectory(store.session(id), store.events(id))
+    read = Trajectory.model_validate(json.loads(json.dumps(made)))
+    results = [one for step in read.steps if step.observation for one in step.observation.results]
+    assert len(results) == sum(isinstance(one.event, CallAnswered) for one in effective(store.events(id)))
+
+
+async def test_what_is_said_while_a_call_runs_takes_its_result_from_no_answer(store: SessionStore) -> None:
+    id, call = (await store.create("default")).id, ToolCall(id="c", name="bash", arguments="not JSON")
+    answer = AssistantMessage(calls=(call,), thinking="hm", usage=Usage(input=3, output=1, cost=0.1), model="m")
+    said = PromptGiven(message=message_of("wait"), during_turn=True)
+    result = CallAnswered(answer=CallAnswer(call_id="c", name="bash", text="x", attachments=(PICTURE,)))
+    await store.append(id, [AnswerReceived(message=answer), CallBegan(call=call), said, result])
+    read = Trajectory.model_validate(as_trajectory(store.session(id), store.events(id)))
+    assert [(step.source, bool(step.observation)) for step in read.steps] == [("agent", True), ("user", False)]
+    assert read.final_metrics
+    assert read.final_metrics.total_cost_usd == 0.1
