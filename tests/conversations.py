@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from toolyard.agents.session import message_of
+from toolyard.agents.session_settings import message_of
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
@@ -35,6 +35,8 @@ def chance_events(chance: random.Random) -> list[SessionEvent]:
                 upto = chance.randrange(max(1, len(made) - 8), len(made) + 1)
                 made.append(ContextShortened(what=what, upto=upto, summary=f"until {turn}.{step}"))
         made += [AnswerReceived(message=AssistantMessage(text="Done.")), TurnEnded(turn=turn, outcome="answered")]
-        if chance.random() < 0.15:
+        if chance.random() < 0.2:
             made.append(Rewound(to=chance.randrange(1, len(made))))
+            if chance.random() < 0.5:
+                made.append(Rewound(to=len(made), redoes=len(made)))
     return made[: chance.randrange(len(made) // 2, len(made) + 1)]

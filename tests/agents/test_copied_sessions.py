@@ -10,7 +10,7 @@ import pytest
 from atif import Trajectory
 
 from conversations import chance_events
-from toolyard.agents.session import message_of
+from toolyard.agents.session_settings import message_of
 from toolyard.agents.sessions.claim import LOCKS, SessionClaim, SessionTaken
 from toolyard.agents.sessions.copying import CopyFault, export_lines, fork_session, import_lines
 from toolyard.agents.sessions.deletion import delete_session

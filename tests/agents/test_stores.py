@@ -11,7 +11,7 @@ import pytest
 
 from conversations import chance_events
 from toolyard.agents.budget import spent_in
-from toolyard.agents.session import message_of
+from toolyard.agents.session_settings import message_of
 from toolyard.agents.sessions.database import SCHEMA, SINCE_VERSION_1, VERSION, StoreError, connect
 from toolyard.agents.sessions.event_log import EventLog, needed_events
 from toolyard.agents.sessions.events import (

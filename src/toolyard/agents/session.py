@@ -9,27 +9,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.agents.session_calls import Caller, RecordedCalls
-from toolyard.agents.session_settings import SessionSettings
+from toolyard.agents.session_settings import SessionSettings, message_of
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     PromptGiven,
-    Rewound,
     TurnEnded,
 )
 from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.turn_loop import Turn
 from toolyard.agents.turn_states import PlannedRewind, Rewind, TurnStates
-from toolyard.core.content import TextPart, text_of
+from toolyard.core.content import text_of
 from toolyard.core.conversation import AssistantMessage, UserMessage
-from toolyard.core.model import Answered, ModelRequest
 from toolyard.errors import ProviderError
-from toolyard.plugins.contract import ApplicationContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.controls import UiSchema
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.event_log import SessionUpdate, SubagentTold
@@ -43,6 +39,7 @@ if TYPE_CHECKING:
     from toolyard.core.model import ModelEvent
     from toolyard.core.tool import ToolCall
     from toolyard.permissions.verdict import Approver
+    from toolyard.plugins.contract import ApplicationContext
     from toolyard.runtime.lifecycle import Lifecycle
 
 
@@ -172,23 +169,26 @@ class AgentSession:
         """The model that it talks to; ProviderError with the line to write when there is none."""
         return (await self._settings.choice()).model
 
-    async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
+    async def plan_rewind(
+        self, to: int | None = None, *, files: bool = True, paths: Sequence[str] = ()
+    ) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
-        return await self._states.plan(self._target(to), files=files)
+        return await self._idle_states().plan(self._states.way_back(to, files=files, paths=paths))
 
-    async def rewind(self, to: int | None = None, *, files: bool = True, conversation: bool = True) -> Rewind:
-        """Go back to before an event, or before the last turn; files, what was said, or both."""
-        done = await self._states.rewind(self._target(to), files=files)
-        if conversation:
-            safety = done.restored.safety.id if done.restored else None
-            await self.record(Rewound(to=done.to, files=done.files, safety=safety))
-        return done
+    async def rewind(
+        self, to: int | None = None, *, files: bool = True, conversation: bool = True, paths: Sequence[str] = ()
+    ) -> Rewind:
+        """Go back to before an event, or before the last turn; files, or only these paths, what was said, or both."""
+        way = self._idle_states().way_back(to, files=files, paths=paths)
+        return await self._states.go(way, conversation=conversation)
 
-    async def restore_state(self, id: str) -> RestoreOutcome:
-        """Bring the files to a state that was kept, such as the one before a way back; the conversation stays."""
-        if self._turn:
-            raise ProviderError("no state can be had back while the session works", fault="setup")
-        return await self._states.restore(id)
+    async def plan_redo(self) -> PlannedRewind:
+        """What taking the last way back back would change."""
+        return await self._idle_states().plan(self._states.way_forward())
+
+    async def redo(self) -> Rewind:
+        """Take the last way back back, as long as nothing was said since: files and conversation are as before it."""
+        return await self._idle_states().go(self._states.way_forward())
 
     async def turn_diff(self, turn: int | None = None) -> str:
         """What a turn changed in the workspace, as a patch; of the last turn that kept a state, unless one is named."""
@@ -198,10 +198,11 @@ class AgentSession:
         """The state at the end of a turn before which one was kept."""
         return await self._states.keep_end(turn)
 
-    def _target(self, to: int | None) -> int:
+    def _idle_states(self) -> TurnStates:
+        """What goes back and forth, while nobody works."""
         if self._turn:
             raise ProviderError("the session works; interrupt it first", fault="setup")
-        return self._states.target(to)
+        return self._states
 
     async def aclose(self) -> None:
         """End the work, and what tools keep for the session; it can be opened again."""
@@ -218,25 +219,7 @@ class AgentSession:
 
     def plugin_context(self) -> ApplicationContext:
         """What an application plugin may know of the conversation, and do with it."""
-        return ApplicationContext(
-            agent=self.agent,
-            session=self.id,
-            config=self._parts.lifecycle.known().configuration.for_agent(self.agent),
-            metadata=lambda: self._settings.metadata,
-            set_metadata=self.set_metadata,
-            ask=self._ask_beside,
-        )
-
-    async def _ask_beside(self, prompt: str, *, model: str | None = None) -> str:
-        """A question of a plugin's own to the agent's provider; the conversation knows nothing of it."""
-        choice = await self._settings.choice(model)
-        request = ModelRequest(
-            model=choice.model, messages=[message_of(prompt)], may_call=False, config=choice.config, session=self.id
-        )
-        async for event in choice.provider.stream(request):
-            if isinstance(event, Answered):
-                return event.message.text
-        raise ProviderError("the provider ended without an answer", fault="answer")
+        return self._settings.plugin_context()
 
     # What a subagent asks of the session that it works for.
 
@@ -330,7 +313,3 @@ class AgentSession:
 
     async def _setup(self) -> TurnSetup:
         return await self._settings.setup(self.history().messages)
-
-
-def message_of(prompt: str | Sequence[Part]) -> UserMessage:
-    return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))

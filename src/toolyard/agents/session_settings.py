@@ -8,6 +8,11 @@ from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls
 from toolyard.agents.model_choice import model_of
 from toolyard.agents.sessions.events import MetadataSet
 from toolyard.agents.turn_setup import Conditions, setup_for
+from toolyard.core.content import TextPart
+from toolyard.core.conversation import UserMessage
+from toolyard.core.model import Answered, ModelRequest
+from toolyard.errors import ProviderError
+from toolyard.plugins.contract import ApplicationContext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.event_log import EventLog
     from toolyard.agents.sessions.store import SessionStore
     from toolyard.agents.turn_setup import TurnSetup
+    from toolyard.core.content import Part
     from toolyard.core.conversation import Message
     from toolyard.core.tool import JsonObject
     from toolyard.runtime.lifecycle import Lifecycle
@@ -85,3 +91,33 @@ class SessionSettings:
             controls=set_controls(self.metadata),
         )
         return await setup_for(loaded, conditions, messages)
+
+    def plugin_context(self) -> ApplicationContext:
+        """What an application plugin may know of the conversation, and do with it."""
+        return ApplicationContext(
+            agent=self._agent,
+            session=self._log.session,
+            config=self._lifecycle.known().configuration.for_agent(self._agent),
+            metadata=lambda: self.metadata,
+            set_metadata=self.change,
+            ask=self._ask_beside,
+        )
+
+    async def _ask_beside(self, prompt: str, *, model: str | None = None) -> str:
+        """A question of a plugin's own to the agent's provider; the conversation knows nothing of it."""
+        choice = await self.choice(model)
+        request = ModelRequest(
+            model=choice.model,
+            messages=[message_of(prompt)],
+            may_call=False,
+            config=choice.config,
+            session=self._log.session,
+        )
+        async for event in choice.provider.stream(request):
+            if isinstance(event, Answered):
+                return event.message.text
+        raise ProviderError("the provider ended without an answer", fault="answer")
+
+
+def message_of(prompt: str | Sequence[Part]) -> UserMessage:
+    return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))

@@ -43,6 +43,11 @@ def test_the_last_turn_can_be_taken_back_with_its_files(chat: Chat, model: Model
     terminal.line("y")
     terminal.until("went back to before event")
     assert not (toolyard.folder / "made").exists()
+    terminal.line("/redo")
+    terminal.until("bring back made", "Bring back what was gone back from?")
+    terminal.line("y")
+    terminal.until("as it was before it went back")
+    assert (toolyard.folder / "made").read_text() == "hello\n"
 
 
 def test_a_session_goes_on_where_it_was_left(chat: Chat, model: Model):
