@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING
 
 from toolyard.agents import context_window, repetition
+from toolyard.agents.answer_listening import AnswerListener, cut_off_call, cut_off_result
 from toolyard.agents.budget import Spent, spent_in, spent_up
-from toolyard.agents.listening import Listener, cut_off_call, cut_off_result
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     ContextShortened,
@@ -79,7 +79,7 @@ class Turn:
         self._repetition = repetition.Repetition()
         self._started = time.monotonic()
         self._empty_answers = 0
-        self._listener = Listener(conversation)
+        self._listener = AnswerListener(conversation)
 
     async def run(self) -> TurnEnded | None:
         """Work until the turn ends, which it always does by saying why; None when it waits for an answer."""

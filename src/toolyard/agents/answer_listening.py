@@ -30,7 +30,7 @@ PARTIAL_EVERY = 0.5
 """Seconds after which what has come of an answer is kept."""
 
 
-class Listener:
+class AnswerListener:
     """Hears one answer at a time for a conversation."""
 
     def __init__(self, conversation: Conversation) -> None:
