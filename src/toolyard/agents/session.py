@@ -93,6 +93,11 @@ class AgentSession:
         """What was kept, from an event on."""
         return self._log.all_events(after=after)
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event; 0 before there is one."""
+        return self._log.last_seq
+
     async def send(self, prompt: str | Sequence[Part] | None = None) -> AsyncIterator[SessionUpdate]:
         """Say something, and hear what happens until the turn ends; None goes on with a turn that was cut off.
 

@@ -65,8 +65,8 @@ class TurnStates:
         if to is None and not starts:
             raise ProviderError("there is no turn to go back from", fault="setup")
         target = to if to is not None else starts[-1][1]
-        if not 1 <= target <= len(events):
-            raise ProviderError(f"there is no event {target}; the last is {len(events)}", fault="setup")
+        if not 1 <= target <= self._log.last_seq:
+            raise ProviderError(f"there is no event {target}; the last is {self._log.last_seq}", fault="setup")
         kept = state_before(events, target) if files else None
         return WayBack(to=target, files=kept, paths=[self._below(path) for path in paths])
 
@@ -88,7 +88,7 @@ class TurnStates:
         if way.files and self._states:
             restored = await self._states.restore(way.files, session, way.paths)
         rewound = Rewound(
-            to=way.to if conversation else len(self._log.all_events()) + 1,
+            to=way.to if conversation else self._log.last_seq + 1,
             files=way.files,
             safety=restored.safety.id if restored else None,
             paths=tuple(way.paths),

@@ -60,6 +60,11 @@ class EventLog:
             return self._store.events(self.session, after=after)
         return [one for one in self.events if one.seq > after]
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event; 0 before there is one."""
+        return self.events[-1].seq if self.events else 0
+
     def history(self) -> History:
         """What the conversation is now."""
         return self._fold.history()
