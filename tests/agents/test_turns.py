@@ -268,6 +268,23 @@ async def test_what_came_of_an_answer_that_broke_off_for_good_stays_in_the_conve
     assert texts_of(provider.requests[1]) == ["user: go", "assistant: half of", "user: again"]
 
 
+async def test_what_a_provider_holds_is_let_go_before_its_calls_run(folder: Path) -> None:
+    class Holding(ScriptedProvider):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            Path("held").touch()
+            try:
+                async for event in super().stream(request):
+                    yield event
+            finally:
+                await asyncio.sleep(0)  # as the closing of a connection takes its time
+                Path("held").unlink()
+
+    provider = Holding(bash("test ! -e held && echo free"), "Done.")
+    async with session_with(provider, folder) as session:
+        await turn(session)
+    assert texts_of(provider.requests[1])[-1] == "tool: free"
+
+
 def cut_off(*arguments: Any, stop: Any = "length") -> AssistantMessage:
     made = (ToolCall(id=f"call_{n}", name="bash", arguments=one) for n, one in enumerate(arguments))
     return AssistantMessage(calls=tuple(made), stop=stop, usage=Usage(input=10, output=5))

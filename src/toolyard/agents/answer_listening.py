@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +17,7 @@ from toolyard.core.model import Answered, TextDelta, ThinkingDelta, Waiting
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from toolyard.agents.turn_setup import Conversation, StreamFunction
     from toolyard.core.model import ModelEvent, ModelRequest
@@ -40,6 +42,8 @@ class AnswerListener:
         """What has come so far."""
         self._cut = AssistantMessage()
         """What had come of an answer that was cut off, and asked for again."""
+        self._kept, self._kept_at = 0, 0.0
+        """How many characters are kept, and since when."""
 
     def stop(self) -> None:
         """Hear no more of the answer that comes now."""
@@ -69,32 +73,34 @@ class AnswerListener:
 
     async def _listen(self, stream: StreamFunction, request: ModelRequest, *, aside: bool) -> AssistantMessage:
         self._text, self._thinking, self._cut = "", "", AssistantMessage()
-        kept, kept_at = 0, time.monotonic()
-        async for event in told_by(stream, request):
-            if isinstance(event, Answered):
-                return event.message
-            if aside and not isinstance(event, Waiting):
-                continue
-            self._conversation.tell(event)
-            match event:
-                case TextDelta(text=text):
-                    self._text += text
-                case ThinkingDelta(text=text):
-                    self._thinking += text
-                case Waiting():
-                    self._begin_again()
-                    kept = 0
-                case _:
-                    pass
-            if len(self._text) > kept and time.monotonic() - kept_at > PARTIAL_EVERY:
-                kept, kept_at = len(self._text), time.monotonic()
-                await self._conversation.record(PartialAnswer(text=self._text, thinking=self._thinking), durable=False)
+        self._kept, self._kept_at = 0, time.monotonic()
+        async with aclosing(told_by(stream, request)) as events:
+            async for event in events:
+                if isinstance(event, Answered):
+                    return event.message
+                if not aside or isinstance(event, Waiting):
+                    await self._take(event)
         raise ProviderError("the provider ended without an answer", fault="answer")
+
+    async def _take(self, event: ModelEvent) -> None:
+        self._conversation.tell(event)
+        match event:
+            case TextDelta(text=text):
+                self._text += text
+            case ThinkingDelta(text=text):
+                self._thinking += text
+            case Waiting():
+                self._begin_again()
+            case _:
+                pass
+        if len(self._text) > self._kept and time.monotonic() - self._kept_at > PARTIAL_EVERY:
+            self._kept, self._kept_at = len(self._text), time.monotonic()
+            await self._conversation.record(PartialAnswer(text=self._text, thinking=self._thinking), durable=False)
 
     def _begin_again(self) -> None:
         if self._text.strip():
             self._cut = self._so_far()
-        self._text, self._thinking = "", ""
+        self._text, self._thinking, self._kept = "", "", 0
 
     async def _keep_cut_off(self) -> None:
         message = self._so_far() if self._text.strip() else self._cut
@@ -105,16 +111,20 @@ class AnswerListener:
         return AssistantMessage(text=self._text, thinking=self._thinking, stop="paused")
 
 
-async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
     """What a provider tells; one that breaks is at fault itself, as one that gives no sense is."""
+    events = stream(request)
     try:
-        async for event in stream(request):
+        async for event in events:
             yield event
     except ProviderError:
         raise
     except Exception as error:
         log.info("the provider failed", exc_info=True)
         raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
+    finally:
+        if isinstance(events, AsyncGenerator):  # what it holds, such as a connection, must not wait to be collected
+            await events.aclose()
 
 
 def cut_off_call(answer: AssistantMessage) -> ToolCall | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from toolyard.agents.answer_listening import told_by
 from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
 from toolyard.agents.model_choice import model_of
 from toolyard.agents.sessions.events import MetadataSet
@@ -113,9 +115,10 @@ class SessionSettings:
             config=choice.config,
             session=self._log.session,
         )
-        async for event in choice.provider.stream(request):
-            if isinstance(event, Answered):
-                return event.message.text
+        async with aclosing(told_by(choice.provider.stream, request)) as events:
+            async for event in events:
+                if isinstance(event, Answered):
+                    return event.message.text
         raise ProviderError("the provider ended without an answer", fault="answer")
 
 
