@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from toolyard.agents.session_settings import message_of
 from toolyard.agents.sessions.events import (
     AnswerReceived,
     CallAnswered,
@@ -17,7 +16,7 @@ from toolyard.agents.sessions.events import (
     TurnEnded,
     TurnStarted,
 )
-from toolyard.core.conversation import AssistantMessage, CallAnswer
+from toolyard.core.conversation import AssistantMessage, CallAnswer, message_of
 from toolyard.core.tool import ToolCall
 
 

@@ -10,7 +10,6 @@ import pytest
 from atif import Trajectory
 
 from conversations import chance_events
-from toolyard.agents.session_settings import message_of
 from toolyard.agents.sessions.claim import LOCKS, SessionClaim, SessionTaken
 from toolyard.agents.sessions.copying import CopyFault, export_lines, fork_session, import_lines
 from toolyard.agents.sessions.deletion import delete_session
@@ -28,7 +27,7 @@ from toolyard.agents.sessions.history import effective, read_history
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.sessions.trajectory import as_trajectory
 from toolyard.core.content import ImagePart
-from toolyard.core.conversation import AssistantMessage, CallAnswer, Usage
+from toolyard.core.conversation import AssistantMessage, CallAnswer, Usage, message_of
 from toolyard.core.tool import ToolCall
 
 pytestmark = pytest.mark.anyio

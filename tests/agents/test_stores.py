@@ -11,7 +11,6 @@ import pytest
 
 from conversations import chance_events
 from toolyard.agents.budget import spent_in
-from toolyard.agents.session_settings import message_of
 from toolyard.agents.sessions.database import SCHEMA, SINCE_VERSION_1, VERSION, StoreError, connect
 from toolyard.agents.sessions.event_log import EventLog, needed_events
 from toolyard.agents.sessions.events import (
@@ -25,7 +24,7 @@ from toolyard.agents.sessions.events import (
 )
 from toolyard.agents.sessions.history import read_history
 from toolyard.agents.sessions.store import SMALL, SessionStore
-from toolyard.core.conversation import AssistantMessage
+from toolyard.core.conversation import AssistantMessage, message_of
 
 pytestmark = pytest.mark.anyio
 

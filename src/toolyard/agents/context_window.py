@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
 from toolyard.agents.sessions.history import last_shortenings, shortened
 from toolyard.core.content import text_of
-from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
+from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolyard.agents.sessions.events import SessionEvent, Stored
     from toolyard.agents.sessions.history import History
+    from toolyard.agents.turn_setup import TurnSetup
     from toolyard.core.conversation import Message
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -28,6 +29,43 @@ SUMMARY_REQUEST = (
     "Constraints and wishes of the user; Done so far, with paths; State now, with what fails and how; Next steps. "
     "Do not call tools. Answer with the notes alone."
 )
+
+
+class NothingLeft(Exception):
+    """A conversation is too long, and nothing of it can be left out."""
+
+
+class TakeNotes(Protocol):
+    """How a model is asked for the notes that will stand for a conversation; None when it was interrupted."""
+
+    async def __call__(self, messages: Sequence[Message]) -> str | None: ...
+
+
+async def shorten(
+    history: History, setup: TurnSetup, notes: TakeNotes, *, force: bool = False
+) -> ContextShortened | None:
+    """What is left out from now on: old output, or else all that a summary stands for; None when nothing is.
+
+    With `force` it is a summary, and NothingLeft when there is too little to sum up.
+    """
+    tokens = estimated_tokens(history, setup.system)
+    limit = int(setup.context.window * setup.context.shorten_at * 0.8)
+    if not force and (cut := shorten_outputs(history, tokens, limit)):
+        return cut
+    upto = cut_for_summary(history)
+    if upto is None and force:
+        raise NothingLeft("the conversation is longer than the model can read, and cannot be shortened further")
+    if upto is None:
+        return None
+    told = await notes([*fitting(history.messages, setup.context.window), message_of(SUMMARY_REQUEST)])
+    if told is None:
+        return None
+    if not told.strip():
+        if force:
+            raise NothingLeft("the conversation is longer than the model can read, and it wrote no notes on it")
+        return None
+    text = summary_text(told, history.events, upto)
+    return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
 
 
 def estimated_tokens(history: History, system: str = "") -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.agents.session_calls import Caller, RecordedCalls
-from toolyard.agents.session_settings import SessionSettings, message_of
+from toolyard.agents.session_settings import SessionSettings
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
     AnswerReceived,
@@ -20,7 +20,7 @@ from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.turn_loop import Turn
 from toolyard.agents.turn_states import PlannedRewind, Rewind, TurnStates
 from toolyard.core.content import text_of
-from toolyard.core.conversation import AssistantMessage, UserMessage
+from toolyard.core.conversation import AssistantMessage, UserMessage, message_of
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ class AgentSession:
     async def _work(self, prompt: str | Sequence[Part] | None) -> None:
         if self._turn:
             raise ProviderError("the session works already; `say` something while it does", fault="setup")
-        self._calls.waited = 0.0
+        self._calls.begin_turn()
         self._turn = self._new_turn()
         self._log.state = "working"
         try:

@@ -10,8 +10,7 @@ from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls
 from toolyard.agents.model_choice import model_of
 from toolyard.agents.sessions.events import MetadataSet
 from toolyard.agents.turn_setup import Conditions, setup_for
-from toolyard.core.content import TextPart
-from toolyard.core.conversation import UserMessage
+from toolyard.core.conversation import message_of
 from toolyard.core.model import Answered, ModelRequest
 from toolyard.errors import ProviderError
 from toolyard.plugins.contract import ApplicationContext
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.event_log import EventLog
     from toolyard.agents.sessions.store import SessionStore
     from toolyard.agents.turn_setup import TurnSetup
-    from toolyard.core.content import Part
     from toolyard.core.conversation import Message
     from toolyard.core.tool import JsonObject
     from toolyard.runtime.lifecycle import Lifecycle
@@ -120,7 +118,3 @@ class SessionSettings:
                 if isinstance(event, Answered):
                     return event.message.text
         raise ProviderError("the provider ended without an answer", fault="answer")
-
-
-def message_of(prompt: str | Sequence[Part]) -> UserMessage:
-    return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING
 
 from toolyard.agents import context_window, repetition
 from toolyard.agents.answer_listening import AnswerListener, cut_off_call, cut_off_result
-from toolyard.agents.budget import Spent, spent_in, spent_up
+from toolyard.agents.budget import Spent, TimeBound, spent_in, spent_up
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    ContextShortened,
     Noticed,
     Outcome,
     TurnEnded,
     TurnStarted,
     TurnWaits,
 )
-from toolyard.core.content import TextPart
-from toolyard.core.conversation import UserMessage
+from toolyard.core.conversation import message_of
 from toolyard.core.model import ModelRequest
 from toolyard.errors import ProviderError
 
@@ -45,6 +43,8 @@ LAST_ANSWER = (
 )
 EMPTY = "[The answer was empty. Answer the user, or call a tool.]"
 MOST_EMPTY_ANSWERS = 2
+LAST_SECONDS = 60.0
+"""How long the last answer may take of a turn whose time is up."""
 
 
 class Ended(Exception):
@@ -70,6 +70,8 @@ class Turn:
         """`caller` is the turn on whose behalf a subagent works: what it takes, that one takes, too."""
         self.interrupted = asyncio.Event()
         """Ends the calls that run."""
+        self._time_is_up = False
+        """Whether that is why they end."""
         self._conversation = conversation
         self._setup_function = setup
         self._session = session
@@ -117,8 +119,18 @@ class Turn:
 
     def interrupt(self) -> None:
         """End the turn, unless something was said that it should go on with."""
+        self._time_is_up = False
+        self._stop()
+
+    def _stop(self) -> None:
         self.interrupted.set()
         self._listener.stop()
+
+    def _end_by_time(self) -> None:
+        """End what runs; then the model says how far it came."""
+        if not self.interrupted.is_set():
+            self._time_is_up = True
+            self._stop()
 
     def spend(self, usage: Usage, steps: int = 1) -> None:
         """Count what was taken, also for whom this turn works."""
@@ -128,9 +140,17 @@ class Turn:
 
     def reached(self) -> str | None:
         """Which bound is reached, of this turn or of the one that it works for; None when it may go on."""
-        self._spent.seconds = time.monotonic() - self._started - self._conversation.waited
+        self._spent.seconds = self._worked()
         own = spent_up(self._budget, self._spent) if self._budget else None
         return own or (self._caller.reached() if self._caller else None)
+
+    def _worked(self) -> float:
+        """Seconds of work, in which nobody was waited for."""
+        return time.monotonic() - self._started - self._conversation.waited
+
+    def _seconds_left(self) -> float | None:
+        seconds = self._budget.seconds if self._budget else None
+        return None if seconds is None else seconds - self._worked()
 
     async def _end(self, number: int, end: Ended) -> TurnEnded:
         ended = TurnEnded(
@@ -153,16 +173,17 @@ class Turn:
         self._budget = setup.budget
         if reason := self.reached():
             await self._last_answer(setup, reason)
-        await self._fit(setup)
-        answer = await self._ask(setup)
-        if answer is None:
-            return
-        if answer.calls and answer.stop != "refusal":
-            self._empty_answers = 0
-            cut = cut_off_call(answer)
-            await self._call([call for call in answer.calls if call is not cut])
-        else:
-            await self._finish(answer)
+        with TimeBound(self._seconds_left, self._end_by_time):
+            await self._fit(setup)
+            answer = await self._ask(setup)
+            if answer is None:
+                return
+            if answer.calls and answer.stop != "refusal":
+                self._empty_answers = 0
+                cut = cut_off_call(answer)
+                await self._call([call for call in answer.calls if call is not cut])
+            else:
+                await self._finish(answer)
 
     async def _finish(self, answer: AssistantMessage) -> None:
         """An answer without calls ends the turn, unless it is none."""
@@ -184,7 +205,7 @@ class Turn:
 
     async def _call(self, calls: Sequence[ToolCall]) -> None:
         answers = await self._conversation.call(calls)
-        if self.interrupted.is_set() and not await self._conversation.steer():
+        if self.interrupted.is_set() and not await self._may_go_on():
             raise Ended("interrupted", "a person ended the turn")
         self.interrupted.clear()
         if self._conversation.waiting():
@@ -203,12 +224,12 @@ class Turn:
         A request that turns out too long is tried again, shorter.
         """
         try:
-            answer = await self._hear(setup, self._request(setup, may_call=may_call, extra=extra))
+            answer = await self._hear(setup, self._request(setup, self._next_messages(extra), may_call=may_call))
         except ProviderError as error:
             if error.fault != "too_long":
                 raise
             await self._shorten(setup, force=True)
-            answer = await self._hear(setup, self._request(setup, may_call=may_call, extra=extra))
+            answer = await self._hear(setup, self._request(setup, self._next_messages(extra), may_call=may_call))
         if answer is None:
             return None
         self.spend(answer.usage)
@@ -216,11 +237,13 @@ class Turn:
         await self._conversation.record(AnswerReceived(message=answer), *cut_off_result(answer), durable=False)
         return answer
 
-    def _request(self, setup: TurnSetup, *, may_call: bool, extra: Sequence[Message]) -> ModelRequest:
+    def _next_messages(self, extra: Sequence[Message]) -> list[Message]:
         history = self._conversation.history()
         messages = [*history.messages, *notices_as_message(history), *extra]
-        if self._empty_answers:
-            messages.append(say(EMPTY))
+        return [*messages, message_of(EMPTY)] if self._empty_answers else messages
+
+    def _request(self, setup: TurnSetup, messages: Sequence[Message], *, may_call: bool) -> ModelRequest:
+        """Always with the same tools, also where they cannot be called: a service's cache begins with them."""
         return ModelRequest(
             model=setup.model,
             system=setup.system,
@@ -234,18 +257,24 @@ class Turn:
         )
 
     async def _hear(self, setup: TurnSetup, request: ModelRequest, *, aside: bool = False) -> AssistantMessage | None:
-        """The whole answer; None when somebody said something meanwhile."""
+        """The whole answer; None when somebody said something meanwhile, or the time is up."""
         if not self.interrupted.is_set() and (answer := await self._listener.hear(setup.stream, request, aside=aside)):
             return answer
-        if await self._conversation.steer():
+        if await self._may_go_on():
             self.interrupted.clear()
             return None
         raise Ended("interrupted", "a person ended the turn")
 
+    async def _may_go_on(self) -> bool:
+        """Whether what was interrupted goes on: somebody said something, or only the time is up."""
+        return await self._conversation.steer() or self._time_is_up
+
     async def _last_answer(self, setup: TurnSetup, reason: str) -> None:
         """A bound is reached: the model says how far it came, without tools."""
-        told = say(LAST_ANSWER.format(reason=f"{reason[:1].upper()}{reason[1:]}"))
-        await self._ask(setup, may_call=False, extra=[told])
+        told = message_of(LAST_ANSWER.format(reason=f"{reason[:1].upper()}{reason[1:]}"))
+        until = self._worked() + LAST_SECONDS if setup.budget.seconds is not None else None
+        with TimeBound(lambda: None if until is None else until - self._worked(), self._end_by_time):
+            await self._ask(setup, may_call=False, extra=[told])
         raise Ended("budget", reason)
 
     async def _fit(self, setup: TurnSetup) -> None:
@@ -257,42 +286,21 @@ class Turn:
 
     async def _shorten(self, setup: TurnSetup, *, force: bool = False) -> None:
         """Old output first; a summary when that is not enough."""
-        history = self._conversation.history()
-        tokens = context_window.estimated_tokens(history, setup.system)
-        limit = int(setup.context.window * setup.context.shorten_at * 0.8)
-        cut = None if force else context_window.shorten_outputs(history, tokens, limit)
-        upto = context_window.cut_for_summary(history) if cut is None else None
-        if upto is not None:
-            cut = await self._summary(setup, history, upto, tokens)
+
+        async def notes(messages: Sequence[Message]) -> str | None:
+            if answer := await self._hear(setup, self._request(setup, messages, may_call=False), aside=True):
+                self.spend(answer.usage)
+            return answer.text if answer else None
+
+        try:
+            cut = await context_window.shorten(self._conversation.history(), setup, notes, force=force)
+        except context_window.NothingLeft as error:
+            raise Ended("error", str(error)) from None
         if cut:
             await self._conversation.record(cut)
-        elif force and upto is None:
-            raise Ended("error", "the conversation is longer than the model can read, and cannot be shortened further")
-
-    async def _summary(self, setup: TurnSetup, history: History, upto: int, tokens: int) -> ContextShortened | None:
-        """What stands for the conversation up to an event; None when somebody said something meanwhile."""
-        messages = context_window.fitting(history.messages, setup.context.window)
-        request = ModelRequest(
-            model=setup.model,
-            system=setup.system,
-            messages=[*messages, say(context_window.SUMMARY_REQUEST)],
-            may_call=False,
-            config=setup.config,
-            session=self._session,
-        )
-        notes = await self._hear(setup, request, aside=True)
-        if notes is None:
-            return None
-        self.spend(notes.usage)
-        text = context_window.summary_text(notes.text, history.events, upto)
-        return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
-
-
-def say(text: str) -> UserMessage:
-    return UserMessage(content=(TextPart(text=text),))
 
 
 def notices_as_message(history: History) -> list[Message]:
     """What the model should know of since its last results, such as that it goes round in circles."""
     last = history.events[-1].event if history.events else None
-    return [say(last.text)] if isinstance(last, Noticed) else []
+    return [message_of(last.text)] if isinstance(last, Noticed) else []
