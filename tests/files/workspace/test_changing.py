@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from toolyard.files.workspace import changing
 from toolyard.files.workspace.contents import decoded, version_of
+from toolyard.files.workspace.edits import MOST_SKIPS, place_of
 from toolyard.files.workspace.places import FileFault, Workspace
 
 LINES = st.lists(st.text(alphabet="ab é\t", max_size=4), max_size=12)
@@ -87,6 +88,14 @@ def test_a_diff_is_what_makes_one_text_of_the_other(before, after, open_ends):
             return
         subprocess.run(["git", "apply", "--unidiff-zero", "-"], input=diff.encode(), cwd=folder, check=True)
         assert (file.read_bytes() if file.exists() else b"") == new.encode()
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text("ab#é\n", max_size=60), old=st.text("ab#é\n", min_size=1, max_size=4), start=st.integers(0, 8))
+def test_a_text_is_found_where_it_is_however_common_its_characters_are(text: str, old: str, start: int):
+    assert place_of(text, old, start) == text.find(old, start)
+    often = text * (MOST_SKIPS // 10)
+    assert place_of(often + "#", old, start) == (often + "#").find(old, start)
 
 
 def test_a_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path: Path):

@@ -18,7 +18,7 @@ from toolyard.files.workspace.contents import (
     whole,
     with_newlines,
 )
-from toolyard.files.workspace.diffs import lines_of, unified
+from toolyard.files.workspace.diffs import count_lines, lines_of, unified
 from toolyard.files.workspace.edits import edited
 from toolyard.files.workspace.places import FileFault, unquoted
 
@@ -56,7 +56,7 @@ def write(workspace: Workspace, path: str, content: str, seen: Version | None, *
         if dry:
             return {"text": diff or NOTHING}
         version = put(spot, data, facts)
-        said = f"{'Wrote' if facts else 'Made'} {spot.shown}: {counted(len(lines_of(text)), 'line')}"
+        said = f"{'Wrote' if facts else 'Made'} {spot.shown}: {counted(count_lines(text), 'line')}"
         return {"text": said, "diff": diff, "version": version, "path": spot.path}
 
 

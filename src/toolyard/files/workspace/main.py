@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+PIPEFUL = 1 << 16
+"""What a pipe holds: a long request is read in as few steps as there can be."""
+
 
 def read(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
     with workspace.at(given["file_path"]) as spot:
@@ -113,7 +116,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until there is nobody who asks."""
-    with open(int(sys.argv[2]), "rb") as requests, open(int(sys.argv[3]), "wb", buffering=0) as answers:
+    with (
+        open(int(sys.argv[2]), "rb", buffering=PIPEFUL) as requests,
+        open(int(sys.argv[3]), "wb", buffering=0) as answers,
+    ):
         for line in requests:
             request = json.loads(line)
             reply = json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request)})
