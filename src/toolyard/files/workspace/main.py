@@ -10,12 +10,15 @@ import os
 import sys
 
 from toolyard.files.workspace import changing, listing, reading
+from toolyard.files.workspace.contents import AS_IT_IS
 from toolyard.files.workspace.places import FileFault, Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from toolyard.files.workspace.contents import Version
 
 PIPEFUL = 1 << 16
 """What a pipe holds: a long request is read in as few steps as there can be."""
@@ -29,17 +32,22 @@ def read(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
         return {**answer, "path": spot.path}
 
 
+def seen(given: dict[str, Any]) -> Version | None:
+    """What the file was when it was read; a person need not have read it here."""
+    return AS_IT_IS if given["by_person"] else given["seen"]
+
+
 def write(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
-    return changing.write(workspace, given["file_path"], given["content"], given["seen"], dry=given["dry"])
+    return changing.write(workspace, given["file_path"], given["content"], seen(given), dry=given["dry"])
 
 
 def edit(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
-    return changing.edit(workspace, given["file_path"], given["edits"], given["seen"], dry=given["dry"])
+    return changing.edit(workspace, given["file_path"], given["edits"], seen(given), dry=given["dry"])
 
 
 def insert(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
     line, text = given["insert_line"], given["insert_text"]
-    return changing.insert(workspace, given["file_path"], line, text, given["seen"], dry=given["dry"])
+    return changing.insert(workspace, given["file_path"], line, text, seen(given), dry=given["dry"])
 
 
 def remove(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
