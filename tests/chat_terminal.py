@@ -124,6 +124,11 @@ class ChatTerminal:
         """Send a signal to the program."""
         os.kill(int((self._folder / "pid").read_text()), number)
 
+    def modes(self) -> str:
+        """What the terminal does with keys, as the program has it now."""
+        terminal = self._call("display-message", "-p", "#{pane_tty}").strip()
+        return subprocess.run(["stty", "-a", "-F", terminal], capture_output=True, text=True, check=True).stdout
+
     def left(self, status: int = 0) -> bool:
         """Whether the program is over with this status, and the shell after it finds its terminal as it was before."""
         self.until(f"left {status}-here")

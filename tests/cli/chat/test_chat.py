@@ -86,6 +86,17 @@ def test_a_signal_leaves_the_terminal_as_it_was(chat: Chat, model: Model, number
     assert terminal.left(130)
 
 
+def test_a_chat_that_is_killed_leaves_the_terminal_as_it_was(chat: Chat, model: Model):
+    model.script(stalls("Half of it"))
+    terminal = chat("go")
+    terminal.until("Half of it")
+    assert " -echo " in terminal.modes()
+    terminal.signal(signal.SIGKILL)
+    terminal.until("left 137-here")
+    terminal.until_that(lambda _: " echo " in terminal.modes(), "the modes of before")
+    assert terminal.left(137)
+
+
 def test_a_plain_terminal_can_interrupt_and_queue_too(model: Model, toolyard: CommandLine):
     model.script(stalls("On and on"), says("A whole answer."))
     configure(toolyard, model)
