@@ -59,6 +59,30 @@ def test_a_session_goes_on_where_it_was_left(chat: Chat, model: Model):
     assert said == ["remember me", "still there?"]
 
 
+def test_a_command_for_the_time_after_a_turn_waits_for_it(chat: Chat, model: Model, toolyard: CommandLine):
+    go_on = toolyard.folder / "go"
+    model.script(runs("echo begun; until [ -e go ]; do sleep 0.05; done"), says("Over."))
+    terminal = chat("go")
+    terminal.until("│ begun")
+    terminal.line("/clear")
+    terminal.line("/nonsense")
+    terminal.until("/clear waits until the turn is over", "there is no command /nonsense")
+    go_on.write_text("")
+    seen = terminal.until("Over.", "a new session")
+    assert seen.index("Over.") < seen.index("a new session")
+
+
+def test_an_interrupt_gives_back_a_command_that_waits(chat: Chat, model: Model):
+    model.script(runs("echo begun; sleep 600"), says("never"))
+    terminal = chat("go")
+    terminal.until("│ begun")
+    terminal.line("/clear")
+    terminal.until("/clear waits")
+    terminal.key("C-c")
+    terminal.until("interrupted: a person ended the turn", "\n> /clear")
+    assert "a new session" not in terminal.seen()
+
+
 def test_an_answer_that_breaks_off_is_asked_for_again(chat: Chat, model: Model):
     model.script(Reply(events=says("Half of an answer.").events[:2], end="cut"), says("The whole of it."))
     terminal = chat("go")
