@@ -99,6 +99,11 @@ class ChatTerminal:
         self.type(text)
         self.key("Enter")
 
+    def paste(self, text: str) -> None:
+        """As a terminal does that marks what is pasted."""
+        self._call("set-buffer", "-b", "pasted", text)
+        self._call("paste-buffer", "-p", "-b", "pasted")
+
     def resize(self, width: int, height: int) -> None:
         self._call("resize-window", "-x", str(width), "-y", str(height))
 

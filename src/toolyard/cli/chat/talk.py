@@ -123,17 +123,16 @@ class Talk:
         else:
             self.say(text)
 
-    def interrupt(self) -> bool:
+    def interrupt(self) -> None:
         """End the turn; what was queued comes back to be typed on."""
         if not self.is_working or self._session is None:
             show_note(LEAVING, "faint")
-            return False
+            return
         queued = [*map(said_in_words, self._session.take_back()), *self._waiting]
         self._waiting = []
         if queued and self._screen:
             self._screen.put_back("\n".join(queued))
         self._stop()
-        return True
 
     def hurry(self) -> None:
         """Have what was queued read at once; with nothing queued this ends the turn."""

@@ -54,6 +54,16 @@ def test_a_long_listing_is_drawn_for_good_in_parts_so_that_a_word_costs_the_same
     assert "".join(block.text for block in done) == "".join(f"line {number}\n" for number in range(500))
 
 
+def test_the_parts_of_a_long_listing_are_one_listing_on_the_screen():
+    code = "".join(f"x = {number}\n" if number % 3 else "\n" for number in range(100))
+    parts = blocks_of(*f"```python\n{code}```\n".splitlines(keepends=True))
+    painter = MarkdownPainter(colour=False)
+    shown = "\n".join(painter.paint(part, 60) for part in parts)
+    assert [part.goes_on for part in parts] == [True] * (len(parts) - 1) + [False]
+    assert len(parts) > 2
+    assert [line.removeprefix("  ") for line in shown.split("\n")] == code.rstrip("\n").split("\n")
+
+
 @pytest.mark.parametrize("colour", [True, False])
 def test_nothing_that_a_model_writes_reaches_the_terminal_as_a_command(colour: bool):
     painted = MarkdownPainter(colour=colour).paint(Block("a\x1b[2Jb\x1b]0;title\x07c\rd\x9b1mz [x](http://host/p)"), 60)

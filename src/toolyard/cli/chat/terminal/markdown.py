@@ -23,6 +23,8 @@ class Block(msgspec.Struct, frozen=True):
 
     text: str
     language: str | None = None
+    goes_on: bool = False
+    """Whether more of the same listing follows."""
 
 
 class MarkdownStream:
@@ -54,7 +56,7 @@ class MarkdownStream:
             found = self._code() if self._language is not None else self._prose()
             if found is None:
                 return
-            if found.text.strip():
+            if found.text.strip() or found.goes_on:
                 yield found
 
     def _code(self) -> Block | None:
@@ -64,7 +66,7 @@ class MarkdownStream:
             if line.endswith("\n") and closes(line, self._closing):
                 return self._take(lines, number, skip=1, language=None)
         if len(lines) > MOST_OPEN_LINES:
-            return self._take(lines, len(lines) - 1, language=self._language)
+            return msgspec.structs.replace(self._take(lines, len(lines) - 1, language=self._language), goes_on=True)
         return None
 
     def _prose(self) -> Block | None:
@@ -103,8 +105,9 @@ class MarkdownPainter:
         """The block in lines of at most this width, without whatever could move the cursor elsewhere."""
         console = self._console(max(width, 10))
         with console.capture() as captured:
-            console.print(drawable(Block(as_seen(block.text).expandtabs(4), block.language)))
-        return TRAILING_BLANKS.sub(r"\1", captured.get()).strip("\n")
+            console.print(drawable(msgspec.structs.replace(block, text=as_seen(block.text).expandtabs(4))))
+        drawn = TRAILING_BLANKS.sub(r"\1", captured.get())
+        return drawn.strip("\n") if block.language is None else drawn.removesuffix("\n")
 
     def _console(self, width: int) -> Any:
         if width not in self._consoles:
@@ -132,7 +135,7 @@ def drawable(block: Block) -> Any:
     from rich.syntax import Syntax
 
     code = Syntax(
-        block.text.rstrip("\n"),
+        block.text.removesuffix("\n") if block.goes_on else block.text.rstrip("\n"),
         block.language or "text",
         theme="ansi_dark",
         background_color="default",
