@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import tempfile
@@ -197,6 +198,28 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path):
             edit(tmp_path, name, ("a", "b", False))
         with pytest.raises(FileFault, match=said):
             changing.write(Workspace(str(tmp_path)), name, "x", None, dry=False)
+
+
+def test_what_cannot_be_moved_or_written_leaves_no_folder_behind(tmp_path: Path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "f").write_text("x")
+    workspace = Workspace(str(tmp_path))
+    for path, to, said in (
+        ("d", "d/new/inside", "into itself"),
+        ("none", "made/of/nothing", "there is no none"),
+        ("f", "d", "there already"),
+        ("f", "f", "there already"),
+        (".", "d/all", "there is no ."),
+    ):
+        for dry in (True, False):
+            with pytest.raises(FileFault, match=re.escape(said)):
+                changing.move(workspace, path, to, dry=dry)
+    for dry in (True, False):
+        with pytest.raises(FileFault, match="names a folder"):
+            changing.write(workspace, "made/", "x", None, dry=dry)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["d", "f"]
+    changing.move(workspace, "f", "made/of/f", dry=False)
+    assert (tmp_path / "made/of/f").read_text() == "x"
 
 
 def test_nothing_is_written_through_a_link_that_leads_out(tmp_path: Path):

@@ -88,11 +88,11 @@ def version_of(facts: os.stat_result) -> Version:
     return [facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
 
 
-def decoded(data: bytes, shown: str) -> FileText:
-    """The text of a file; FileFault when it is none."""
+def decoded(data: bytes, shown: str, size: int | None = None) -> FileText:
+    """The text of a file, or of a part of one of that size; FileFault when it is none."""
     mark, encoding = next(((mark, name) for mark, name in MARKS if data.startswith(mark)), (b"", ""))
     if not mark and is_binary(data):
-        raise FileFault(f"{shown} is a binary file of {len(data)} bytes, which is no text")
+        raise FileFault(f"{shown} is a binary file of {len(data) if size is None else size} bytes, which is no text")
     body = data[len(mark) :]
     for name in (encoding,) if mark else ("utf-8", "cp1252", "latin-1"):
         try:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 
 from toolyard.files.workspace import changing, listing, reading
-from toolyard.files.workspace.contents import AS_IT_IS
+from toolyard.files.workspace.contents import AS_IT_IS, NO_FILE
 from toolyard.files.workspace.places import FileFault, Workspace
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolyard.files.workspace.contents import Version
+    from toolyard.files.workspace.places import Spot
 
 PIPEFUL = 1 << 16
 """What a pipe holds: a long request is read in as few steps as there can be."""
@@ -82,14 +84,23 @@ def grep(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
         multiline=given["multiline"],
     )
     with workspace.at(given["path"]) as start:
+        require_content(start)
         return searching.grep(workspace, start, query, given)
+
+
+def require_content(spot: Spot) -> None:
+    """Only a file or a folder has anything to be found in it; opening others may take for ever."""
+    facts = spot.facts()
+    if facts is None:
+        raise FileFault(f"there is no {spot.shown}")
+    if not (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
+        raise FileFault(f"{spot.shown} {NO_FILE}")
 
 
 def where(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
     """What somebody else is to look at: only so much that it is inside."""
     with workspace.at(given["path"]) as start:
-        if start.facts() is None:
-            raise FileFault(f"there is no {start.shown}")
+        require_content(start)
         return {"path": start.path, "top": workspace.top}
 
 

@@ -77,6 +77,8 @@ class FileTool:
                 if found is not None:
                     return as_lines(found, context)
             answer = await self._ask(plan, context, dry=False, reach=context.reach)
+        except TimeoutError:
+            answer = None
         except ProcessError as error:
             return failed(str(error), "crash")
         match answer:
